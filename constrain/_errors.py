@@ -1,0 +1,87 @@
+"""The errors a caller may meet.
+
+ConstrainError
+├── SchemaError                    a JSON Schema that cannot be used
+│   ├── UnsupportedSchemaError     a keyword that cannot be enforced exactly
+│   └── UnsatisfiableSchemaError   a schema that no value satisfies
+├── GrammarError                   a grammar that is wrong, empty or ambiguous to lex
+├── PatternError                   a regular expression that cannot be read
+├── LimitError                     a named limit was met; the message names it
+├── BudgetError                    max_tokens is too small for any answer
+├── ModelError                     a model file or model that cannot be used
+└── OutputValidationError          a validator of the caller's own type rejected the text
+"""
+
+from __future__ import annotations
+
+
+class ConstrainError(Exception):
+    """Base of every error this package raises on purpose.
+
+    ``message`` is the bare sentence; ``str()`` puts the place, where one is known, in front of it.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        pointer: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
+        self.message = message
+        self.pointer = pointer
+        self.line = line
+        self.column = column
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        if self.pointer is not None:
+            return f"at {self.pointer or '/'}: {self.message}"
+        if self.line is not None:
+            return f"line {self.line}, column {self.column}: {self.message}"
+        return self.message
+
+
+class SchemaError(ConstrainError):
+    """A JSON Schema that is malformed or cannot be used; ``pointer`` is a JSON Pointer into it."""
+
+
+class UnsupportedSchemaError(SchemaError):
+    """A keyword that cannot be enforced exactly; ``pointer`` names it."""
+
+
+class UnsatisfiableSchemaError(SchemaError):
+    """No JSON value satisfies the schema; ``pointer`` names the contradiction."""
+
+
+class GrammarError(ConstrainError):
+    """A grammar that is malformed, generates nothing, or whose lexemes cannot be told apart."""
+
+
+class PatternError(ConstrainError):
+    """A regular expression that cannot be read; ``column`` counts code points from 1."""
+
+
+class LimitError(ConstrainError):
+    """A named limit was met; the message names the limit and its value."""
+
+
+class BudgetError(ConstrainError):
+    """No answer fits into ``max_tokens``; ``needed`` tokens are enough."""
+
+    def __init__(self, message: str, *, needed: int) -> None:
+        super().__init__(message)
+        self.needed = needed
+
+
+class ModelError(ConstrainError):
+    """A model file, vocabulary or model object that cannot be used."""
+
+
+class OutputValidationError(ConstrainError):
+    """The caller's own validators rejected a text that matches the schema; ``text`` is that text."""
+
+    def __init__(self, message: str, *, text: str, pointer: str | None = None) -> None:
+        super().__init__(message, pointer=pointer)
+        self.text = text

@@ -1,0 +1,191 @@
+"""Grammars: the one meeting point of all front ends, and all that the kernel knows of a language.
+
+A grammar is a list of rules (nonterminals), each a small nondeterministic automaton whose edges read a terminal or
+another rule. A textbook production ``a: B c D`` is a chain of three edges; ``*`` and ``|`` are loops and branches.
+The automaton form keeps a list of any length at one item in the parser, and gives memory a place to live: one
+activation of a rule owns slots (counters, sets of texts already read) that its own edges test and update.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+from constrain.regex.tree import Expression
+
+EPSILON = None
+"""The symbol of an edge that reads nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """A lexeme: ``expression`` must not match the empty text.
+
+    ``pointer`` says where it comes from (a JSON Pointer into the schema, a place in a Lark grammar), for messages.
+    """
+
+    name: str
+    expression: Expression
+    pointer: str = ""
+
+
+class Action(IntEnum):
+    """What an edge does to a slot of its rule's memory."""
+
+    INCREMENT = 0  # counter: one more, up to the slot's cap, where it stays
+    REMEMBER = 1  # text set: add the lexeme this edge reads
+
+
+class Condition(NamedTuple):
+    """The edge may be taken only while ``minimum <= counter <= maximum`` (``None``: no upper bound)."""
+
+    slot: int
+    minimum: int
+    maximum: int | None
+
+
+class Edge(NamedTuple):
+    """One edge of a rule's automaton.
+
+    ``symbol``: index of a terminal (0 and up), ``~index`` of a rule (below 0), or ``EPSILON``.
+    ``conditions`` all must hold before ``actions`` are carried out.
+    ``excluding``: a text-set slot whose texts the terminal of this edge must not match, or -1.
+    """
+
+    source: int
+    symbol: int | None
+    target: int
+    conditions: tuple[Condition, ...] = ()
+    actions: tuple[tuple[Action, int], ...] = ()
+    excluding: int = -1
+
+
+COUNTER_UNBOUNDED = 0
+TEXT_SET = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A nonterminal. States are small integers; state 0 is where it starts, ``accepting`` where it may end.
+
+    ``slots``: the memory of one activation, one number per slot: ``TEXT_SET`` for a set of texts, otherwise a
+    counter, which counts from 0 and stays at that number once it gets there (choose the least number that no
+    condition can tell from a larger one).
+    """
+
+    name: str
+    edges: tuple[Edge, ...]
+    accepting: tuple[int, ...]
+    slots: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """Rules over terminals; ``rules[0]`` is the start.
+
+    ``ignored`` lists terminals that may stand before, between and after all others.
+    ``self_delimiting`` is a front end's word that every lexeme ends where its own expression says so: no terminal
+    can go on with a byte that may follow it. Otherwise the kernel proves that the lexing rule (read on while some
+    usable terminal can) strands nothing, or refuses the grammar.
+    """
+
+    terminals: tuple[Terminal, ...]
+    rules: tuple[Rule, ...]
+    ignored: tuple[int, ...] = ()
+    self_delimiting: bool = False
+
+    def dump(self) -> str:
+        """The grammar as text, one line an edge, for people."""
+        lines = []
+        for index, rule in enumerate(self.rules):
+            lines.append(f"rule {index} {rule.name}: accepting {', '.join(map(str, rule.accepting))}")
+            if rule.slots:
+                slots = ("texts" if slot == TEXT_SET else f"counter to {slot}" for slot in rule.slots)
+                lines.append(f"  memory: {', '.join(slots)}")
+            lines.extend(f"  {self._describe(edge)}" for edge in rule.edges)
+        for index, terminal in enumerate(self.terminals):
+            mark = " (ignored)" if index in self.ignored else ""
+            lines.append(f"terminal {index} {terminal.name}{mark}: {terminal.expression}")
+        return "\n".join(lines)
+
+    def _describe(self, edge: Edge) -> str:
+        if edge.symbol is EPSILON:
+            symbol = "nothing"
+        elif edge.symbol >= 0:
+            symbol = self.terminals[edge.symbol].name
+        else:
+            symbol = f"<{self.rules[~edge.symbol].name}>"
+        notes = [f"#{c.slot} in [{c.minimum}, {'∞' if c.maximum is None else c.maximum}]" for c in edge.conditions]
+        notes += [f"{action.name.lower()} #{slot}" for action, slot in edge.actions]
+        if edge.excluding >= 0:
+            notes.append(f"not in #{edge.excluding}")
+        suffix = f"   when/then {'; '.join(notes)}" if notes else ""
+        return f"{edge.source} -> {edge.target}: {symbol}{suffix}"
+
+
+class GrammarBuilder:
+    """Collects terminals and rules; rules may be named before they are defined.
+
+    >>> from constrain.regex.tree import Literal
+    >>> builder = GrammarBuilder()
+    >>> a = builder.terminal("A", Literal(b"a"))
+    >>> start = builder.rule("start")
+    >>> builder.define(start, [[a], [a, start]])
+    >>> len(builder.build().rules)
+    1
+    """
+
+    def __init__(self) -> None:
+        self._terminals: list[Terminal] = []
+        self._terminal_ids: dict[tuple[str, Expression], int] = {}
+        self._names: list[str] = []
+        self._rules: dict[int, Rule] = {}
+        self._ignored: list[int] = []
+
+    def terminal(self, name: str, expression: Expression, pointer: str = "") -> int:
+        """Adds a terminal and returns its symbol; an equal one is added once."""
+        key = (name, expression)
+        symbol = self._terminal_ids.get(key)
+        if symbol is None:
+            symbol = self._terminal_ids[key] = len(self._terminals)
+            self._terminals.append(Terminal(name, expression, pointer))
+        return symbol
+
+    def rule(self, name: str) -> int:
+        """Reserves a rule and returns its symbol; the first one is the start."""
+        self._names.append(name)
+        return ~(len(self._names) - 1)
+
+    def ignore(self, terminal: int) -> None:
+        """Lets a terminal stand anywhere between lexemes."""
+        self._ignored.append(terminal)
+
+    def define(self, rule: int, alternatives: Sequence[Sequence[int]]) -> None:
+        """Defines a rule by its alternatives, each a sequence of symbols (an empty one for the empty text)."""
+        edges: list[Edge] = []
+        end, states = 1, 2
+        for symbols in alternatives:
+            source = 0
+            for position, symbol in enumerate(symbols):
+                if position == len(symbols) - 1:
+                    target = end
+                else:
+                    target, states = states, states + 1
+                edges.append(Edge(source, symbol, target))
+                source = target
+            if not symbols:
+                edges.append(Edge(0, EPSILON, end))
+        self.define_automaton(rule, edges, (end,))
+
+    def define_automaton(
+        self, rule: int, edges: Sequence[Edge], accepting: Sequence[int], slots: Sequence[int] = ()
+    ) -> None:
+        """Defines a rule by its automaton."""
+        self._rules[~rule] = Rule(self._names[~rule], tuple(edges), tuple(accepting), tuple(slots))
+
+    def build(self, *, self_delimiting: bool = False) -> Grammar:
+        """The finished grammar; every reserved rule must have been defined."""
+        rules = tuple(self._rules[index] for index in range(len(self._names)))
+        return Grammar(tuple(self._terminals), rules, tuple(self._ignored), self_delimiting)

@@ -1,0 +1,1 @@
+"""Regular expressions: their trees (``tree``) and the parser of three dialects (``parser``)."""

@@ -1,0 +1,134 @@
+"""Regular expression trees over bytes: what terminals are made of.
+
+Front ends build these; the kernel reads them (``constrain/core``). A tree is immutable and may be shared freely:
+the kernel translates an object once, however many terminals contain it, so a front end should keep the trees it
+uses often as module constants.
+
+Texts are UTF-8. A class of code points denotes the UTF-8 encodings of its members, or, with ``json=True``, their
+spellings inside a JSON string (RFC 8259 section 7) under the canonical escape policy: a code point stands for
+itself, except ``"`` and ``\\`` (backslash escaped), U+0008, U+0009, U+000A, U+000C, U+000D (two-character escapes)
+and the other code points below U+0020 (``\\u00xx`` with lower-case digits). Surrogates (U+D800 to U+DFFF) have no
+encoding and are ignored in ranges. Every code point has exactly one spelling, so Boolean operations on spelled
+expressions mean the same as on decoded text, as long as they stay inside "any JSON string".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Ranges = tuple[tuple[int, int], ...]
+"""Inclusive ranges of code points or bytes, ascending and disjoint."""
+
+MAX_CODE_POINT = 0x10FFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """Exactly these bytes."""
+
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ByteClass:
+    """One byte out of ``ranges``."""
+
+    ranges: Ranges
+
+
+@dataclass(frozen=True, slots=True)
+class CharClass:
+    """One code point out of ``ranges``, encoded as UTF-8 or spelled as in a JSON string."""
+
+    ranges: Ranges
+    json: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Concatenation:
+    """``parts`` one after the other; of none, the empty text."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alternation:
+    """Any of ``parts``; of none, nothing at all (the empty language)."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Intersection:
+    """What all ``parts`` match; at least one part."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Complement:
+    """Every byte string that ``part`` does not match: intersect it with something to stay inside valid texts."""
+
+    part: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """``part``, ``minimum`` to ``maximum`` times (``None``: without limit). Large counts cost nothing."""
+
+    part: Expression
+    minimum: int
+    maximum: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LiteralSet:
+    """Any one of ``texts``; made for thousands of them."""
+
+    texts: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Multiple:
+    """Decimal numbers ``-?digits(.digits)?`` whose value is a multiple of ``divisor * 10**-scale``.
+
+    Only the value is judged; intersect it with the wanted spelling. ``divisor`` is at least 1.
+    """
+
+    divisor: int
+    scale: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The texts of ``part`` that are made of ``minimum`` to ``maximum`` (``None``: unlimited) times ``unit``.
+
+    For a pattern with a length: ``part`` is the pattern, ``unit`` one character. ``unit`` is prefix-free (no match
+    is the beginning of another) and ``part`` matches only sequences of it, possibly followed by something that
+    cannot begin a unit (the closing quote of a string).
+    """
+
+    part: Expression
+    unit: Expression
+    minimum: int
+    maximum: int | None
+
+
+Expression = (
+    Literal
+    | ByteClass
+    | CharClass
+    | Concatenation
+    | Alternation
+    | Intersection
+    | Complement
+    | Repetition
+    | LiteralSet
+    | Multiple
+    | Window
+)
+
+EMPTY_TEXT = Concatenation(())
+NOTHING = Alternation(())
+ANY_CHAR = CharClass(((0, MAX_CODE_POINT),))
+ANY_JSON_CHAR = CharClass(((0, MAX_CODE_POINT),), json=True)
