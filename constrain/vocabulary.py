@@ -1,0 +1,121 @@
+"""Vocabularies: which bytes each token id stands for, and which ids are special."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from constrain._errors import ModelError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Sequence
+
+    from llama_cpp import Llama
+
+Encode = Callable[[bytes], list[int]]
+"""Bytes to token ids: no special tokens, no added prefix space."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenTable:
+    """A vocabulary before the kernel has made a trie of it: ``texts[id]`` is ``b""`` for an id without text."""
+
+    texts: list[bytes]
+    special: frozenset[int]
+    eos: tuple[int, ...]
+
+
+class Vocabulary:
+    """The tokens of one tokenizer, as bytes; immutable, shared by all constraints made for it.
+
+    Attributes:
+        n_vocab: number of token ids, those without text included; the width of masks and logits.
+        eos: the ids that end a generation, ascending; at least one.
+        special: the ids that never stand for text (control, unknown and unused tokens), ``eos`` included.
+        encode: bytes to token ids, without special tokens or an added prefix space; ``None`` if not known.
+
+    >>> vocabulary = Vocabulary.from_tokens([b"a", b"ab", b"</s>"], eos=[2])
+    >>> vocabulary.token_bytes(1), vocabulary.eos
+    (b'ab', (2,))
+    """
+
+    __slots__ = ("__weakref__", "_core", "encode", "eos", "n_vocab", "special")
+
+    def __init__(self, table: TokenTable, encode: Encode | None = None) -> None:
+        from constrain import core
+
+        self.n_vocab = len(table.texts)
+        self.eos = table.eos
+        self.special = table.special
+        self.encode = encode
+        self._core = core.Vocabulary(table.texts, sorted(table.special), list(table.eos))
+
+    @classmethod
+    def from_gguf(cls, path: str | os.PathLike[str]) -> Vocabulary:
+        """Reads the vocabulary of a GGUF file: its metadata only, no weights, without llama.cpp.
+
+        ``encode`` is not available this way. Raises ``ModelError`` if the file cannot be opened, is damaged or no
+        GGUF file, or holds no tokenizer whose tokens are known exactly as bytes.
+        """
+        from constrain._gguf_tokens import read_gguf_tokens
+
+        return cls(read_gguf_tokens(path))
+
+    @classmethod
+    def from_llama(cls, llama: Llama) -> Vocabulary:
+        """Reads the vocabulary of a loaded ``llama_cpp.Llama``, with ``encode``.
+
+        The file ``llama`` was loaded from must still be there. Raises ``ModelError`` as ``from_gguf`` does.
+        """
+        from constrain.llama.tokenizer import tokenizer_of
+
+        return tokenizer_of(llama)
+
+    @classmethod
+    def from_tokens(
+        cls,
+        tokens: Sequence[bytes],
+        *,
+        eos: Iterable[int],
+        special: Iterable[int] = (),
+        encode: Encode | None = None,
+    ) -> Vocabulary:
+        """A vocabulary from the bytes of each token id, ``b""`` for ids without text.
+
+        ``eos`` are the ids that end a generation, ``special`` those that never stand for text; whatever bytes these
+        have are dropped. Several ids may have equal bytes. Raises ``ModelError`` for an id out of range, an entry
+        that is not ``bytes``, no text at all, or no end of generation.
+        """
+        texts = list(tokens)
+        for token, text in enumerate(texts):
+            if not isinstance(text, bytes):
+                raise ModelError(f"vocabulary: token {token} is {type(text).__name__}, not bytes")
+        return cls(make_table(texts, special=special, eos=eos, where="vocabulary"), encode)
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The bytes of a token, ``b""`` for an id without text. Raises ``IndexError`` for an id out of range."""
+        if not 0 <= token_id < self.n_vocab:
+            raise IndexError(f"token id {token_id} is out of range: the vocabulary has {self.n_vocab}")
+        text: bytes = self._core.token_bytes(token_id)
+        return text
+
+    def __repr__(self) -> str:
+        return f"Vocabulary(n_vocab={self.n_vocab}, eos={self.eos}, special={len(self.special)} ids)"
+
+
+def make_table(texts: list[bytes], *, special: Iterable[int], eos: Iterable[int], where: str) -> TokenTable:
+    """Checks a vocabulary and takes the text from its special ids; ``texts`` is changed in place and kept."""
+    ends = tuple(sorted(set(eos)))
+    specials = frozenset(special).union(ends)
+    for token in specials:
+        if not 0 <= token < len(texts):
+            kind = "end-of-generation" if token in ends else "special"
+            raise ModelError(f"{where}: {kind} id {token} is out of range: there are {len(texts)} tokens")
+        texts[token] = b""
+    if not ends:
+        raise ModelError(f"{where}: no end-of-generation token")
+    if not any(texts):
+        raise ModelError(f"{where}: none of the {len(texts)} tokens has a text, so nothing can be written with them")
+    return TokenTable(texts, specials, ends)
