@@ -1,0 +1,214 @@
+r"""Eliminates ``^`` and ``$`` exactly: an expression with anchors becomes up to four without.
+
+A match covers ``text[i:j]``. An anchor inside it says that its own position is 0 or ``len(text)``; then everything
+the match read before it (or reads after it) is empty, and the match as a whole starts at 0 (or stops at the end).
+So an expression is four languages, by what a match demands of its surroundings:
+
+    plain      anywhere in the text
+    start      i = 0
+    end        j = len(text)
+    both       the whole text
+
+and concatenation, alternation and repetition of expressions are polynomials over these, where a factor left of a
+start demand, or right of an end demand, takes part with its empty text only. Shared subtrees keep the result linear
+in the size of the pattern.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from constrain.regex.tree import (
+    EMPTY_TEXT,
+    NOTHING,
+    Alternation,
+    Concatenation,
+    Expression,
+    Literal,
+    Repetition,
+)
+
+
+class Anchored(NamedTuple):
+    """An expression that contains anchors; ``None`` stands for the empty language."""
+
+    plain: Expression | None
+    start: Expression | None
+    end: Expression | None
+    both: Expression | None
+
+
+Fragment = Expression | Anchored
+
+AT_START = Anchored(None, EMPTY_TEXT, None, None)
+AT_END = Anchored(None, None, EMPTY_TEXT, None)
+
+
+def concatenate(left: Fragment, right: Fragment) -> Fragment:
+    """The texts of ``left`` followed by those of ``right``."""
+    if not isinstance(left, Anchored) and not isinstance(right, Anchored):
+        return sequence(left, right)
+    a, b = _anchored(left), _anchored(right)
+    a_plain, a_start, a_end, a_both = map(_nullable, a)
+    b_plain, b_start, b_end, b_both = map(_nullable, b)
+    starts_empty, ends_empty = a_start or a_plain, b_plain or b_end
+    return Anchored(
+        _concatenation(a.plain, b.plain),
+        _union(_concatenation(a.start, b.plain), b.start if starts_empty else None),
+        _union(_concatenation(a.plain, b.end), a.end if ends_empty else None),
+        _union(
+            _concatenation(a.start, b.end),
+            a.both if ends_empty else None,
+            b.both if starts_empty else None,
+            # An end demand left of a start demand: the text is empty.
+            EMPTY_TEXT if (a_end or a_both) and (b_start or b_both) else None,
+        ),
+    )
+
+
+def alternate(parts: list[Fragment]) -> Fragment:
+    """The texts of any of ``parts``."""
+    if not any(isinstance(part, Anchored) for part in parts):
+        return union([part for part in parts if not isinstance(part, Anchored)])
+    columns = zip(*map(_anchored, parts), strict=True)
+    return Anchored(*(_union(*column) for column in columns))
+
+
+def repeat(part: Fragment, minimum: int, maximum: int | None) -> Fragment:
+    """``part``, ``minimum`` to ``maximum`` times."""
+    if not isinstance(part, Anchored):
+        return repetition(part, minimum, maximum)
+    if maximum == 0:
+        return EMPTY_TEXT
+    plain, start, end, both = part
+    plain_empty, start_empty, end_empty, both_empty = map(_nullable, part)
+    pairs = maximum is None or maximum >= 2
+
+    def times(removed: int, padded: bool) -> Expression | None:
+        """The plain factors beside ``removed`` others; empty ones (``padded``) may stand for any of them."""
+        least = 0 if padded else max(minimum - removed, 0)
+        most = None if maximum is None else maximum - removed
+        if plain is None:
+            return EMPTY_TEXT if least == 0 else None
+        return repetition(plain, least, most)
+
+    before, after = plain_empty or start_empty, plain_empty or end_empty
+    empty_both = both_empty or (start_empty and end_empty and pairs)
+    return Anchored(
+        times(0, plain_empty),
+        _concatenation(start, times(1, before)),
+        _concatenation(times(1, after), end),
+        _union(
+            _concatenation(_concatenation(start, times(2, before or after)), end) if pairs else None,
+            both if minimum <= 1 or before or after else None,
+            EMPTY_TEXT if empty_both else None,
+        ),
+    )
+
+
+def whole(fragment: Fragment) -> Expression:
+    """The texts that the fragment matches from beginning to end."""
+    return _union(*fragment) or NOTHING if isinstance(fragment, Anchored) else fragment
+
+
+def search(fragment: Fragment, anything: Expression) -> Expression:
+    """The texts in which the fragment is found somewhere; ``anything`` matches all texts."""
+    plain, start, end, both = _anchored(fragment)
+    if plain is not None and _nullable(plain):
+        return anything
+    found = (
+        None if plain is None else sequence(anything, _cut(_cut(plain, -1), 0), anything),
+        None if start is None else sequence(_cut(start, -1), anything),
+        None if end is None else sequence(anything, _cut(end, 0)),
+        both,
+    )
+    return _union(*found) or NOTHING
+
+
+# Constructors that keep trees flat and small.
+
+
+def sequence(*parts: Expression) -> Expression:
+    """Concatenation; nested ones are taken apart, neighbouring literals are joined."""
+    flat: list[Expression] = []
+    for part in parts:
+        for factor in part.parts if isinstance(part, Concatenation) else (part,):
+            if isinstance(factor, Alternation) and not factor.parts:
+                return NOTHING
+            if isinstance(factor, Literal) and flat and isinstance(flat[-1], Literal):
+                flat[-1] = Literal(flat[-1].text + factor.text)
+            else:
+                flat.append(factor)
+    return flat[0] if len(flat) == 1 else Concatenation(tuple(flat))
+
+
+def union(parts: list[Expression]) -> Expression:
+    """Alternation; nested ones are taken apart."""
+    flat: list[Expression] = []
+    for part in parts:
+        flat.extend(part.parts if isinstance(part, Alternation) else (part,))
+    return flat[0] if len(flat) == 1 else Alternation(tuple(flat))
+
+
+def repetition(part: Expression, minimum: int, maximum: int | None) -> Expression:
+    """Repetition, with the trivial ones simplified and nested unlimited ones joined."""
+    if maximum == 0 or part == EMPTY_TEXT:
+        return EMPTY_TEXT
+    if minimum == maximum == 1:
+        return part
+    if isinstance(part, Alternation) and not part.parts:
+        return NOTHING if minimum else EMPTY_TEXT
+    if isinstance(part, Repetition) and part.maximum is None and part.minimum <= 1:
+        # (x*){m,n} is x*, (x+){m,n} is x{m,}.
+        return Repetition(part.part, part.minimum * minimum, None)
+    return Repetition(part, minimum, maximum)
+
+
+def _anchored(fragment: Fragment) -> Anchored:
+    return fragment if isinstance(fragment, Anchored) else Anchored(fragment, None, None, None)
+
+
+def _concatenation(left: Expression | None, right: Expression | None) -> Expression | None:
+    return None if left is None or right is None else sequence(left, right)
+
+
+def _union(*parts: Expression | None) -> Expression | None:
+    present = [part for part in parts if part is not None]
+    return union(present) if present else None
+
+
+def _nullable(expression: Expression | None) -> bool:
+    """Does the expression match the empty text?"""
+    match expression:
+        case None:
+            return False
+        case Concatenation(parts):
+            return all(map(_nullable, parts))
+        case Alternation(parts):
+            return any(map(_nullable, parts))
+        case Repetition(part, minimum, _):
+            return minimum == 0 or _nullable(part)
+        case Literal(text):
+            return not text
+    return False
+
+
+def _cut(expression: Expression, end: int) -> Expression:
+    """A smaller expression that is the same beside ``.*``: ``x{m,n}.*`` is ``x{m}.*``.
+
+    ``end``: -1 where anything may follow, 0 where anything may go before.
+    """
+    if isinstance(expression, Repetition):
+        if expression.minimum > 1:
+            return Repetition(expression.part, expression.minimum, expression.minimum)
+        return _cut(expression.part, end) if expression.minimum else EMPTY_TEXT
+    while isinstance(expression, Concatenation) and expression.parts:
+        outer = expression.parts[end]
+        cut = _cut(outer, end)
+        if cut is outer:
+            break
+        rest = expression.parts[:-1] if end else expression.parts[1:]
+        expression = sequence(*rest, cut) if end else sequence(cut, *rest)
+        if cut != EMPTY_TEXT:
+            break
+    return expression

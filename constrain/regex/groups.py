@@ -1,0 +1,91 @@
+"""What stands after an opening parenthesis: kinds of groups, names, flags, comments."""
+
+from __future__ import annotations
+
+from constrain.regex.scanner import Scanner
+
+_LOOKAROUND = {"=": "lookahead", "!": "negative lookahead", "<=": "lookbehind", "<!": "negative lookbehind"}
+_FLAG_FIELDS = {"i": "ignore_case", "s": "dot_all", "x": "verbose", "m": "multi_line", "a": "ascii"}
+_FLAGS_KNOWN = {"ecma": "ims", "rust": "imsux", "python": "aimsux"}
+
+
+def read_group(scanner: Scanner) -> bool:
+    """Reads the beginning of a group, up to its content; flags for it are set.
+
+    False if there is no content: a comment, or flags for the rest of the group around it.
+    """
+    text, start = scanner.text, scanner.position
+    scanner.position += 1
+    if not text.startswith("?", scanner.position):
+        return True
+    rest = text[start + 2 : start + 4]
+    for opening, name in _LOOKAROUND.items():
+        if rest.startswith(opening):
+            scanner.fail(f"{name} is not supported", start)
+    scanner.position += 1
+    if rest[:1] == ":":
+        scanner.position += 1
+        return True
+    if rest[:1] == "<" and scanner.dialect != "python":
+        _read_name(scanner, start, 1)
+        return True
+    if rest == "P<" and scanner.dialect != "ecma":
+        _read_name(scanner, start, 2)
+        return True
+    if scanner.dialect == "python":
+        if rest[:1] == "#":
+            return _read_comment(scanner, start)
+        if rest == "P=":
+            scanner.fail("backreferences are not supported", start)
+        if rest[:1] == "(":
+            scanner.fail("conditional groups are not supported", start)
+        if rest[:1] == ">":
+            scanner.fail("atomic groups are not supported", start)
+    return _read_flags(scanner, start)
+
+
+def _read_name(scanner: Scanner, start: int, skipped: int) -> None:
+    end = scanner.text.find(">", scanner.position)
+    name = scanner.text[scanner.position + skipped : end]
+    plain = name.replace("$", "_") if scanner.dialect == "ecma" else name
+    if scanner.dialect == "rust":
+        plain = plain.replace(".", "_").replace("[", "_").replace("]", "_")
+    if end < 0 or not plain.isidentifier():
+        scanner.fail("the name of this group is not a name, or has no closing >", start)
+    scanner.position = end + 1
+
+
+def _read_comment(scanner: Scanner, start: int) -> bool:
+    end = scanner.text.find(")", scanner.position)
+    if end < 0:
+        scanner.fail("the comment that begins here has no closing )", start)
+    scanner.position = end + 1
+    return False
+
+
+def _read_flags(scanner: Scanner, start: int) -> bool:
+    r"""Reads ``flags-flags:`` or ``flags)``."""
+    text, known = scanner.text, _FLAGS_KNOWN[scanner.dialect]
+    changed: dict[str, bool] = {}
+    value = True
+    while True:
+        char = text[scanner.position : scanner.position + 1]
+        scanner.position += 1
+        if char and char in ":)":
+            break
+        if char == "-" and value:
+            value = False
+        elif char and char in known and not (char == "u" and not value):
+            changed[char] = value
+        else:
+            scanner.fail(f"unknown group (?{text[start + 2 : scanner.position]}; write (?: for a group", start)
+    if not changed:
+        scanner.fail("this group sets no flag; write (?: for a group", start)
+    if char == ")":
+        if scanner.dialect == "ecma":
+            scanner.fail("flags need a group of their own; write (?i:...)", start)
+        if scanner.dialect == "python" and (start or not value):
+            scanner.fail("global flags belong at the beginning of the pattern; write (?i:...)", start)
+    changed.pop("u", None)
+    scanner.flags = scanner.flags._replace(**{_FLAG_FIELDS[flag]: on for flag, on in changed.items()})
+    return char == ":"

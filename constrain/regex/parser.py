@@ -1,0 +1,317 @@
+r"""Pattern text to regular expression tree, in one pass over the text with a stack of its own.
+
+Three dialects:
+
+    ecma     ECMA-262 with the ``u`` flag, as JSON Schema wants it; patterns written for no flag are read as validators
+             read them where that is unambiguous: ``\-`` and other escaped punctuation, ``{``, ``}`` and ``]`` alone,
+             ``-`` beside a class escape
+    rust     the ``regex`` crate; no lazy quantifiers, which say something about submatches only
+    python   ``re`` with str patterns; ``$`` means ``\Z`` (``re`` also lets it stand before a final newline)
+
+What expression trees cannot say yet is refused: lookaround, backreferences, word boundaries, multi-line anchors.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from constrain.regex import anchors, classes, unicode
+from constrain.regex.anchors import Anchored, Fragment
+from constrain.regex.brackets import read_class
+from constrain.regex.escapes import read_escape
+from constrain.regex.groups import read_group
+from constrain.regex.scanner import Dialect, Flags, Scanner
+from constrain.regex.tree import (
+    ANY_CHAR,
+    ANY_JSON_CHAR,
+    EMPTY_TEXT,
+    NOTHING,
+    CharClass,
+    Expression,
+    Literal,
+    LiteralSet,
+    Ranges,
+    Repetition,
+)
+
+MAX_NESTING = 100
+"""Groups inside groups: trees are hashed, compared and translated recursively, a few stack frames a level."""
+
+MAX_REPETITION = 2**31 - 1
+"""The greatest count in ``{m,n}``: what fits into a signed 32-bit counter."""
+
+MAX_ANCHORED_FACTORS = 200
+"""Parts with ``^`` or ``$`` in one sequence; the cost grows with their square."""
+
+ANY_TEXT = Repetition(ANY_CHAR, 0, None)
+ANY_JSON_TEXT = Repetition(ANY_JSON_CHAR, 0, None)
+
+_PLAIN = re.compile(r"[^\\^$.|?*+()\[\]{}]+")
+_COUNTS = re.compile(r"\{([0-9]*)(?:(,)([0-9]*))?\}")
+_MIN_LITERAL_SET = 3  # alternatives; fewer literals are as well served by an alternation
+_JSON_ESCAPES = {point: f"\\u{point:04x}" for point in range(0x20)} | {
+    0x08: "\\b",
+    0x09: "\\t",
+    0x0A: "\\n",
+    0x0C: "\\f",
+    0x0D: "\\r",
+    0x22: '\\"',
+    0x5C: "\\\\",
+}
+_DOT: dict[str, Ranges] = {
+    "ecma": classes.complement(((0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029))),
+    "rust": classes.complement(((0x0A, 0x0A),)),
+    "python": classes.complement(((0x0A, 0x0A),)),
+}
+
+_Item = str | Fragment
+"""What a sequence is made of while it is read; characters stay text until the sequence is complete."""
+
+
+@lru_cache(maxsize=1024)
+def parse_pattern(text: str, dialect: Dialect, *, json: bool = False, anchored: bool = True) -> Expression:
+    """The expression tree of a pattern; the same object for the same arguments, as far as the cache goes.
+
+    ``dialect``: "ecma", "rust" or "python".
+    ``json``: the tree matches spellings inside a JSON string, without the quotes, instead of UTF-8 text.
+    ``anchored``: the pattern matches the text as a whole; otherwise it is to be found somewhere in it.
+    Raises ``PatternError`` with a 1-based column (in code points).
+
+    >>> parse_pattern("a[bc]*", "ecma")  # doctest: +ELLIPSIS
+    Concatenation(parts=(Literal(text=b'a'), Repetition(part=CharClass(ranges=((98, 99),), json=False), ...
+    """
+    fragment = _Parser(text, dialect, json).parse()
+    if anchored:
+        return anchors.whole(fragment)
+    return anchors.search(fragment, ANY_JSON_TEXT if json else ANY_TEXT)
+
+
+@lru_cache(maxsize=4096)
+def char_class(ranges: Ranges, json: bool) -> Expression:
+    """The class of these code points, one object for equal ranges; nothing, if none of them can be encoded."""
+    if ranges == classes.ANY:
+        return ANY_JSON_CHAR if json else ANY_CHAR
+    return CharClass(ranges, json) if classes.encodable(ranges) else NOTHING
+
+
+class _Parser:
+    """The state of one run: complete alternatives and the unfinished sequence of the innermost group, and a stack of
+    the same for the groups around it."""
+
+    def __init__(self, text: str, dialect: Dialect, json: bool) -> None:
+        self.scanner = Scanner(text, dialect)
+        self.json = json
+        self.alternatives: list[list[_Item]] = []
+        self.items: list[_Item] = []
+        self.quantifiable = False  # may a quantifier follow?
+        self.stack: list[tuple[list[list[_Item]], list[_Item], Flags, int]] = []
+
+    def parse(self) -> Fragment:
+        scanner = self.scanner
+        text, end = scanner.text, len(scanner.text)
+        while scanner.position < end:
+            flags = scanner.flags
+            if flags.verbose:
+                scanner.skip_white_space()
+                if scanner.position == end:
+                    break
+            elif not flags.ignore_case:
+                plain = _PLAIN.match(text, scanner.position)
+                if plain:
+                    self.items.append(plain.group())
+                    self.quantifiable = True
+                    scanner.position = plain.end()
+                    continue
+            self._read(text[scanner.position])
+        if self.stack:
+            scanner.fail("the group that begins here has no closing )", self.stack[-1][3])
+        return self._finish()
+
+    def _read(self, char: str) -> None:
+        scanner = self.scanner
+        if char == "[":
+            self._add(read_class(scanner))
+        elif char == "\\":
+            self._escape()
+        elif char in "*+?" or (char == "{" and self._is_count()):
+            self._quantify()
+        elif char == "(":
+            self._open()
+        elif char == ")":
+            self._close()
+        elif char == "|":
+            scanner.position += 1
+            self.alternatives.append(self.items)
+            self.items = []
+            self.quantifiable = False
+        elif char == ".":
+            scanner.position += 1
+            self._add(classes.ANY if scanner.flags.dot_all else _DOT[scanner.dialect])
+        elif char in "^$":
+            self._anchor(char)
+        else:
+            scanner.position += 1
+            self._add(char)
+
+    def _add(self, atom: str | Ranges) -> None:
+        """One character, or one of a set."""
+        self.quantifiable = True
+        if isinstance(atom, str):
+            if self.scanner.flags.ignore_case:
+                atom = unicode.fold_character(atom, self.scanner.dialect)
+            else:
+                self.items.append(atom)
+                return
+        if len(atom) == 1 and atom[0][0] == atom[0][1]:
+            self.items.append(chr(atom[0][0]))
+        else:
+            self.items.append(char_class(atom, self.json))
+
+    def _escape(self) -> None:
+        scanner = self.scanner
+        anchor = scanner.text[scanner.position + 1 : scanner.position + 2]
+        if (anchor == "A" and scanner.dialect != "ecma") or anchor == {"rust": "z", "python": "Z"}.get(scanner.dialect):
+            scanner.position += 2
+            self._add_anchor(at_start=anchor == "A")
+        else:
+            self._add(read_escape(scanner, in_class=False))
+
+    def _anchor(self, char: str) -> None:
+        scanner = self.scanner
+        if scanner.flags.multi_line:
+            scanner.fail(f"{char} at every line (flag m) is not supported", scanner.position)
+        scanner.position += 1
+        self._add_anchor(at_start=char == "^")
+
+    def _add_anchor(self, *, at_start: bool) -> None:
+        self.items.append(anchors.AT_START if at_start else anchors.AT_END)
+        self.quantifiable = self.scanner.dialect == "rust"
+
+    def _is_count(self) -> bool:
+        """Is this brace a quantifier? Otherwise it stands for itself, or is refused."""
+        scanner = self.scanner
+        counts = _COUNTS.match(scanner.text, scanner.position)
+        if counts and (counts[1] or (scanner.dialect == "python" and counts[2] and counts[3])):
+            return True
+        if scanner.dialect == "rust":
+            scanner.fail("{ begins a count like {2,5}; write \\{ for a brace", scanner.position)
+        return False
+
+    def _quantify(self) -> None:
+        scanner = self.scanner
+        text, start = scanner.text, scanner.position
+        if not self.quantifiable:
+            scanner.fail(f"there is nothing to repeat; write \\{text[start]} for the character", start)
+        minimum, maximum = self._counts()
+        self.quantifiable = scanner.dialect == "rust"
+        following = text[scanner.position : scanner.position + 1]
+        if following == "?":
+            if scanner.dialect == "rust":
+                scanner.fail("lazy quantifiers are not supported; leave the ? out", scanner.position)
+            scanner.position += 1
+        elif following == "+" and scanner.dialect == "python":
+            scanner.fail("possessive quantifiers are not supported; leave the second + out", scanner.position)
+        item = self.items.pop()
+        if isinstance(item, str):
+            if len(item) > 1:
+                self.items.append(item[:-1])
+            item = self._literal(item[-1])
+        self.items.append(anchors.repeat(item, minimum, maximum))
+
+    def _counts(self) -> tuple[int, int | None]:
+        scanner = self.scanner
+        text, start = scanner.text, scanner.position
+        counts = _COUNTS.match(text, start)
+        if not counts:
+            scanner.position += 1
+            return (1 if text[start] == "+" else 0), (1 if text[start] == "?" else None)
+        scanner.position = counts.end()
+        if max(len(counts[1]), len(counts[3] or "")) > 20:
+            scanner.fail(f"counts go up to {MAX_REPETITION} (MAX_REPETITION)", start)
+        minimum = int(counts[1] or 0)
+        maximum = minimum if not counts[2] else int(counts[3]) if counts[3] else None
+        if max(minimum, maximum or 0) > MAX_REPETITION:
+            scanner.fail(f"counts go up to {MAX_REPETITION} (MAX_REPETITION)", start)
+        if maximum is not None and maximum < minimum:
+            scanner.fail(f"the count {{{minimum},{maximum}}} is out of order", start)
+        return minimum, maximum
+
+    def _open(self) -> None:
+        scanner = self.scanner
+        start, flags = scanner.position, scanner.flags
+        if not read_group(scanner):  # flags for the rest of the group around, or a comment
+            return
+        if len(self.stack) == MAX_NESTING:
+            scanner.fail(f"groups are nested more than {MAX_NESTING} deep (MAX_NESTING)", start)
+        self.stack.append((self.alternatives, self.items, flags, start))
+        self.alternatives, self.items = [], []
+        self.quantifiable = False
+
+    def _close(self) -> None:
+        scanner = self.scanner
+        if not self.stack:
+            scanner.fail("this ) closes no group; write \\) for the character", scanner.position)
+        scanner.position += 1
+        group = self._finish()
+        self.alternatives, self.items, scanner.flags, _ = self.stack.pop()
+        self.items.append(group)
+        self.quantifiable = True
+
+    def _finish(self) -> Fragment:
+        """The group that has just been read."""
+        if not self.alternatives:
+            return self._sequence(self.items)
+        alternatives = [*self.alternatives, self.items]
+        if all(items and all(isinstance(item, str) for item in items) for items in alternatives):
+            return self._texts(["".join(map(str, items)) for items in alternatives])
+        return anchors.alternate([self._sequence(items) for items in alternatives])
+
+    def _texts(self, texts: list[str]) -> Expression:
+        """One of several texts."""
+        if all(len(text) == 1 for text in texts):
+            return char_class(classes.normalize((ord(text), ord(text)) for text in texts), self.json)
+        literals = [literal for literal in map(self._literal, dict.fromkeys(texts)) if isinstance(literal, Literal)]
+        if len(literals) >= _MIN_LITERAL_SET:
+            return LiteralSet(tuple(literal.text for literal in literals))
+        return anchors.union(list(literals))
+
+    def _sequence(self, items: list[_Item]) -> Fragment:
+        """The concatenation of items."""
+        parts: list[Fragment] = []
+        run: list[str] = []
+        for item in items:
+            if isinstance(item, str):
+                run.append(item)
+                continue
+            if run:
+                parts.append(self._literal("".join(run)))
+                run = []
+            parts.append(item)
+        if run:
+            parts.append(self._literal("".join(run)))
+        anchored = sum(isinstance(part, Anchored) for part in parts)
+        if anchored:
+            return self._anchored_sequence(parts, anchored)
+        return anchors.sequence(*(part for part in parts if not isinstance(part, Anchored)))
+
+    def _anchored_sequence(self, parts: list[Fragment], anchored: int) -> Fragment:
+        if anchored > MAX_ANCHORED_FACTORS:
+            message = f"more than {MAX_ANCHORED_FACTORS} parts of one sequence have anchors (MAX_ANCHORED_FACTORS)"
+            self.scanner.fail(message, self.scanner.position - 1)
+        result: Fragment = EMPTY_TEXT
+        plain: list[Expression] = []
+        for part in parts:
+            if isinstance(part, Anchored):
+                result = anchors.concatenate(anchors.concatenate(result, anchors.sequence(*plain)), part)
+                plain = []
+            else:
+                plain.append(part)
+        return anchors.concatenate(result, anchors.sequence(*plain))
+
+    def _literal(self, text: str) -> Expression:
+        """The text itself; nothing, if a surrogate in it keeps it from being encoded."""
+        try:
+            return Literal((text.translate(_JSON_ESCAPES) if self.json else text).encode())
+        except UnicodeEncodeError:
+            return NOTHING

@@ -1,0 +1,83 @@
+"""The pattern being read: its text, the place in it, the dialect and the flags in force."""
+
+from __future__ import annotations
+
+from typing import Literal as OneOf
+from typing import NamedTuple, NoReturn
+
+from constrain._errors import PatternError
+
+Dialect = OneOf["ecma", "rust", "python"]
+
+_WHITE_SPACE = frozenset(" \t\n\r\f\v")
+
+
+class Flags(NamedTuple):
+    """Inline flags, by what they do."""
+
+    ignore_case: bool = False  # i
+    dot_all: bool = False  # s
+    verbose: bool = False  # x
+    multi_line: bool = False  # m
+    ascii: bool = False  # a (python)
+
+
+class Scanner:
+    """A pattern and a position in it (an index into ``text``)."""
+
+    __slots__ = ("dialect", "flags", "position", "text")
+
+    def __init__(self, text: str, dialect: Dialect) -> None:
+        self.text = text
+        self.dialect = dialect
+        self.flags = Flags()
+        self.position = 0
+
+    def fail(self, message: str, at: int) -> NoReturn:
+        """Raises ``PatternError`` about the place ``at`` (an index)."""
+        raise PatternError(f"pattern {_excerpt(self.text)}, column {at + 1}: {message}", column=at + 1)
+
+    def skip_white_space(self) -> None:
+        """Skips white space and comments, which flag x leaves without meaning."""
+        text = self.text
+        while self.position < len(text):
+            char = text[self.position]
+            if char == "#":
+                end = text.find("\n", self.position)
+                self.position = len(text) if end < 0 else end + 1
+            elif char in _WHITE_SPACE:
+                self.position += 1
+            else:
+                return
+
+    def hexadecimal(self, digits: int, start: int) -> int:
+        """Reads exactly so many hexadecimal digits; ``start`` is where the escape began."""
+        found = self.text[self.position : self.position + digits]
+        if len(found) < digits or not _is_hexadecimal(found):
+            self.fail(f"\\{self.text[start + 1]} needs {digits} hexadecimal digits", start)
+        self.position += digits
+        return int(found, 16)
+
+    def braced(self, start: int) -> str:
+        """Reads ``{...}`` and returns what is inside; ``start`` is where the escape began."""
+        end = self.text.find("}", self.position)
+        if self.text[self.position : self.position + 1] != "{" or end < 0:
+            self.fail(f"\\{self.text[start + 1]} needs a name or number in braces", start)
+        inside = self.text[self.position + 1 : end]
+        self.position = end + 1
+        return inside
+
+    def braced_code_point(self, start: int) -> int:
+        """Reads ``{hexadecimal}``."""
+        digits = self.braced(start)
+        if not _is_hexadecimal(digits) or len(digits.lstrip("0")) > 6 or int(digits, 16) > 0x10FFFF:
+            self.fail(f"{{{digits}}} is not a code point; write 1 to 6 hexadecimal digits up to 10FFFF", start)
+        return int(digits, 16)
+
+
+def _is_hexadecimal(text: str) -> bool:
+    return bool(text) and all(char in "0123456789abcdefABCDEF" for char in text)
+
+
+def _excerpt(text: str) -> str:
+    return repr(text) if len(text) <= 60 else repr(text[:57]) + "..."
