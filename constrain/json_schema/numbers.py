@@ -1,0 +1,309 @@
+r"""JSON numbers as expressions: intervals and multiples in exact decimal arithmetic.
+
+The canonical spelling policy:
+
+- no exponent, no leading zeros, no ``+``;
+- integers: ``-?(0|[1-9][0-9]*)``, no fraction, no ``-0``, at most ``MAX_INTEGER_DIGITS`` digits;
+- other numbers: also a fraction of 1 to ``MAX_FRACTION_DIGITS`` digits, which may end in zeros (``1``, ``1.0`` and
+  ``1.50`` are fine; so is ``-0.0``, which Python writes); 32 digits more than the longest bound or divisor, if that
+  is more. They are finite as binary64: at most ``MAX_FLOAT_DIGITS`` digits before the point, and where a bound
+  demands more, up to the greatest float.
+"""
+
+from __future__ import annotations
+
+import sys
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from functools import lru_cache
+from math import gcd
+
+from constrain._errors import LimitError
+from constrain.regex import decimals
+from constrain.regex.anchors import sequence
+from constrain.regex.decimals import DIGIT, NONZERO_DIGIT, Magnitude
+from constrain.regex.tree import (
+    NOTHING,
+    Alternation,
+    Concatenation,
+    Expression,
+    Intersection,
+    Literal,
+    LiteralSet,
+    Multiple,
+    Repetition,
+)
+
+MAX_INTEGER_DIGITS = 4300
+"""What Python's int() reads by default (sys.int_info.default_max_str_digits)."""
+
+MAX_FLOAT_DIGITS = 308
+"""Digits before the point of a number that is no integer: every such number is finite as binary64."""
+
+MAX_FRACTION_DIGITS = 64
+"""Digits after the point: more than any shortest float representation without exponent has."""
+
+MAX_BOUND_FRACTION_DIGITS = 1100
+"""Digits after the point of a bound, a divisor or a constant: every float has fewer."""
+
+MAX_LISTED_MULTIPLES = 1000
+"""That few integer multiples are listed, as long as they take at most MAX_LISTED_BYTES."""
+
+MAX_LISTED_BYTES = 32_000
+
+_SPARE_FRACTION_DIGITS = 32
+_MINUS = Literal(b"-")
+_ANY_SIGN = Repetition(_MINUS, 0, 1)
+_GREATEST_INTEGER = 10**MAX_INTEGER_DIGITS - 1
+_GREATEST_FLOAT = int(sys.float_info.max)
+_GREATEST_SHORT = 10**MAX_FLOAT_DIGITS - 1
+
+_POSITIVE = Concatenation((NONZERO_DIGIT, Repetition(DIGIT, 0, MAX_INTEGER_DIGITS - 1)))
+_NATURAL = Alternation((Literal(b"0"), _POSITIVE))
+_SHORT_NATURAL = Alternation(
+    (Literal(b"0"), Concatenation((NONZERO_DIGIT, Repetition(DIGIT, 0, MAX_FLOAT_DIGITS - 1))))
+)
+
+INTEGER: Expression = Alternation((Literal(b"0"), Concatenation((_ANY_SIGN, _POSITIVE))))
+"""Any integer."""
+
+NUMBER: Expression = Concatenation((_ANY_SIGN, _SHORT_NATURAL, decimals.any_fraction(MAX_FRACTION_DIGITS)))
+"""Any number."""
+
+Number = int | Decimal
+
+
+@lru_cache(maxsize=2048)
+def number_expression(
+    *,
+    minimum: Number | None = None,
+    maximum: Number | None = None,
+    exclusive_minimum: Number | None = None,
+    exclusive_maximum: Number | None = None,
+    integer: bool,
+    multiple_of: Number | None = None,
+) -> Expression:
+    """The spellings of the numbers within the bounds, all of which hold; ``NOTHING`` if there is none.
+
+    ``integer``: only integers, without a fraction. ``multiple_of`` is greater than 0. Bounds are finite.
+    Raises ``LimitError`` for a bound or divisor with more than ``MAX_BOUND_FRACTION_DIGITS`` digits after the point.
+
+    >>> number_expression(minimum=1, maximum=12, integer=True)  # doctest: +ELLIPSIS
+    Alternation(parts=(ByteClass(ranges=((49, 57),)), Concatenation(parts=(Literal(text=b'1'), ...
+    """
+    low, low_open = _tighter(minimum, exclusive_minimum, upper=False)
+    high, high_open = _tighter(maximum, exclusive_maximum, upper=True)
+    if integer:
+        first = None if low is None else _to_integer(low, ROUND_CEILING) + (low_open and _is_integer(low))
+        last = None if high is None else _to_integer(high, ROUND_FLOOR) - (high_open and _is_integer(high))
+        return _integers(first, last, multiple_of)
+    return _numbers(low, high, low_open=low_open, high_open=high_open, multiple_of=multiple_of)
+
+
+@lru_cache(maxsize=2048)
+def number_literal_expression(value: Number, *, integer: bool = False) -> Expression:
+    """The spellings of one number: ``1`` is also ``1.0``, unless only integers are wanted.
+
+    ``NOTHING`` if ``integer`` and the value is none. Raises ``LimitError`` for a value that takes more than
+    ``MAX_INTEGER_DIGITS`` digits before or ``MAX_BOUND_FRACTION_DIGITS`` after the point.
+    """
+    if integer and not _is_integer(value):
+        return NOTHING
+    if not -_GREATEST_INTEGER <= value <= _GREATEST_INTEGER:
+        raise LimitError(f"a number has more than {MAX_INTEGER_DIGITS} digits (MAX_INTEGER_DIGITS)")
+    whole, fraction = _magnitude(value)
+    sign = (_MINUS,) if value < 0 else ()
+    if integer:
+        return sequence(*sign, Literal(whole.encode()))
+    spelling = sequence(Literal(whole.encode()), decimals.exact_fraction(fraction, _fraction_digits(value)))
+    return sequence(*((_ANY_SIGN,) if value == 0 else sign), spelling)
+
+
+# Integers.
+
+
+def _integers(low: int | None, high: int | None, multiple_of: Number | None) -> Expression:
+    if low is not None and high is not None and low > high:
+        return NOTHING
+    if (low is not None and low > _GREATEST_INTEGER) or (high is not None and high < -_GREATEST_INTEGER):
+        return NOTHING
+    if low is not None and low <= -_GREATEST_INTEGER:
+        low = None
+    if high is not None and high >= _GREATEST_INTEGER:
+        high = None
+    divisor = 1 if multiple_of is None else _integer_divisor(multiple_of)
+    if divisor == 1:
+        return _integer_range(low, high)
+    first = -((_GREATEST_INTEGER if low is None else -low) // divisor)
+    last = (_GREATEST_INTEGER if high is None else high) // divisor
+    if first > last:
+        return NOTHING
+    if last - first < MAX_LISTED_MULTIPLES:
+        # Three bits are a little less than a digit.
+        longest = max(abs(first * divisor), abs(last * divisor)).bit_length() // 3 + 2
+        if (last - first + 1) * longest <= MAX_LISTED_BYTES or first == last:
+            return LiteralSet(tuple(str(factor * divisor).encode() for factor in range(first, last + 1)))
+    return Intersection((_integer_range(low, high), Multiple(divisor)))
+
+
+def _integer_divisor(multiple_of: Number) -> int:
+    """The integers among the multiples of a decimal are the multiples of its reduced numerator."""
+    if multiple_of > _GREATEST_INTEGER:
+        return _GREATEST_INTEGER + 1  # as good as any: only 0 is left
+    numerator, scale = _scaled(multiple_of)
+    return numerator // gcd(numerator, 10**scale)
+
+
+def _integer_range(low: int | None, high: int | None) -> Expression:
+    if low is None and high is None:
+        return INTEGER
+    parts = []
+    if high is None or high >= 0:
+        parts.append(_naturals(0 if low is None else max(low, 0), high))
+    if low is None or low < 0:
+        nearest = 1 if high is None else max(-high, 1)
+        parts.append(sequence(_MINUS, _naturals(nearest, None if low is None else -low)))
+    return decimals.union(parts)
+
+
+def _naturals(low: int, high: int | None) -> Expression:
+    if high is not None:
+        return decimals.natural_range(str(low), str(high))
+    if low <= 1:
+        return _POSITIVE if low else _NATURAL
+    return decimals.naturals_from(str(low), MAX_INTEGER_DIGITS)
+
+
+# Other numbers.
+
+
+def _numbers(
+    low: Number | None, high: Number | None, *, low_open: bool, high_open: bool, multiple_of: Number | None
+) -> Expression:
+    if low is None and high is None and multiple_of is None:
+        return NUMBER
+    if low is not None and high is not None and (low > high or (low == high and (low_open or high_open))):
+        return NOTHING
+    if (low is not None and low > _GREATEST_FLOAT) or (high is not None and high < -_GREATEST_FLOAT):
+        return NOTHING
+    # Without a bound on a side, numbers of MAX_FLOAT_DIGITS digits will do, unless the other bound lies beyond them.
+    far = any(bound is not None and abs(int(bound)) > _GREATEST_SHORT for bound in (low, high))
+    if low is None or low < (-_GREATEST_FLOAT if far else -_GREATEST_SHORT):
+        low, low_open = (-_GREATEST_FLOAT, False) if far else (None, False)
+    if high is None or high > (_GREATEST_FLOAT if far else _GREATEST_SHORT):
+        high, high_open = (_GREATEST_FLOAT, False) if far else (None, False)
+    if multiple_of is None:
+        return _number_range(low, high, low_open=low_open, high_open=high_open, digits=_fraction_digits(low, high))
+    return _multiples(low, high, low_open=low_open, high_open=high_open, multiple_of=multiple_of)
+
+
+def _multiples(
+    low: Number | None, high: Number | None, *, low_open: bool, high_open: bool, multiple_of: Number
+) -> Expression:
+    if multiple_of > _GREATEST_FLOAT:
+        multiple_of = _GREATEST_FLOAT + 1  # as good as any: only 0 is left
+    bottom, bottom_scale = _scaled(-_GREATEST_SHORT if low is None else low)
+    top, top_scale = _scaled(_GREATEST_SHORT if high is None else high)
+    divisor, divisor_scale = _scaled(multiple_of)
+    scale = max(bottom_scale, top_scale, divisor_scale)
+    bottom, top = bottom * 10 ** (scale - bottom_scale), top * 10 ** (scale - top_scale)
+    step = divisor * 10 ** (scale - divisor_scale)
+    first = -((-bottom - low_open) // step)
+    last = (top - high_open) // step
+    if first > last:
+        return NOTHING
+    if first == last == 0:
+        zero = sequence(Literal(b"0"), decimals.zero_fraction(MAX_FRACTION_DIGITS))
+        return sequence(_ANY_SIGN, zero) if low is None or low < 0 else zero
+    digits = _fraction_digits(low, high, multiple_of)
+    numbers = _number_range(low, high, low_open=low_open, high_open=high_open, digits=digits)
+    return Intersection((numbers, Multiple(divisor, divisor_scale)))
+
+
+def _number_range(
+    low: Number | None, high: Number | None, *, low_open: bool, high_open: bool, digits: int
+) -> Expression:
+    """The numbers of an interval that is not empty; a negative zero only among negative numbers."""
+    zero_inside = high is None or high > 0 or (high == 0 and not high_open)
+    positive = negative = None
+    if zero_inside:
+        from_zero = low is None or low < 0
+        positive = (0 if from_zero else low or 0, high, low_open and not from_zero, high_open)
+    if low is None or low < 0:
+        nearest, nearest_open = (0, False) if zero_inside else (_negated(high or 0), high_open)
+        negative = (nearest, None if low is None else _negated(low), nearest_open, low_open)
+    if positive == negative and positive is not None:
+        return sequence(_ANY_SIGN, _magnitudes(*positive, digits))
+    parts = []
+    if positive is not None:
+        parts.append(_magnitudes(*positive, digits))
+    if negative is not None:
+        parts.append(sequence(_MINUS, _magnitudes(*negative, digits)))
+    return decimals.union(parts)
+
+
+def _magnitudes(low: Number, high: Number | None, low_open: bool, high_open: bool, digits: int) -> Expression:
+    if high is not None:
+        return decimals.fractional_range(
+            _magnitude(low), _magnitude(high), low_open=low_open, high_open=high_open, digits=digits
+        )
+    if low == 0 and not low_open:
+        return sequence(_SHORT_NATURAL, decimals.any_fraction(digits))
+    return decimals.fractions_from(_magnitude(low), low_open=low_open, digits=digits, integer_digits=MAX_FLOAT_DIGITS)
+
+
+# Decimal arithmetic, exact: the context's precision plays no part in what is used here.
+
+
+def _tighter(closed: Number | None, opened: Number | None, *, upper: bool) -> tuple[Number | None, bool]:
+    """The tighter of an inclusive and an exclusive bound, and whether it is exclusive."""
+    if opened is None:
+        return closed, False
+    if closed is None or (opened <= closed if upper else opened >= closed):
+        return opened, True
+    return closed, False
+
+
+def _is_integer(value: Number) -> bool:
+    return isinstance(value, int) or value == value.to_integral_value()
+
+
+def _to_integer(value: Number, rounding: str) -> int:
+    """Rounded to an integer; beyond the greatest one, the next after that."""
+    if value > _GREATEST_INTEGER:
+        return _GREATEST_INTEGER + 1
+    if value < -_GREATEST_INTEGER:
+        return -_GREATEST_INTEGER - 1
+    return value if isinstance(value, int) else int(value.to_integral_value(rounding))
+
+
+def _scaled(value: Number) -> tuple[int, int]:
+    """(n, scale) with value = n / 10**scale and the least scale that is not negative."""
+    if isinstance(value, int):
+        return value, 0
+    negative, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int):
+        raise ValueError(f"{value} is not finite")
+    text = "".join(map(str, digits)).rstrip("0")
+    exponent += len(digits) - len(text)
+    if -exponent > MAX_BOUND_FRACTION_DIGITS:
+        message = f"a number has more than {MAX_BOUND_FRACTION_DIGITS} digits after the point"
+        raise LimitError(f"{message} (MAX_BOUND_FRACTION_DIGITS)")
+    if not text:
+        return 0, 0
+    number = int(text) * 10 ** max(exponent, 0)
+    return -number if negative else number, max(-exponent, 0)
+
+
+def _magnitude(value: Number) -> Magnitude:
+    number, scale = _scaled(value)
+    text = str(abs(number)).rjust(scale + 1, "0")
+    return (text[:-scale], text[-scale:]) if scale else (text, "")
+
+
+def _negated(value: Number) -> Number:
+    return -value if isinstance(value, int) else value.copy_negate()
+
+
+def _fraction_digits(*values: Number | None) -> int:
+    longest = max(0 if value is None else _scaled(value)[1] for value in values)
+    return max(MAX_FRACTION_DIGITS, longest + _SPARE_FRACTION_DIGITS)

@@ -1,0 +1,269 @@
+r"""Ranges of decimal numbers as expressions, digit by digit.
+
+A comparison with a string of n digits is split in halves, ``BC``: greater than B and anything after it, or B and then
+greater than C. So trees are O(log n) deep and O(n log n) bytes large, whatever the numbers are:
+
+    > 4711:   ( >47 [0-9]{2} | 47 >11 ),   >47: ( [5-9][0-9] | 4 [8-9] ), ...
+
+Magnitudes are pairs of strings: the integer part ("0", or without leading zeros) and the fraction (without trailing
+zeros, "" for an integer).
+"""
+
+from __future__ import annotations
+
+from constrain.regex.anchors import repetition, sequence
+from constrain.regex.tree import (
+    EMPTY_TEXT,
+    NOTHING,
+    Alternation,
+    ByteClass,
+    Concatenation,
+    Expression,
+    Intersection,
+    Literal,
+    Repetition,
+)
+
+Magnitude = tuple[str, str]
+
+DIGIT = ByteClass(((0x30, 0x39),))
+NONZERO_DIGIT = ByteClass(((0x31, 0x39),))
+_ZERO = Literal(b"0")
+_POINT = Literal(b".")
+_SOME_NONZERO = Concatenation((Repetition(_ZERO, 0, None), NONZERO_DIGIT, Repetition(DIGIT, 0, None)))
+
+
+def natural_range(low: str, high: str) -> Expression:
+    """The integers ``low`` to ``high``, both without leading zeros and not negative; ``low <= high``."""
+    if len(low) == len(high):
+        return _between(low, high)
+    parts = [_at_least(low)]
+    shortest, longest = len(low) + 1, len(high) - 1
+    if shortest <= longest:
+        parts.append(Concatenation((NONZERO_DIGIT, Repetition(DIGIT, shortest - 1, longest - 1))))
+    parts.append(_between("1" + "0" * (len(high) - 1), high))
+    return union(parts)
+
+
+def naturals_from(low: str, digits: int) -> Expression:
+    """The integers of up to ``digits`` digits that are not less than ``low``."""
+    parts = [_at_least(low)] if low != "1" else [NONZERO_DIGIT]
+    if len(low) < digits:
+        parts.append(Concatenation((NONZERO_DIGIT, Repetition(DIGIT, len(low), digits - 1))))
+    return union(parts)
+
+
+def fractions_from(low: Magnitude, *, low_open: bool, digits: int, integer_digits: int) -> Expression:
+    """The decimal numbers not less than ``low`` with up to so many digits before and after the point."""
+    integer, fraction = low
+    if not fraction and not low_open:
+        return sequence(naturals_from(integer, integer_digits), any_fraction(digits))
+    parts = [sequence(Literal(integer.encode()), fraction_above(fraction, digits, strict=low_open))]
+    following = successor(integer)
+    if len(following) <= integer_digits:
+        parts.append(sequence(naturals_from(following, integer_digits), any_fraction(digits)))
+    return union(parts)
+
+
+def fractional_range(low: Magnitude, high: Magnitude, *, low_open: bool, high_open: bool, digits: int) -> Expression:
+    """The decimal numbers from ``low`` to ``high`` with at most ``digits`` digits after the point.
+
+    ``low <= high``; an open bound does not belong to the range itself. Fractions may end in zeros.
+    """
+    (low_integer, low_fraction), (high_integer, high_fraction) = low, high
+    above = fraction_above(low_fraction, digits, strict=low_open)
+    below = fraction_below(high_fraction, digits, strict=high_open)
+    if low_integer == high_integer:
+        if not low_fraction and not low_open:
+            inside = below
+        else:
+            inside = NOTHING if NOTHING in (above, below) else Intersection((above, below))
+        return sequence(Literal(low_integer.encode()), inside)
+    between_low, between_high = successor(low_integer), _predecessor(high_integer)
+    parts = []
+    # What takes any fraction goes into one range of integers.
+    if not low_fraction and not low_open:
+        between_low = low_integer
+    else:
+        parts.append(sequence(Literal(low_integer.encode()), above))
+    if (len(between_low), between_low) <= (len(between_high), between_high):
+        parts.append(sequence(natural_range(between_low, between_high), any_fraction(digits)))
+    parts.append(sequence(Literal(high_integer.encode()), below))
+    return union(parts)
+
+
+def any_fraction(digits: int) -> Expression:
+    """Nothing, or a point and 1 to ``digits`` digits."""
+    return Repetition(Concatenation((_POINT, Repetition(DIGIT, 1, digits))), 0, 1)
+
+
+def zero_fraction(digits: int) -> Expression:
+    """Nothing, or a point and 1 to ``digits`` zeros."""
+    return Repetition(Concatenation((_POINT, Repetition(_ZERO, 1, digits))), 0, 1)
+
+
+def exact_fraction(fraction: str, digits: int) -> Expression:
+    """The spellings of a fraction with at most ``digits`` digits."""
+    if not fraction:
+        return zero_fraction(digits)
+    return sequence(Literal(b"." + fraction.encode()), _repeated(_ZERO, digits - len(fraction)))
+
+
+def fraction_above(fraction: str, digits: int, *, strict: bool) -> Expression:
+    """Point and digits of all fractions >= (``strict``: >) ``fraction``; the empty text if that includes zero."""
+    if not fraction and not strict:
+        return any_fraction(digits)
+    rest = digits - len(fraction)
+    if not strict:
+        tail = _repeated(DIGIT, rest)
+    else:
+        tail = Intersection((_SOME_NONZERO, Repetition(DIGIT, 1, rest))) if rest else NOTHING
+    parts = [sequence(Literal(fraction.encode()), tail)] if fraction else [tail]
+    if fraction:
+        parts.insert(0, _fraction_greater(fraction, digits))
+    return sequence(_POINT, union(parts))
+
+
+def fraction_below(fraction: str, digits: int, *, strict: bool) -> Expression:
+    """Point and digits of all fractions <= (``strict``: <) ``fraction``, and the empty text if that includes zero."""
+    if not fraction:
+        return NOTHING if strict else zero_fraction(digits)
+    head, rest = fraction[0], fraction[1:]
+    after: list[Expression] = [_fraction_less(rest, digits - 1)] if rest else []
+    if not strict:
+        after.append(sequence(Literal(rest.encode()), _repeated(_ZERO, digits - len(fraction))))
+    parts = [sequence(Literal(head.encode()), union(after))]
+    if head > "0":
+        parts.insert(0, sequence(_digits("0", chr(ord(head) - 1)), _repeated(DIGIT, digits - 1)))
+    return Repetition(sequence(_POINT, union(parts)), 0, 1)
+
+
+def successor(digits: str) -> str:
+    """The next natural number."""
+    kept = digits.rstrip("9")
+    zeros = "0" * (len(digits) - len(kept))
+    return kept[:-1] + chr(ord(kept[-1]) + 1) + zeros if kept else "1" + zeros
+
+
+def _predecessor(digits: str) -> str:
+    """The natural number before a positive one."""
+    kept = digits.rstrip("0")
+    nines = "9" * (len(digits) - len(kept))
+    first = kept[:-1] + chr(ord(kept[-1]) - 1)
+    return (first + nines).lstrip("0") or "0"
+
+
+def union(parts: list[Expression]) -> Expression:
+    """Alternation without empty languages."""
+    present = [part for part in parts if part != NOTHING]
+    return present[0] if len(present) == 1 else Alternation(tuple(present))
+
+
+def _between(low: str, high: str) -> Expression:
+    """Digit strings of one length, ``low`` to ``high``."""
+    if low == high:
+        return Literal(low.encode())
+    same = next(index for index, (a, b) in enumerate(zip(low, high, strict=True)) if a != b)
+    prefix, first, last = low[:same], low[same], high[same]
+    low_rest, high_rest = low[same + 1 :], high[same + 1 :]
+    parts = []
+    # A branch that takes any rest is joined with the digits between.
+    if low_rest.strip("0"):
+        parts.append(sequence(Literal(first.encode()), _at_least(low_rest)))
+        first = chr(ord(first) + 1)
+    open_end = bool(high_rest.strip("9"))
+    middle_last = chr(ord(last) - 1) if open_end else last
+    if first <= middle_last:
+        parts.append(sequence(_digits(first, middle_last), _any(len(low_rest))))
+    if open_end:
+        parts.append(sequence(Literal(last.encode()), _at_most(high_rest)))
+    return sequence(Literal(prefix.encode()), union(parts)) if prefix else union(parts)
+
+
+def _at_least(bound: str) -> Expression:
+    """Digit strings of the bound's length that are not less."""
+    return _greater(bound, equal=True)
+
+
+def _greater(bound: str, *, equal: bool) -> Expression:
+    if not bound.strip("0") and equal:
+        return _any(len(bound))
+    if not bound.strip("9"):
+        return Literal(bound.encode()) if equal else NOTHING
+    if len(bound) == 1:
+        return _digits(bound if equal else chr(ord(bound) + 1), "9")
+    left, right = _halves(bound)
+    return union(
+        [
+            sequence(_greater(left, equal=False), _any(len(right))),
+            sequence(Literal(left.encode()), _greater(right, equal=equal)),
+        ]
+    )
+
+
+def _at_most(bound: str) -> Expression:
+    """Digit strings of the bound's length that are not greater."""
+    return _less(bound, equal=True)
+
+
+def _less(bound: str, *, equal: bool) -> Expression:
+    if not bound.strip("9") and equal:
+        return _any(len(bound))
+    if not bound.strip("0"):
+        return Literal(bound.encode()) if equal else NOTHING
+    if len(bound) == 1:
+        return _digits("0", bound if equal else chr(ord(bound) - 1))
+    left, right = _halves(bound)
+    return union(
+        [
+            sequence(_less(left, equal=False), _any(len(right))),
+            sequence(Literal(left.encode()), _less(right, equal=equal)),
+        ]
+    )
+
+
+def _fraction_greater(fraction: str, digits: int) -> Expression:
+    """Digit strings of up to ``digits`` digits that exceed ``fraction`` within its length."""
+    if len(fraction) == 1:
+        if fraction == "9":
+            return NOTHING
+        return sequence(_digits(chr(ord(fraction) + 1), "9"), _repeated(DIGIT, digits - 1))
+    left, right = _halves(fraction)
+    return union(
+        [
+            _fraction_greater(left, digits),
+            sequence(Literal(left.encode()), _fraction_greater(right, digits - len(left))),
+        ]
+    )
+
+
+def _fraction_less(fraction: str, digits: int) -> Expression:
+    """Digit strings (the empty one too) that fall below ``fraction`` within its length or are a part of its front."""
+    if len(fraction) == 1:
+        if fraction == "0":
+            return EMPTY_TEXT
+        below = sequence(_digits("0", chr(ord(fraction) - 1)), _repeated(DIGIT, digits - 1))
+        return Repetition(below, 0, 1)
+    left, right = _halves(fraction)
+    return union(
+        [_fraction_less(left, digits), sequence(Literal(left.encode()), _fraction_less(right, digits - len(left)))]
+    )
+
+
+def _halves(digits: str) -> tuple[str, str]:
+    middle = len(digits) // 2
+    return digits[:middle], digits[middle:]
+
+
+def _digits(first: str, last: str) -> Expression:
+    if first == last:
+        return Literal(first.encode())
+    return ByteClass(((ord(first), ord(last)),)) if first < last else NOTHING
+
+
+def _any(count: int) -> Expression:
+    return repetition(DIGIT, count, count)
+
+
+def _repeated(part: Expression, most: int) -> Expression:
+    return repetition(part, 0, most)
