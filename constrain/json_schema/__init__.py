@@ -1,0 +1,61 @@
+"""JSON Schema to grammar.
+
+A schema location becomes a *goal*, a goal a disjunction of *shapes* (one JSON type each), shapes the automata of
+rules. Modules: ``references`` (where subschemas are), ``keywords`` (the table: which function reads which keyword),
+``assertions`` (what one schema object asserts), ``numeric``, ``strings``, ``arrays``, ``objects`` (a shape, its
+intersection, its keywords), ``shapes`` (disjunctions), ``goals`` (interning, expansion), ``productivity`` (emptiness),
+``emission`` with ``scalars``, ``array_automata``, ``object_automata`` and ``punctuation`` (the grammar).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from constrain.grammar import Grammar
+from constrain.json_schema.contradictions import why_empty
+from constrain.json_schema.emission import Emitter
+from constrain.json_schema.goals import Goals
+from constrain.json_schema.policies import Policies
+from constrain.json_schema.productivity import expand_all, mark_productive
+from constrain.json_schema.references import References
+
+
+@dataclass(frozen=True)
+class CompiledSchema:
+    """A grammar for the values of a schema, the policies in force, and what a reader should know."""
+
+    grammar: Grammar
+    policies: dict[str, str | bool]
+    warnings: tuple[str, ...]
+
+
+def compile_schema(
+    schema: object,
+    *,
+    whitespace: str = "flexible",
+    property_order: str = "schema",
+    formats: str = "assert",
+    numbers: str = "canonical",
+    close_objects: bool = False,
+    registry: object = None,
+) -> CompiledSchema:
+    """The grammar whose texts are the JSON texts of the values of ``schema``, under the given policies.
+
+    ``schema``: a parsed JSON Schema (dict or bool). ``registry``: a mapping from URIs to schemas (for example a
+    ``referencing.Registry``) for references that leave the document; nothing is ever fetched.
+    Raises SchemaError (malformed), UnsupportedSchemaError (a keyword that cannot be enforced exactly),
+    UnsatisfiableSchemaError (no value), PatternError and LimitError; ``pointer`` names the place.
+
+    >>> compile_schema({"type": "array", "items": {"type": "boolean"}}).warnings
+    ()
+    """
+    policies = Policies(whitespace, property_order, formats, numbers, close_objects)
+    policies.check()
+    goals = Goals(References(schema, registry), policies)
+    root = goals.root()
+    order = expand_all(goals, root)
+    mark_productive(order)
+    if not root.productive:
+        raise why_empty(goals, root)
+    grammar = Emitter(policies).emit(root)
+    return CompiledSchema(grammar, policies._asdict(), goals.report())

@@ -1,0 +1,132 @@
+"""Keywords about the value as a whole: ``type``, ``const``, ``enum``, ``$ref`` and the combinations of schemas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from constrain._errors import SchemaError, UnsupportedSchemaError
+from constrain.json_schema.arrays import ArrayShape, constant_array
+from constrain.json_schema.assertions import (
+    TYPE_ARRAY,
+    TYPE_BOOLEAN,
+    TYPE_INTEGER,
+    TYPE_NULL,
+    TYPE_NUMBER,
+    TYPE_OBJECT,
+    TYPE_STRING,
+)
+from constrain.json_schema.disjoint import find_overlap
+from constrain.json_schema.numeric import Number, NumberShape, exact
+from constrain.json_schema.objects import ObjectShape, constant_object
+from constrain.json_schema.shapes import FALSE, NO_SHAPES, NULL, TRUE, Shapes, union
+from constrain.json_schema.strings import StringShape
+
+if TYPE_CHECKING:
+    from constrain.json_schema.assertions import Assertions
+    from constrain.json_schema.goals import Goals
+    from constrain.json_schema.references import Location
+
+TYPE_BITS = {
+    "null": TYPE_NULL,
+    "boolean": TYPE_BOOLEAN,
+    "integer": TYPE_INTEGER,
+    "number": TYPE_NUMBER | TYPE_INTEGER,
+    "string": TYPE_STRING,
+    "array": TYPE_ARRAY,
+    "object": TYPE_OBJECT,
+}
+
+MAX_CONSTANT_DEPTH = 100
+"""Levels of arrays and objects inside one constant."""
+
+
+def type_(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    names = value if isinstance(value, list) else [value]
+    types = 0
+    for name in names:
+        bits = TYPE_BITS.get(name) if isinstance(name, str) else None
+        if bits is None:
+            raise SchemaError(f"{name!r:.80} is not a type of JSON Schema", pointer=at.pointer("type"))
+        types |= bits
+    found.types = types
+
+
+def const(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    found.parts.append(constants(goals, at, [value], "const"))
+
+
+def enum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    if not isinstance(value, list):
+        raise SchemaError(f"enum must be a list, not {value!r:.80}", pointer=at.pointer("enum"))
+    found.parts.append(constants(goals, at, value, "enum"))
+
+
+def constants(goals: Goals, at: Location, values: list[object], keyword: str) -> Shapes:
+    """Exactly these values; equal ones (1 and 1.0) count once."""
+    simple = 0
+    numbers: dict[Number, None] = {}
+    strings: dict[str, None] = {}
+    arrays: list[ArrayShape] = []
+    objects: list[ObjectShape] = []
+    for value in values:
+        if isinstance(value, str):
+            strings[value] = None
+        elif value is None:
+            simple |= NULL
+        elif isinstance(value, bool):
+            simple |= TRUE if value else FALSE
+        elif isinstance(value, list):
+            arrays.append(constant_array(goals, at, value))
+        elif isinstance(value, dict):
+            objects.append(constant_object(goals, at, value))
+        else:
+            number = exact(value)
+            if number is None:
+                raise SchemaError(f"{value!r:.80} is not a JSON value", pointer=at.pointer(keyword))
+            numbers[number] = None
+    return Shapes(
+        simple,
+        (NumberShape(values=tuple(numbers)),) if numbers else (),
+        (StringShape(values=tuple(strings)),) if strings else (),
+        tuple(arrays),
+        tuple(objects),
+    )
+
+
+def ref(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    found.parts.append(goals.expand(goals.references.resolve(at, value)))
+
+
+def all_of(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    found.parts += branches(goals, at, "allOf", value)
+
+
+def any_of(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    found.parts.append(union(branches(goals, at, "anyOf", value)))
+
+
+def one_of(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """Branches of which no two can hold at once are alternatives like those of ``anyOf``."""
+    alternatives = branches(goals, at, "oneOf", value)
+    overlap = find_overlap(goals, alternatives)
+    if overlap is not None:
+        first, second = overlap
+        raise UnsupportedSchemaError(
+            f"branches {first} and {second} may hold at once; such a oneOf cannot be enforced yet",
+            pointer=at.pointer("oneOf"),
+        )
+    found.parts.append(union(alternatives))
+
+
+def branches(goals: Goals, at: Location, keyword: str, value: object) -> list[Shapes]:
+    if not isinstance(value, list) or not value:
+        raise SchemaError(f"{keyword} must be a list of schemas, not {value!r:.80}", pointer=at.pointer(keyword))
+    return [goals.in_place(at, f"/{keyword}/{index}", schema) for index, schema in enumerate(value)]
+
+
+def not_(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """Only ``not`` of everything and of nothing."""
+    if value is True or value == {}:
+        found.parts.append(NO_SHAPES)
+    elif value is not False:
+        raise UnsupportedSchemaError("not cannot be enforced yet", pointer=at.pointer("not"))

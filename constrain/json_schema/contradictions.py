@@ -1,0 +1,96 @@
+"""Why a schema has no value: the message of UnsatisfiableSchemaError. Only read when there is none."""
+
+from __future__ import annotations
+
+from constrain._errors import UnsatisfiableSchemaError
+from constrain.json_schema.arrays import unproductive_item
+from constrain.json_schema.goal import NOTHING, Goal
+from constrain.json_schema.goals import Goals
+from constrain.json_schema.objects import unproductive_member
+from constrain.json_schema.references import Location, escape
+
+BOUNDS = (
+    ("minLength", "maxLength"),
+    ("minItems", "maxItems"),
+    ("minProperties", "maxProperties"),
+    ("minimum", "maximum"),
+    ("exclusiveMinimum", "maximum"),
+    ("minimum", "exclusiveMaximum"),
+    ("exclusiveMinimum", "exclusiveMaximum"),
+)
+
+
+def why_empty(goals: Goals, root: Goal) -> UnsatisfiableSchemaError:
+    """The error for a goal without a value; it names the contradiction as deep inside as it lies."""
+    goal, path = root, ""
+    pointer = goals.references.root.pointer()
+    seen = {root}
+    while True:
+        if goal.location is not None:
+            pointer = goal.location.pointer()
+        step = _obstacle(goal)
+        if step is None:
+            place, message = _contradiction(goal, pointer)
+            return UnsatisfiableSchemaError(message + _needed(path), pointer=place)
+        goal, token = step
+        path += escape(token)
+        if goal in seen:
+            message = "a $ref cycle with no value: it would contain another value like itself, without end"
+            return UnsatisfiableSchemaError(message + _needed(path), pointer=pointer)
+        seen.add(goal)
+
+
+def _needed(path: str) -> str:
+    return f" (nothing can stand at {path}, which is required)" if path else ""
+
+
+def _obstacle(goal: Goal) -> tuple[Goal, str] | None:
+    """A part that must be there and has no value."""
+    shapes = goal.shapes
+    assert shapes is not None
+    for shape in shapes.objects:
+        member = unproductive_member(shape)
+        if member is not None:
+            return member
+    for array in shapes.arrays:
+        item = unproductive_item(array)
+        if item is not None:
+            return item[0], str(item[1])
+    return None
+
+
+def _contradiction(goal: Goal, pointer: str) -> tuple[str, str]:
+    """Where and why a goal without shapes has none."""
+    locations = [part.location for part in goal.parts if part.location is not None]
+    if goal is NOTHING:
+        return pointer, "a schema that is false allows no value"
+    if not locations:
+        return pointer, "the schemas that apply here exclude each other"
+    for location in locations:
+        found = _within(location)
+        if found is not None:
+            return found
+    return locations[0].pointer(), "the keywords and schemas that apply here exclude each other"
+
+
+def _within(location: Location) -> tuple[str, str] | None:
+    schema = location.schema
+    if not isinstance(schema, dict):
+        return location.pointer(), "a schema that is false allows no value"
+    if schema.get("enum") == []:
+        return location.pointer("enum"), "an empty enum allows no value"
+    for low, high in BOUNDS:
+        least, greatest = schema.get(low), schema.get(high)
+        if isinstance(least, (int, float)) and isinstance(greatest, (int, float)):
+            strict = "exclusive" in low + high and least == greatest
+            if least > greatest or strict:
+                return location.pointer(low), f"{low} {least} and {high} {greatest} exclude each other"
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        branches = schema.get(keyword)
+        for branch in branches if isinstance(branches, list) else ():
+            inner = location.resource.locations.get(id(branch))
+            if inner is not None and inner is not location and inner.shapes is not None and not any(inner.shapes):
+                found = _within(inner)
+                if found is not None:
+                    return found
+    return None

@@ -1,0 +1,88 @@
+"""Proofs that no value satisfies two disjunctions of shapes at once: what makes ``oneOf`` a plain alternation.
+
+A proof is looked for only where it is cheap: types, constants, bounds, lengths, and for objects a required key whose
+values differ (a discriminator) or that the other side does not allow. "Not proved" is the answer to all else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from constrain._errors import LimitError
+from constrain.json_schema.arrays import ArrayShape, item_goal
+from constrain.json_schema.goal import NOTHING, Goal
+from constrain.json_schema.keyword_sets import IN_PLACE_APPLICATORS
+from constrain.json_schema.numeric import intersect_numbers
+from constrain.json_schema.objects import ObjectShape, key_goal
+from constrain.json_schema.strings import intersect_strings
+
+if TYPE_CHECKING:
+    from constrain.json_schema.goals import Goals
+    from constrain.json_schema.shapes import Shapes
+
+MAX_BRANCH_PAIRS = 50_000
+"""Pairs of ``oneOf`` branches compared: about 300 branches."""
+
+DISCRIMINATOR_DEPTH = 2
+"""Levels below the value at which differing members are looked for."""
+
+
+def find_overlap(goals: Goals, branches: list[Shapes]) -> tuple[int, int] | None:
+    """Two branches that are not proved disjoint, by index; ``None`` if all are."""
+    if len(branches) * (len(branches) - 1) // 2 > MAX_BRANCH_PAIRS:
+        raise LimitError(f"oneOf has more pairs of branches than MAX_BRANCH_PAIRS = {MAX_BRANCH_PAIRS}")
+    for index, branch in enumerate(branches):
+        for other in range(index):
+            if not are_disjoint(goals, branches[other], branch, DISCRIMINATOR_DEPTH):
+                return other, index
+    return None
+
+
+def are_disjoint(goals: Goals, a: Shapes, b: Shapes, depth: int) -> bool:
+    if a.simple & b.simple:
+        return False
+    try:
+        return (
+            not any(intersect_numbers(x, y) is not None for x in a.numbers for y in b.numbers)
+            and not any(intersect_strings(x, y) is not None for x in a.strings for y in b.strings)
+            and all(_disjoint_arrays(goals, x, y, depth) for x in a.arrays for y in b.arrays)
+            and all(_disjoint_objects(goals, x, y, depth) for x in a.objects for y in b.objects)
+        )
+    except LimitError:  # of deciding whether two patterns overlap: not proved
+        return False
+
+
+def _disjoint_goals(goals: Goals, a: Goal, b: Goal, depth: int) -> bool:
+    if a is NOTHING or b is NOTHING:
+        return True
+    if depth == 0 or a is b or not (_is_cheap(a) and _is_cheap(b)):
+        return False
+    return are_disjoint(goals, goals.shapes(a), goals.shapes(b), depth - 1)
+
+
+def _is_cheap(goal: Goal) -> bool:
+    """Whether the goal is expanded already or expands without expanding others, which may be under way."""
+    if goal.shapes is not None:
+        return True
+    location = goal.location
+    if location is None:
+        return all(_is_cheap(part) for part in goal.parts)
+    if location.shapes is not None or not isinstance(location.schema, dict):
+        return True
+    return not location.expanding and IN_PLACE_APPLICATORS.isdisjoint(location.schema)
+
+
+def _disjoint_arrays(goals: Goals, a: ArrayShape, b: ArrayShape, depth: int) -> bool:
+    least = max(a.minimum, b.minimum)
+    if (a.maximum is not None and a.maximum < least) or (b.maximum is not None and b.maximum < least):
+        return True
+    compared = min(least, max(len(a.prefix), len(b.prefix)) + 1)
+    return any(_disjoint_goals(goals, item_goal(a, i), item_goal(b, i), depth) for i in range(compared))
+
+
+def _disjoint_objects(goals: Goals, a: ObjectShape, b: ObjectShape, depth: int) -> bool:
+    required = dict.fromkeys(a.required + b.required)
+    least = max(a.minimum, b.minimum, len(required))
+    if (a.maximum is not None and a.maximum < least) or (b.maximum is not None and b.maximum < least):
+        return True
+    return any(_disjoint_goals(goals, key_goal(a, key), key_goal(b, key), depth) for key in required)

@@ -1,0 +1,130 @@
+"""Shapes to grammar: one rule per goal that has arrays or objects; scalars are terminals on the edges around them."""
+
+from __future__ import annotations
+
+from constrain._errors import LimitError
+from constrain.grammar import EPSILON, Edge, Grammar, Rule, Terminal
+from constrain.json_schema.array_automata import add_array
+from constrain.json_schema.arrays import unproductive_item
+from constrain.json_schema.goal import NOTHING, Goal
+from constrain.json_schema.keys import capacity
+from constrain.json_schema.object_automata import add_object
+from constrain.json_schema.objects import ObjectShape, unproductive_member
+from constrain.json_schema.policies import Policies
+from constrain.json_schema.punctuation import PUNCTUATION
+from constrain.json_schema.rule_automaton import END, START, RuleAutomaton
+from constrain.json_schema.scalars import scalar_terminals
+from constrain.json_schema.shapes import Shapes
+from constrain.json_schema.spelling import spell_string
+from constrain.regex.tree import Concatenation, Literal
+
+MAX_EDGES = 2_000_000
+"""Edges of one grammar: the largest real schemas make about 100,000."""
+
+
+class Emitter:
+    """Terminals and rules of one grammar while they are collected."""
+
+    def __init__(self, policies: Policies) -> None:
+        self.punctuation = PUNCTUATION[policies.whitespace]
+        self.close_objects = policies.close_objects
+        self.terminals: list[Terminal] = []
+        self.rules: list[Rule | None] = []
+        self._ids: dict[int, int] = {}
+        self._keys: dict[str, int] = {}
+        self._symbols: dict[Goal, tuple[int, ...]] = {}
+        self._queue: list[tuple[Goal, int]] = []
+        self._edges = 0
+
+    def emit(self, root: Goal) -> Grammar:
+        """The grammar of a productive goal."""
+        around = self.punctuation.around
+        if around is None and root.shapes is not None and not _has_scalars(root.shapes):
+            self.symbols(root)
+        else:
+            self._emit_start(root, around)
+        for goal, rule in self._queue:
+            self._emit_rule(goal, rule)
+        rules = tuple(rule for rule in self.rules if rule is not None)
+        return Grammar(tuple(self.terminals), rules, self_delimiting=True)
+
+    def _emit_start(self, root: Goal, around: Terminal | None) -> None:
+        self.rules.append(None)
+        edges = [Edge(START, symbol, END) for symbol in self.symbols(root)]
+        accepting: tuple[int, ...] = (END,)
+        if around is not None:
+            white = self.add(around)
+            edges += [Edge(2, symbol, END) for symbol in self.symbols(root)]
+            edges += [Edge(START, white, 2), Edge(END, white, 3)]
+            accepting = (END, 3)
+        self.rules[0] = Rule("text", tuple(edges), accepting)
+
+    def add(self, terminal: Terminal) -> int:
+        """The symbol of a terminal; the same object is added once."""
+        symbol = self._ids.get(id(terminal))
+        if symbol is None:
+            symbol = self._ids[id(terminal)] = len(self.terminals)
+            self.terminals.append(terminal)
+        return symbol
+
+    def key(self, name: str) -> int:
+        """The symbol of a declared key, its colon included."""
+        symbol = self._keys.get(name)
+        if symbol is None:
+            spelled = spell_string(name)
+            tail = self.punctuation.colon_tail
+            if isinstance(tail, Literal):
+                terminal = Terminal(f"key {name}", Literal(spelled + tail.text))
+            else:
+                terminal = Terminal(f"key {name}", Concatenation((Literal(spelled), tail)))
+            symbol = self._keys[name] = len(self.terminals)
+            self.terminals.append(terminal)
+        return symbol
+
+    def symbols(self, goal: Goal) -> tuple[int, ...]:
+        """The symbols that read a value of a productive goal; reserves its rule if it needs one."""
+        symbols = self._symbols.get(goal)
+        if symbols is None:
+            shapes = goal.shapes
+            assert shapes is not None and goal.productive
+            found = [self.add(terminal) for terminal in scalar_terminals(shapes, "")]
+            if any(unproductive_item(array) is None for array in shapes.arrays) or any(
+                is_productive(shape) for shape in shapes.objects
+            ):
+                found.append(~len(self.rules))
+                self._queue.append((goal, len(self.rules)))
+                self.rules.append(None)
+            symbols = self._symbols[goal] = tuple(found)
+        return symbols
+
+    def _emit_rule(self, goal: Goal, rule: int) -> None:
+        automaton = RuleAutomaton()
+        assert goal.shapes is not None
+        for array in goal.shapes.arrays:
+            if unproductive_item(array) is None:
+                add_array(self, automaton, array)
+        for shape in goal.shapes.objects:
+            if is_productive(shape):
+                add_object(self, automaton, closed(shape) if self.close_objects else shape)
+        self._edges += len(automaton.edges)
+        if self._edges > MAX_EDGES:
+            raise LimitError(f"the grammar has more edges than MAX_EDGES = {MAX_EDGES}")
+        name = "value" if goal.location is None else goal.location.pointer() or "/"
+        self.rules[rule] = Rule(name, tuple(automaton.edges), (END,), tuple(automaton.slots))
+
+
+def _has_scalars(shapes: Shapes) -> bool:
+    return bool(shapes.simple or shapes.numbers or shapes.strings)
+
+
+def is_productive(shape: ObjectShape) -> bool:
+    """Whether some object has this shape."""
+    return unproductive_member(shape) is None and (shape.minimum == 0 or capacity(shape) >= shape.minimum)
+
+
+def closed(shape: ObjectShape) -> ObjectShape:
+    """The shape without the keys that no schema declares, unless nothing is declared or nothing would be left."""
+    if not shape.open or not (shape.properties or shape.patterns):
+        return shape
+    without = shape._replace(additional=NOTHING)
+    return without if is_productive(without) else shape

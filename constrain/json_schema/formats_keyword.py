@@ -1,0 +1,30 @@
+"""The keyword ``format`` and its policy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from constrain._errors import SchemaError, UnsupportedSchemaError
+from constrain.json_schema.formats import format_expression
+from constrain.json_schema.strings import StringShape
+
+if TYPE_CHECKING:
+    from constrain.json_schema.assertions import Assertions
+    from constrain.json_schema.goals import Goals
+    from constrain.json_schema.references import Location
+
+
+def format_(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """Asserted where the format is known; otherwise an annotation, or refused under ``formats="strict"``."""
+    if not isinstance(value, str):
+        raise SchemaError(f"format must be a string, not {value!r:.80}", pointer=at.pointer("format"))
+    policy = goals.policies.formats
+    if policy == "annotation":
+        return
+    expression = format_expression(value)
+    if expression is not None:
+        found.restrict_strings(StringShape((expression,)))
+    elif policy == "strict":
+        raise UnsupportedSchemaError(f"the format {value!r:.80} cannot be enforced", pointer=at.pointer("format"))
+    else:
+        goals.warnings.setdefault(f"the format {value!r:.80} is not enforced (first at {at.pointer('format')})")

@@ -1,0 +1,215 @@
+"""Making goals and expanding them into shapes: one compilation's working memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from constrain._errors import LimitError, SchemaError, UnsatisfiableSchemaError
+from constrain.json_schema.assertions import Assertions
+from constrain.json_schema.combinators import MAX_CONSTANT_DEPTH, constants
+from constrain.json_schema.goal import ANY, NOTHING, Goal
+from constrain.json_schema.keyword_sets import ANNOTATIONS
+from constrain.json_schema.keywords import Handler, keywords_of, unknown_keyword
+from constrain.json_schema.policies import Policies
+from constrain.json_schema.references import Location, References, escape
+from constrain.json_schema.shapes import ANY_SHAPES, NO_SHAPES, PLAIN, Shapes, intersect
+
+MAX_IN_PLACE_DEPTH = 60
+"""Schemas that apply to the same value by way of each other (``$ref`` to ``allOf`` to ``$ref`` ...)."""
+
+PLAIN_KEYWORDS = ANNOTATIONS | {"type"}
+REFERENCE_KEYWORDS = ANNOTATIONS | {"$ref"}
+
+
+class Goals:
+    """Interned goals over the locations of one document, and what was noticed on the way."""
+
+    def __init__(self, references: References, policies: Policies) -> None:
+        self.references = references
+        self.policies = policies
+        self.pattern_pointers: dict[str, str] = {}
+        self.warnings: dict[str, None] = {}
+        self._conjunctions: dict[frozenset[Goal], Goal] = {}
+        self._unknown: dict[str, Location] = {}
+        self._in_place_depth = 0
+        self._constant_depth = 0
+
+    # Making goals.
+
+    def child(self, parent: Location, token: str, schema: object) -> Goal:
+        """The goal of a subschema that applies to a part of the value."""
+        if schema.__class__ is dict:
+            assert isinstance(schema, dict)
+            if PLAIN_KEYWORDS.issuperset(schema):
+                kind = schema.get("type")
+                if kind is None and "type" not in schema:
+                    return ANY
+                if kind.__class__ is str:
+                    goal = PLAIN.get(kind)
+                    if goal is not None:
+                        return goal
+            elif "$ref" in schema and (
+                parent.resource.dialect.ref_ignores_siblings or REFERENCE_KEYWORDS.issuperset(schema)
+            ):
+                return self._referenced(self.references.child(parent, token, schema))
+        elif schema is True:
+            return ANY
+        elif schema is False:
+            return NOTHING
+        return goal_at(self.references.child(parent, token, schema))
+
+    def children(self, parent: Location, keyword: str, schemas: object) -> tuple[Goal, ...]:
+        """The goals of a list of subschemas."""
+        if not isinstance(schemas, list):
+            raise SchemaError(f"{keyword} must be a list of schemas, not {schemas!r:.80}", pointer=parent.pointer(keyword))
+        return tuple(self.child(parent, f"/{keyword}/{index}", schema) for index, schema in enumerate(schemas))
+
+    def root(self) -> Goal:
+        """The goal of the whole document."""
+        schema = self.references.root.schema
+        if isinstance(schema, bool):
+            return ANY if schema else NOTHING
+        return goal_at(self.references.root)
+
+    def _referenced(self, location: Location) -> Goal:
+        """The goal of a schema that is a ``$ref`` and nothing else: that of the schema at the end of the chain."""
+        start = location
+        seen = {location}
+        while True:
+            schema = location.schema
+            if isinstance(schema, bool):
+                return ANY if schema else NOTHING
+            assert isinstance(schema, dict)
+            if "$ref" not in schema:
+                break
+            if not location.resource.dialect.ref_ignores_siblings and not REFERENCE_KEYWORDS.issuperset(schema):
+                break
+            location = self.references.resolve(location, schema["$ref"])
+            if location in seen:
+                raise endless(start)
+            seen.add(location)
+        if PLAIN_KEYWORDS.issuperset(schema):
+            kind = schema.get("type")
+            if isinstance(kind, str) and kind in PLAIN:
+                return PLAIN[kind]
+        return goal_at(location)
+
+    def constant(self, at: Location, value: object) -> Goal:
+        """The goal of being exactly ``value``, which is part of a constant at ``at``."""
+        self._constant_depth += 1
+        if self._constant_depth > MAX_CONSTANT_DEPTH:
+            raise LimitError(f"a constant is nested deeper than MAX_CONSTANT_DEPTH = {MAX_CONSTANT_DEPTH}")
+        goal = Goal(None)
+        goal.shapes = constants(self, at, [value], "const")
+        self._constant_depth -= 1
+        return goal
+
+    def conjunction(self, a: Goal, b: Goal) -> Goal:
+        """The goal of satisfying both."""
+        if a is b or b is ANY:
+            return a
+        if a is ANY:
+            return b
+        if a is NOTHING or b is NOTHING:
+            return NOTHING
+        key = frozenset(a.parts + b.parts)
+        goal = self._conjunctions.get(key)
+        if goal is None:
+            parts = tuple(dict.fromkeys(a.parts + b.parts))
+            goal = self._conjunctions[key] = a if len(parts) == len(a.parts) else Goal(None, parts)
+        return goal
+
+    # Expanding goals.
+
+    def shapes(self, goal: Goal) -> Shapes:
+        """The disjunction of shapes that ``goal`` stands for."""
+        shapes = goal.shapes
+        if shapes is None:
+            if goal.location is not None:
+                shapes = self.expand(goal.location)
+            else:
+                shapes = ANY_SHAPES
+                for part in goal.parts:
+                    shapes = intersect(self, shapes, self.shapes(part))
+            goal.shapes = shapes
+        return shapes
+
+    def in_place(self, parent: Location, token: str, schema: object) -> Shapes:
+        """The shapes of a subschema that applies to the same value as ``parent``."""
+        if schema is True:
+            return ANY_SHAPES
+        if schema is False:
+            return NO_SHAPES
+        return self.expand(self.references.child(parent, token, schema))
+
+    def expand(self, location: Location) -> Shapes:
+        """The shapes of the schema at ``location``."""
+        shapes = location.shapes
+        if shapes is not None:
+            return shapes
+        schema = location.schema
+        if not isinstance(schema, dict):
+            if not isinstance(schema, bool):
+                raise SchemaError(f"a schema is an object or a boolean, not {schema!r:.80}", pointer=location.pointer())
+            shapes = location.shapes = ANY_SHAPES if schema else NO_SHAPES
+            return shapes
+        if location.expanding:
+            raise endless(location)
+        self._in_place_depth += 1
+        if self._in_place_depth > MAX_IN_PLACE_DEPTH:
+            raise LimitError(
+                f"more schemas than MAX_IN_PLACE_DEPTH = {MAX_IN_PLACE_DEPTH} apply to one value by way of each other",
+                pointer=location.pointer(),
+            )
+        location.expanding = True
+        found = Assertions()
+        dialect = location.resource.dialect
+        if dialect.ref_ignores_siblings and "$ref" in schema:
+            schema = {"$ref": schema["$ref"]}
+        handlers: Mapping[str, Handler | None] = keywords_of(dialect)
+        for keyword, value in schema.items():
+            handler = handlers.get(keyword, unknown_keyword)
+            if handler is unknown_keyword:
+                self._unknown.setdefault(keyword, location)
+            elif handler is not None:
+                handler(self, location, value, found)
+        shapes = location.shapes = found.shapes(self)
+        location.expanding = False
+        self._in_place_depth -= 1
+        return shapes
+
+    # What handlers report.
+
+    def count(self, at: Location, keyword: str, value: object) -> int:
+        """A keyword's value that must be a whole number of at least 0."""
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise SchemaError(f"{keyword} must be a whole number of at least 0, not {value!r:.80}", pointer=at.pointer(keyword))
+        return value
+
+    def report(self) -> tuple[str, ...]:
+        """What a reader should know, in the order it was met."""
+        unknown = (
+            f"the keyword {keyword!r:.80} is not one of {location.resource.dialect.name} and is ignored "
+            f"(first at {location.pointer(keyword)})"
+            for keyword, location in self._unknown.items()
+        )
+        dialects = (
+            f"the dialect {uri!r:.200} is not known; the schema is read as draft 2020-12"
+            for uri in self.references.unknown_dialects
+        )
+        return (*dialects, *self.warnings, *unknown)
+
+
+def goal_at(location: Location) -> Goal:
+    goal = location.goal
+    if goal is None:
+        goal = location.goal = Goal(location)
+    return goal
+
+
+def endless(location: Location) -> UnsatisfiableSchemaError:
+    return UnsatisfiableSchemaError(
+        "a $ref cycle with no value: the schema applies itself to the same value again", pointer=location.pointer()
+    )

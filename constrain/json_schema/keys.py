@@ -1,0 +1,71 @@
+"""The keys an object may have beyond its declared ones: their classes, and how many keys each class holds."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import NamedTuple
+
+from constrain.json_schema.goal import Goal
+from constrain.json_schema.languages import count_texts, matches
+from constrain.json_schema.objects import ObjectShape, key_goal
+from constrain.json_schema.spelling import spell_string
+from constrain.json_schema.strings import ANY_CONTENT
+from constrain.regex.tree import Complement, Concatenation, Expression, Intersection, Literal, LiteralSet
+
+QUOTE = Literal(b'"')
+JSON_STRING = Concatenation((QUOTE, ANY_CONTENT, QUOTE))
+
+
+class KeyClass(NamedTuple):
+    """Keys spelled as ``expression``, ``count`` of them (``inf``: without end), with values that satisfy ``goal``."""
+
+    expression: Expression
+    goal: Goal
+    count: float
+
+
+def quoted(content: Expression) -> Expression:
+    return JSON_STRING if content is ANY_CONTENT else Concatenation((QUOTE, content, QUOTE))
+
+
+def key_classes(shape: ObjectShape) -> list[KeyClass]:
+    """The classes that have keys, and a value for them."""
+    declared = tuple(dict.fromkeys((*shape.properties, *shape.required)))
+    classes = []
+    for pattern in shape.patterns:
+        if pattern.goal.productive:
+            matching = [key for key in declared if matches(pattern.expression, key)]
+            number = count_texts(pattern.expression)
+            count = inf if number is None else number - len(matching)
+            if count:
+                classes.append(KeyClass(_without(quoted(pattern.expression), matching), pattern.goal, count))
+    if shape.additional.productive:
+        if not shape.patterns:
+            classes.append(KeyClass(_without(JSON_STRING, declared), shape.additional, inf))
+        else:
+            forbidden = tuple(pattern.expression for pattern in shape.patterns)
+            others = Intersection((ANY_CONTENT, *map(Complement, forbidden)))
+            outside = [key for key in declared if not any(matches(pattern, key) for pattern in forbidden)]
+            number = count_texts(others)
+            count = inf if number is None else number - len(outside)
+            if count:
+                expression = _without(JSON_STRING, outside)
+                complements = tuple(Complement(quoted(pattern)) for pattern in forbidden)
+                classes.append(KeyClass(Intersection((expression, *complements)), shape.additional, count))
+    return classes
+
+
+def _without(expression: Expression, keys: list[str] | tuple[str, ...]) -> Expression:
+    spelled = tuple(map(spell_string, keys))
+    return Intersection((expression, Complement(LiteralSet(spelled)))) if spelled else expression
+
+
+def capacity(shape: ObjectShape) -> float:
+    """The greatest number of members an object of this shape can have."""
+    declared = dict.fromkeys((*shape.properties, *shape.required))
+    members: float = sum(key_goal(shape, key).productive for key in declared)
+    if shape.additional.productive and not shape.patterns:
+        members = inf
+    elif shape.additional.productive or shape.patterns:
+        members += sum(key_class.count for key_class in key_classes(shape))
+    return members if shape.maximum is None else min(members, shape.maximum)

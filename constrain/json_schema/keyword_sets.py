@@ -1,0 +1,19 @@
+"""Sets of keywords that several modules ask about."""
+
+from __future__ import annotations
+
+IN_PLACE_APPLICATORS = frozenset(
+    (
+        "$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "then", "else",
+        "dependentSchemas", "dependencies",
+    )
+)  # fmt: skip
+"""Keywords by which other schemas apply to the same value."""
+
+ANNOTATIONS = frozenset(
+    (
+        "title", "description", "default", "examples", "$comment", "readOnly", "writeOnly", "deprecated",
+        "contentEncoding", "contentMediaType", "contentSchema", "$schema", "$defs", "definitions", "$vocabulary",
+    )
+)  # fmt: skip
+"""Keywords that assert nothing in any draft, and do not change what ``$ref`` means."""

@@ -1,0 +1,142 @@
+"""The table of keywords, per draft: which function reads which keyword."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from constrain._errors import UnsupportedSchemaError
+from constrain.json_schema import arrays, combinators, formats_keyword, numeric, objects, strings
+from constrain.json_schema.keyword_sets import ANNOTATIONS
+from constrain.json_schema.references import DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020, Dialect
+
+if TYPE_CHECKING:
+    from constrain.json_schema.assertions import Assertions
+    from constrain.json_schema.goals import Goals
+    from constrain.json_schema.references import Location
+
+    Handler = Callable[[Goals, Location, object, Assertions], None]
+else:
+    Handler = Callable
+
+
+def unknown_keyword(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """Stands for keywords that no table lists; JSON Schema says to ignore those."""
+
+
+def unsupported(keyword: str, harmless: Callable[[object], bool] = lambda value: False) -> Handler:
+    """A keyword that is refused, except with values that assert nothing."""
+
+    def refuse(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+        if not harmless(value):
+            raise UnsupportedSchemaError(f"{keyword} cannot be enforced yet", pointer=at.pointer(keyword))
+
+    return refuse
+
+
+def _is_empty(value: object) -> bool:
+    return value == {}
+
+
+def _allows_all(value: object) -> bool:
+    return value is True or value == {}
+
+
+def _beside(other: str, refuse: Handler) -> Handler:
+    """A keyword that says something only beside another one."""
+
+    def when_beside(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+        if isinstance(at.schema, dict) and other in at.schema:
+            refuse(goals, at, value, found)
+
+    return when_beside
+
+
+def _conditional(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """``if`` without ``then`` and ``else`` asserts nothing."""
+    if isinstance(at.schema, dict) and ("then" in at.schema or "else" in at.schema):
+        raise UnsupportedSchemaError("if cannot be enforced yet", pointer=at.pointer("if"))
+
+
+_EVERY_DRAFT: dict[str, Handler | None] = {
+    **dict.fromkeys(ANNOTATIONS),
+    "type": combinators.type_,
+    "enum": combinators.enum,
+    "$ref": combinators.ref,
+    "allOf": combinators.all_of,
+    "anyOf": combinators.any_of,
+    "oneOf": combinators.one_of,
+    "not": combinators.not_,
+    "minimum": numeric.minimum,
+    "maximum": numeric.maximum,
+    "multipleOf": numeric.multiple_of,
+    "minLength": strings.min_length,
+    "maxLength": strings.max_length,
+    "pattern": strings.pattern,
+    "format": formats_keyword.format_,
+    "items": arrays.items,
+    "minItems": arrays.min_items,
+    "maxItems": arrays.max_items,
+    "uniqueItems": arrays.unique_items,
+    "properties": objects.properties,
+    "patternProperties": objects.pattern_properties,
+    "additionalProperties": objects.additional_properties,
+    "required": objects.required,
+    "minProperties": objects.min_properties,
+    "maxProperties": objects.max_properties,
+    "dependencies": unsupported("dependencies", _is_empty),
+    "additionalItems": arrays.additional_items,
+}
+
+_DRAFT_4: dict[str, Handler | None] = {
+    **_EVERY_DRAFT,
+    "id": None,
+    "exclusiveMinimum": numeric.boolean_exclusive_minimum,
+    "exclusiveMaximum": numeric.boolean_exclusive_maximum,
+}
+
+_DRAFT_6: dict[str, Handler | None] = {
+    **_EVERY_DRAFT,
+    "$id": None,
+    "exclusiveMinimum": numeric.exclusive_minimum,
+    "exclusiveMaximum": numeric.exclusive_maximum,
+    "const": combinators.const,
+    "contains": unsupported("contains"),
+    "propertyNames": unsupported("propertyNames", _allows_all),
+}
+
+_DRAFT_7: dict[str, Handler | None] = {**_DRAFT_6, "if": _conditional, "then": None, "else": None}
+
+_DRAFT_2019: dict[str, Handler | None] = {
+    **_DRAFT_7,
+    "$anchor": None,
+    "$recursiveAnchor": None,
+    "$recursiveRef": unsupported("$recursiveRef"),
+    "dependentRequired": unsupported("dependentRequired", _is_empty),
+    "dependentSchemas": unsupported("dependentSchemas", _is_empty),
+    "minContains": _beside("contains", unsupported("minContains")),
+    "maxContains": _beside("contains", unsupported("maxContains")),
+    "unevaluatedItems": unsupported("unevaluatedItems", _allows_all),
+    "unevaluatedProperties": objects.unevaluated_properties,
+}
+
+_DRAFT_2020: dict[str, Handler | None] = {
+    **_DRAFT_2019,
+    "$dynamicAnchor": None,
+    "$dynamicRef": unsupported("$dynamicRef"),
+    "prefixItems": arrays.prefix_items,
+}
+del _DRAFT_2020["$recursiveAnchor"], _DRAFT_2020["$recursiveRef"]
+
+_TABLES: dict[Dialect, Mapping[str, Handler | None]] = {
+    DRAFT_4: _DRAFT_4,
+    DRAFT_6: _DRAFT_6,
+    DRAFT_7: _DRAFT_7,
+    DRAFT_2019: _DRAFT_2019,
+    DRAFT_2020: _DRAFT_2020,
+}
+
+
+def keywords_of(dialect: Dialect) -> Mapping[str, Handler | None]:
+    """The function for each keyword of a draft; ``None`` for what asserts nothing."""
+    return _TABLES[dialect]

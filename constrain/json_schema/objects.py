@@ -1,0 +1,218 @@
+"""Objects: the shape, its intersection, and the object keywords."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from constrain._errors import SchemaError, UnsupportedSchemaError
+from constrain.json_schema.goal import ANY, NOTHING, Goal
+from constrain.json_schema.keyword_sets import IN_PLACE_APPLICATORS
+from constrain.json_schema.languages import are_disjoint, matches
+from constrain.json_schema.references import escape
+from constrain.json_schema.strings import pattern_expression
+from constrain.regex.tree import Expression
+
+if TYPE_CHECKING:
+    from constrain.json_schema.assertions import Assertions
+    from constrain.json_schema.goals import Goals
+    from constrain.json_schema.references import Location
+
+
+class KeyPattern(NamedTuple):
+    """Keys whose JSON content ``expression`` matches have values that satisfy ``goal``."""
+
+    text: str
+    expression: Expression
+    goal: Goal
+
+
+class ObjectShape(NamedTuple):
+    """Objects of ``minimum`` to ``maximum`` members, among them all of ``required``.
+
+    The value of a key in ``properties`` satisfies that goal and nothing else is asked of it; that of another key
+    that matches one of ``patterns`` (no two of which match the same key) satisfies the pattern's goal; that of
+    any other key ``additional``. ``open``: no schema said anything about additional keys.
+    """
+
+    properties: dict[str, Goal]
+    required: tuple[str, ...] = ()
+    patterns: tuple[KeyPattern, ...] = ()
+    additional: Goal = ANY
+    minimum: int = 0
+    maximum: int | None = None
+    open: bool = True
+
+
+ANY_OBJECT = ObjectShape({})
+
+
+def intersect_objects(goals: Goals, a: ObjectShape, b: ObjectShape) -> ObjectShape | None:
+    """The objects of both shapes, or ``None`` if the bounds leave none."""
+    if a is ANY_OBJECT:
+        return b
+    if b is ANY_OBJECT:
+        return a
+    maximum = a.maximum if b.maximum is None else b.maximum if a.maximum is None else min(a.maximum, b.maximum)
+    minimum = max(a.minimum, b.minimum)
+    required = a.required + tuple(key for key in b.required if key not in a.required) if b.required else a.required
+    if maximum is not None and max(minimum, len(required)) > maximum:
+        return None
+    return ObjectShape(
+        _intersect_properties(goals, a, b),
+        required,
+        _intersect_patterns(goals, a, b),
+        goals.conjunction(a.additional, b.additional),
+        minimum,
+        maximum,
+        a.open and b.open,
+    )
+
+
+def _intersect_properties(goals: Goals, a: ObjectShape, b: ObjectShape) -> dict[str, Goal]:
+    if not b.properties and not b.patterns and b.additional is ANY:
+        return a.properties
+    if not a.properties and not a.patterns and a.additional is ANY:
+        return b.properties
+    properties = {key: goals.conjunction(goal, key_goal(b, key)) for key, goal in a.properties.items()}
+    for key, goal in b.properties.items():
+        if key not in properties:
+            properties[key] = goals.conjunction(goal, key_goal(a, key))
+    return properties
+
+
+def key_goal(shape: ObjectShape, key: str) -> Goal:
+    """What the value of ``key`` must satisfy."""
+    goal = shape.properties.get(key)
+    if goal is not None:
+        return goal
+    for pattern in shape.patterns:
+        if matches(pattern.expression, key):
+            return pattern.goal
+    return shape.additional
+
+
+def unproductive_member(shape: ObjectShape) -> tuple[Goal, str] | None:
+    """A member that must be there and is not known to have a value."""
+    for key in shape.required:
+        goal = key_goal(shape, key)
+        if not goal.productive:
+            return goal, key
+    return None
+
+
+def _intersect_patterns(goals: Goals, a: ObjectShape, b: ObjectShape) -> tuple[KeyPattern, ...]:
+    if not b.patterns and b.additional is ANY:
+        return a.patterns
+    if not a.patterns and a.additional is ANY:
+        return b.patterns
+    others = {pattern.text: pattern for pattern in b.patterns}
+    patterns = []
+    for pattern in a.patterns:
+        other = others.pop(pattern.text, None)
+        goal = b.additional if other is None else other.goal
+        patterns.append(pattern._replace(goal=goals.conjunction(pattern.goal, goal)))
+    patterns += [other._replace(goal=goals.conjunction(other.goal, a.additional)) for other in others.values()]
+    check_disjoint(goals, patterns)
+    return tuple(patterns)
+
+
+def check_disjoint(goals: Goals, patterns: list[KeyPattern]) -> None:
+    """Refuses key patterns that may match the same key."""
+    for index, pattern in enumerate(patterns):
+        for other in patterns[:index]:
+            if not are_disjoint(pattern.expression, other.expression):
+                raise UnsupportedSchemaError(
+                    f"a key may match both {other.text!r:.80} and {pattern.text!r:.80}; such patterns cannot be enforced yet",
+                    pointer=goals.pattern_pointers.get(pattern.text),
+                )
+
+
+def properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    if not isinstance(value, dict):
+        raise SchemaError(f"properties must be an object, not {value!r:.80}", pointer=at.pointer("properties"))
+    child = goals.child
+    found.properties = {key: child(at, "/properties" + escape(key), schema) for key, schema in value.items()}
+    found.objects_restricted = True
+
+
+def pattern_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    if not isinstance(value, dict):
+        raise SchemaError(f"patternProperties must be an object, not {value!r:.80}", pointer=at.pointer("patternProperties"))
+    for text, schema in value.items():
+        expression = pattern_expression(at, text, "patternProperties", text)
+        goals.pattern_pointers.setdefault(text, at.pointer("patternProperties", text))
+        goal = goals.child(at, "/patternProperties" + escape(text), schema)
+        found.key_patterns.append(KeyPattern(text, expression, goal))
+        found.objects_restricted = True
+
+
+def additional_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    found.additional = goals.child(at, "/additionalProperties", value)
+    found.open = False
+    found.objects_restricted = True
+
+
+def required(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    if not isinstance(value, list) or not all(isinstance(key, str) for key in value):
+        raise SchemaError(f"required must be a list of strings, not {value!r:.80}", pointer=at.pointer("required"))
+    found.required = tuple(dict.fromkeys(value))
+    found.objects_restricted = True
+
+
+def min_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    found.min_properties = goals.count(at, "minProperties", value)
+    found.objects_restricted = True
+
+
+def max_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    found.max_properties = goals.count(at, "maxProperties", value)
+    found.objects_restricted = True
+
+
+def unevaluated_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """Without applicators beside it, what ``additionalProperties`` says; beside ``additionalProperties``, nothing."""
+    assert isinstance(at.schema, dict)
+    if value is True or value == {} or "additionalProperties" in at.schema:
+        return
+    if not IN_PLACE_APPLICATORS.isdisjoint(at.schema):
+        raise UnsupportedSchemaError(
+            "unevaluatedProperties beside applicators cannot be enforced yet", pointer=at.pointer("unevaluatedProperties")
+        )
+    found.additional = goals.child(at, "/unevaluatedProperties", value)
+    found.open = False
+    found.objects_restricted = True
+
+
+def object_shape(goals: Goals, found: Assertions) -> ObjectShape | None:
+    """The shape that the object keywords of one schema make together."""
+    if not found.objects_restricted:
+        return ANY_OBJECT
+    if found.max_properties is not None and max(found.min_properties, len(found.required)) > found.max_properties:
+        return None
+    declared = found.properties
+    if found.key_patterns:
+        check_disjoint(goals, found.key_patterns)
+        declared = {key: _declared_goal(goals, found, key, goal) for key, goal in declared.items()}
+    return ObjectShape(
+        declared,
+        found.required,
+        tuple(found.key_patterns),
+        found.additional,
+        found.min_properties,
+        found.max_properties,
+        found.open,
+    )
+
+
+def _declared_goal(goals: Goals, found: Assertions, key: str, goal: Goal) -> Goal:
+    """A declared key that matches a pattern must satisfy both."""
+    for pattern in found.key_patterns:
+        if pattern.goal is not ANY and matches(pattern.expression, key):
+            goal = goals.conjunction(goal, pattern.goal)
+    return goal
+
+
+def constant_object(goals: Goals, at: Location, value: dict[str, object]) -> ObjectShape:
+    """Exactly this object."""
+    members = {key: goals.constant(at, item) for key, item in value.items()}
+    return ObjectShape(members, tuple(members), (), NOTHING, open=False)

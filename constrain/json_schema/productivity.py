@@ -1,0 +1,80 @@
+"""Which goals have a value at all: the least fixed point over goals.
+
+A goal is productive if one of its shapes needs no unproductive goal. A goal that is not known to be productive waits
+for one blocking goal per shape and is looked at again when that one turns out productive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from constrain.json_schema.arrays import unproductive_item
+from constrain.json_schema.goal import Goal
+from constrain.json_schema.goals import Goals
+from constrain.json_schema.keys import capacity
+from constrain.json_schema.objects import unproductive_member
+from constrain.json_schema.shapes import Shapes
+
+
+def expand_all(goals: Goals, root: Goal) -> list[Goal]:
+    """Expands everything reachable from ``root``; returns the goals, each after one that led to it."""
+    found = {root}
+    queue = [root]
+    for goal in queue:
+        for child in _children(goals.shapes(goal)):
+            if child not in found:
+                found.add(child)
+                queue.append(child)
+    return queue
+
+
+def _children(shapes: Shapes) -> Iterator[Goal]:
+    for array in shapes.arrays:
+        yield from array.prefix
+        yield array.rest
+    for shape in shapes.objects:
+        yield from shape.properties.values()
+        for pattern in shape.patterns:
+            yield pattern.goal
+        yield shape.additional
+
+
+def mark_productive(order: list[Goal]) -> None:
+    """Sets ``productive`` on every goal of ``order`` that has a value."""
+    waiting: dict[Goal, list[Goal]] = {}
+    for start in reversed(order):
+        stack = [start]
+        while stack:
+            goal = stack.pop()
+            if goal.productive:
+                continue
+            blockers = _blockers(goal)
+            if blockers is None:
+                goal.productive = True
+                stack += waiting.pop(goal, ())
+            else:
+                for blocker in blockers:
+                    waiting.setdefault(blocker, []).append(goal)
+
+
+def _blockers(goal: Goal) -> list[Goal] | None:
+    """For each shape, goals it waits for; ``None`` if some shape waits for none."""
+    shapes = goal.shapes
+    assert shapes is not None
+    if shapes.simple or shapes.numbers or shapes.strings:
+        return None
+    blockers: list[Goal] = []
+    for array in shapes.arrays:
+        item = unproductive_item(array)
+        if item is None:
+            return None
+        blockers.append(item[0])
+    for shape in shapes.objects:
+        member = unproductive_member(shape)
+        if member is not None:
+            blockers.append(member[0])
+        elif shape.minimum == 0 or capacity(shape) >= shape.minimum:
+            return None
+        else:  # any further member may help
+            blockers += (child for child in _children(Shapes(objects=(shape,))) if not child.productive)
+    return blockers

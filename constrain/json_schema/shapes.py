@@ -1,0 +1,122 @@
+"""Shapes: a disjunction of alternatives, each of one JSON type; union and intersection of such disjunctions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from constrain._errors import LimitError
+from constrain.json_schema.arrays import ANY_ARRAY, ArrayShape, intersect_arrays
+from constrain.json_schema.goal import ANY, NOTHING, Goal
+from constrain.json_schema.numeric import ANY_INTEGER, ANY_NUMBER, NumberShape, intersect_numbers
+from constrain.json_schema.objects import ANY_OBJECT, ObjectShape, intersect_objects
+from constrain.json_schema.strings import ANY_STRING, StringShape, intersect_strings
+
+if TYPE_CHECKING:
+    from constrain.json_schema.goals import Goals
+
+MAX_ALTERNATIVES = 1_000
+"""Alternatives of one JSON type at one place: ``anyOf`` under ``allOf`` multiplies, and real schemas stay below 100."""
+
+NULL, FALSE, TRUE = 1, 2, 4
+BOOLEAN = FALSE | TRUE
+
+
+class Shapes(NamedTuple):
+    """The values of any of the listed shapes; ``simple`` has a bit for each of null, false and true."""
+
+    simple: int = 0
+    numbers: tuple[NumberShape, ...] = ()
+    strings: tuple[StringShape, ...] = ()
+    arrays: tuple[ArrayShape, ...] = ()
+    objects: tuple[ObjectShape, ...] = ()
+
+
+NO_SHAPES = Shapes()
+ANY_SHAPES = Shapes(NULL | BOOLEAN, (ANY_NUMBER,), (ANY_STRING,), (ANY_ARRAY,), (ANY_OBJECT,))
+
+OF_TYPE = {
+    "null": Shapes(NULL),
+    "boolean": Shapes(BOOLEAN),
+    "integer": Shapes(numbers=(ANY_INTEGER,)),
+    "number": Shapes(numbers=(ANY_NUMBER,)),
+    "string": Shapes(strings=(ANY_STRING,)),
+    "array": Shapes(arrays=(ANY_ARRAY,)),
+    "object": Shapes(objects=(ANY_OBJECT,)),
+}
+
+Shape = TypeVar("Shape")
+
+
+def union(alternatives: Iterable[Shapes]) -> Shapes:
+    """The values of any of the alternatives."""
+    simple = 0
+    numbers: list[NumberShape] = []
+    strings: list[StringShape] = []
+    arrays: list[ArrayShape] = []
+    objects: list[ObjectShape] = []
+    for shapes in alternatives:
+        simple |= shapes.simple
+        numbers += (shape for shape in shapes.numbers if shape not in numbers)
+        strings += (shape for shape in shapes.strings if shape not in strings)
+        arrays += (shape for shape in shapes.arrays if shape not in arrays)
+        objects += (shape for shape in shapes.objects if shape not in objects)
+        if max(len(numbers), len(strings), len(arrays), len(objects)) > MAX_ALTERNATIVES:
+            raise LimitError(f"a value has more alternatives than MAX_ALTERNATIVES = {MAX_ALTERNATIVES}")
+    return Shapes(simple, tuple(numbers), _merge_values(strings), tuple(arrays), tuple(objects))
+
+
+def _merge_values(strings: list[StringShape]) -> tuple[StringShape, ...]:
+    """Many ``const`` branches are one set of values; any string at all leaves nothing to add."""
+    if len(strings) < 2:
+        return tuple(strings)
+    if ANY_STRING in strings:
+        return (ANY_STRING,)
+    values = dict.fromkeys(value for shape in strings if shape.values is not None for value in shape.values)
+    others = tuple(shape for shape in strings if shape.values is None)
+    return (*others, StringShape(values=tuple(values))) if values else others
+
+
+def intersect(goals: Goals, a: Shapes, b: Shapes) -> Shapes:
+    """The values of both."""
+    if a is ANY_SHAPES or a is b:
+        return b
+    if b is ANY_SHAPES:
+        return a
+    return Shapes(
+        a.simple & b.simple,
+        _product(a.numbers, b.numbers, intersect_numbers) if a.numbers and b.numbers else (),
+        _product(a.strings, b.strings, intersect_strings) if a.strings and b.strings else (),
+        _product(a.arrays, b.arrays, lambda x, y: intersect_arrays(goals, x, y)) if a.arrays and b.arrays else (),
+        _product(a.objects, b.objects, lambda x, y: intersect_objects(goals, x, y)) if a.objects and b.objects else (),
+    )
+
+
+def _product(
+    left: tuple[Shape, ...], right: tuple[Shape, ...], meet: Callable[[Shape, Shape], Shape | None]
+) -> tuple[Shape, ...]:
+    if len(left) * len(right) > MAX_ALTERNATIVES:
+        raise LimitError(f"allOf and siblings multiply to more alternatives than MAX_ALTERNATIVES = {MAX_ALTERNATIVES}")
+    if len(left) == 1 and len(right) == 1:
+        shape = meet(left[0], right[0])
+        return () if shape is None else (shape,)
+    found: list[Shape] = []
+    for first in left:
+        for second in right:
+            shape = meet(first, second)
+            if shape is not None and shape not in found:
+                found.append(shape)
+    return tuple(found)
+
+
+def fixed_goal(shapes: Shapes) -> Goal:
+    """A goal that every compilation shares."""
+    goal = Goal(None)
+    goal.shapes, goal.productive = shapes, True
+    return goal
+
+
+ANY.shapes, ANY.productive = ANY_SHAPES, True
+NOTHING.shapes = NO_SHAPES
+PLAIN = {name: fixed_goal(shapes) for name, shapes in OF_TYPE.items()}
+"""The goals of schemas that say nothing but a type."""

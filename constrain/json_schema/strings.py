@@ -1,0 +1,104 @@
+"""Strings: the shape, its intersection, and the string keywords."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from constrain._errors import ConstrainError, PatternError, SchemaError, UnsupportedSchemaError
+from constrain.json_schema.formats import format_expression
+from constrain.json_schema.languages import is_empty, matches
+from constrain.regex.parser import parse_pattern
+from constrain.regex.tree import ANY_JSON_CHAR, Expression, Intersection, Repetition, Window
+
+if TYPE_CHECKING:
+    from constrain.json_schema.assertions import Assertions
+    from constrain.json_schema.goals import Goals
+    from constrain.json_schema.references import Location
+
+
+class StringShape(NamedTuple):
+    """The strings of ``minimum`` to ``maximum`` code points whose JSON content all ``parts`` match.
+
+    With ``values``, exactly these strings.
+    """
+
+    parts: tuple[Expression, ...] = ()
+    minimum: int = 0
+    maximum: int | None = None
+    values: tuple[str, ...] | None = None
+
+
+ANY_STRING = StringShape()
+
+
+def intersect_strings(a: StringShape, b: StringShape) -> StringShape | None:
+    """The strings of both shapes, or ``None`` if there are none."""
+    if a is ANY_STRING:
+        return b
+    if b is ANY_STRING:
+        return a
+    if a.values is not None or b.values is not None:
+        if a.values is None:
+            a, b = b, a
+        assert a.values is not None
+        if b.values is not None:
+            allowed = frozenset(b.values)
+            values = tuple(value for value in a.values if value in allowed)
+        else:
+            values = tuple(value for value in a.values if admits_string(b, value))
+        return StringShape(values=values) if values else None
+    maximum = a.maximum if b.maximum is None else b.maximum if a.maximum is None else min(a.maximum, b.maximum)
+    parts = a.parts + tuple(part for part in b.parts if part not in a.parts) if b.parts else a.parts
+    return nonempty(StringShape(parts, max(a.minimum, b.minimum), maximum))
+
+
+def nonempty(shape: StringShape) -> StringShape | None:
+    """``shape``, or ``None`` if no string has it."""
+    if shape.maximum is not None and shape.minimum > shape.maximum:
+        return None
+    return None if shape.parts and is_empty(content(shape)) else shape
+
+
+def content(shape: StringShape) -> Expression:
+    """What stands between the quotes of a string of this shape (without ``values``)."""
+    unbounded = shape.minimum == 0 and shape.maximum is None
+    if not shape.parts:
+        return ANY_CONTENT if unbounded else Repetition(ANY_JSON_CHAR, shape.minimum, shape.maximum)
+    part = shape.parts[0] if len(shape.parts) == 1 else Intersection(shape.parts)
+    return part if unbounded else Window(part, ANY_JSON_CHAR, shape.minimum, shape.maximum)
+
+
+ANY_CONTENT = Repetition(ANY_JSON_CHAR, 0, None)
+
+
+def admits_string(shape: StringShape, value: str) -> bool:
+    """Whether ``value`` is one of the strings of ``shape``."""
+    if shape.values is not None:
+        return value in shape.values
+    if len(value) < shape.minimum or (shape.maximum is not None and len(value) > shape.maximum):
+        return False
+    if not shape.parts:
+        return True
+    return all(matches(part, value) for part in shape.parts)
+
+
+def pattern_expression(at: Location, text: object, *tokens: str) -> Expression:
+    """The JSON content that an ECMA-262 pattern, searched for anywhere, matches."""
+    if not isinstance(text, str):
+        raise SchemaError(f"a pattern must be a string, not {text!r:.80}", pointer=at.pointer(*tokens))
+    try:
+        return parse_pattern(text, "ecma", json=True, anchored=False)
+    except PatternError as error:
+        raise PatternError(f"{error.message} (in the pattern {text!r:.200})", pointer=at.pointer(*tokens)) from error
+
+
+def min_length(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    found.restrict_strings(StringShape(minimum=goals.count(at, "minLength", value)))
+
+
+def max_length(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    found.restrict_strings(StringShape(maximum=goals.count(at, "maxLength", value)))
+
+
+def pattern(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    found.restrict_strings(StringShape((pattern_expression(at, value, "pattern"),)))
