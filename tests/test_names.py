@@ -1,0 +1,56 @@
+"""The public names, and what importing them costs."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import subprocess
+import sys
+
+import constrain
+
+
+def run_python(*arguments: str) -> str:
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True).stdout
+
+
+def test_all_lists_exactly_the_public_names() -> None:
+    public = {name for name in vars(constrain) if not name.startswith("_")}
+    modules = {name for name in public if type(getattr(constrain, name)) is type(sys)}
+    assert len(set(constrain.__all__)) == len(constrain.__all__)
+    assert (public - modules - {"annotations"}) <= set(constrain.__all__)
+    for name in constrain.__all__:
+        assert getattr(constrain, name) is not None
+    assert set(constrain.__all__) <= set(dir(constrain))
+
+
+def test_names_of_the_design_are_there() -> None:
+    expected = """
+        generate complete stream compile Model Vocabulary Constraint Matcher Grammar
+        ConstrainError SchemaError UnsupportedSchemaError UnsatisfiableSchemaError GrammarError PatternError LimitError
+        BudgetError ModelError OutputValidationError
+    """
+    assert set(expected.split()) <= set(constrain.__all__)
+
+
+def test_public_things_say_where_they_are_public() -> None:
+    for name in constrain.__all__:
+        if name != "__version__":
+            assert getattr(constrain, name).__doc__, name
+
+
+def test_version_is_the_distributions() -> None:
+    assert constrain.__version__ == importlib.metadata.version("constrain-llm")
+
+
+def test_import_brings_in_nothing_heavy() -> None:
+    code = "import sys, constrain; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    heavy = {"llama_cpp", "numpy", "pydantic", "lark", "interegular", "rich", "typer", "jinja2", "asyncio"}
+    assert not heavy & set(run_python("-c", code).split())
+
+
+def test_import_takes_less_than_100_ms() -> None:
+    code = (
+        "import time; start = time.perf_counter(); import constrain; constrain.compile, constrain.Vocabulary;"
+        "print(time.perf_counter() - start)"
+    )
+    assert min(float(run_python("-c", code)) for _ in range(5)) < 0.1
