@@ -164,7 +164,8 @@ class _Reader:
         start = self.advance(count * size)
         if not wanted:
             return None
-        return np.frombuffer(self.buffer, np.dtype(f"<{_SCALARS[item]}"), count, start).copy()
+        numbers: NDArray[np.generic] = np.frombuffer(self.buffer, np.dtype(f"<{_SCALARS[item]}"), count, start).copy()
+        return numbers
 
     def tensor(self) -> tuple[str, tuple[int, ...]]:
         name = self.string()

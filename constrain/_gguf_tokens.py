@@ -110,7 +110,7 @@ def _token_types(metadata: Metadata, count: int) -> NDArray[np.int32]:
         return np.full(count, _NORMAL, np.int32)
     if not isinstance(types, np.ndarray) or types.dtype != np.int32 or len(types) < count:
         raise ModelError(f"{metadata.path}: {_TYPES} is not one int32 for each of the {count} tokens")
-    return types[:count]
+    return types[:count].astype(np.int32)
 
 
 def _n_vocab(metadata: Metadata) -> int:

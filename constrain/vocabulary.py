@@ -69,9 +69,9 @@ class Vocabulary:
 
         The file ``llama`` was loaded from must still be there. Raises ``ModelError`` as ``from_gguf`` does.
         """
-        from constrain.llama.tokenizer import tokenizer_of
+        from constrain.llama.tokenizer import Tokenizer
 
-        return tokenizer_of(llama)
+        return Tokenizer(llama).vocabulary
 
     @classmethod
     def from_tokens(

@@ -1,0 +1,90 @@
+"""The caller's type: its JSON Schema, to show it in the prompt, and the way from the text to a value of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from constrain._errors import OutputValidationError, SchemaError
+from constrain.grammar import Grammar
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter, ValidationError
+
+
+@dataclass(frozen=True, slots=True)
+class ResultType:
+    """What ``schema=`` asks for.
+
+    Attributes:
+        document: the JSON Schema as a parsed JSON value; ``None`` if there is none (plain text, or a grammar).
+        adapter: turns the text into the caller's type; ``None`` for parsed JSON or plain text.
+    """
+
+    document: object | None
+    adapter: TypeAdapter[Any] | None
+
+    def parse(self, text: str) -> Any:
+        """The value that a finished text stands for. Raises ``OutputValidationError``."""
+        if self.adapter is None:
+            return text if self.document is None else json.loads(text)
+        from pydantic import ValidationError
+
+        try:
+            return self.adapter.validate_json(text)
+        except ValidationError as error:
+            message, pointer = _explain(error, text)
+            raise OutputValidationError(message, text=text, pointer=pointer) from error
+
+
+def result_type(schema: object) -> ResultType:
+    """What a ``schema=`` argument asks for. Raises ``SchemaError``."""
+    if schema is None or isinstance(schema, Grammar):
+        return ResultType(None, None)
+    if isinstance(schema, (dict, bool)):
+        return ResultType(schema, None)
+    if isinstance(schema, (str, bytes)):
+        try:
+            return ResultType(json.loads(schema), None)
+        except (ValueError, RecursionError) as error:
+            raise SchemaError(f"the schema is not JSON: {error}") from error
+    try:
+        hash(schema)
+    except TypeError:
+        return _of_type(schema)
+    return _of_hashable_type(schema)
+
+
+def _of_type(kind: Any) -> ResultType:
+    from pydantic import PydanticUserError, TypeAdapter
+
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(kind)
+        return ResultType(adapter.json_schema(), adapter)
+    except PydanticUserError as error:
+        raise SchemaError(f"{kind!r} has no JSON Schema: {error}") from error
+
+
+@lru_cache(maxsize=256)
+def _of_hashable_type(kind: Any) -> ResultType:
+    return _of_type(kind)
+
+
+def _explain(error: ValidationError, text: str) -> tuple[str, str]:
+    """Message and JSON Pointer of the first complaint."""
+    details = error.errors(include_url=False, include_context=False, include_input=False)
+    place: Any = json.loads(text)
+    pointer = ""
+    # A location also names union branches and validators; only what is in the value belongs to the pointer.
+    for part in details[0]["loc"]:
+        if isinstance(place, dict) and part in place:
+            pointer += "/" + str(part).replace("~", "~0").replace("/", "~1")
+        elif isinstance(place, list) and isinstance(part, int) and 0 <= part < len(place):
+            pointer += f"/{part}"
+        else:
+            continue
+        place = place[part]
+    more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
+    return f"{details[0]['msg']}{more}; the text is {text}", pointer

@@ -1,0 +1,62 @@
+"""The structures shared with llama.cpp, taken from the installed llama_cpp and checked when this is imported.
+
+The kernel writes candidates straight into the array that llama.cpp's samplers read, so their layout must be the one
+the kernel was built for: a 32-bit id, a 32-bit float logit, a 32-bit float probability.
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+import llama_cpp
+import numpy as np
+
+from constrain._errors import ModelError
+
+CANDIDATE = np.dtype(llama_cpp.llama_token_data)
+"""One candidate token: ``id``, ``logit``, ``p``."""
+
+_EXPECTED = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
+
+
+class Candidates:
+    """A buffer for the candidates of one step, as wide as the vocabulary, and llama.cpp's view of it."""
+
+    def __init__(self, n_vocab: int) -> None:
+        self._memory = (llama_cpp.llama_token_data * n_vocab)()
+        self.buffer = np.ctypeslib.as_array(self._memory)
+        self._data = ctypes.cast(self._memory, llama_cpp.llama_token_data_p)
+        self._array = llama_cpp.llama_token_data_array()
+        self.reference = ctypes.byref(self._array)
+
+    def present(self, count: int) -> None:
+        """Makes the first ``count`` candidates, in order of their ids, what the samplers are given."""
+        array = self._array
+        array.data = self._data
+        array.size = count
+        array.selected = -1
+        array.sorted = False
+
+    def first(self) -> int:
+        """The id of the first candidate."""
+        return int(self._data[0].id)  # type: ignore[call-overload]
+
+    def selected(self) -> int:
+        """The id of the candidate that the samplers chose."""
+        array = self._array
+        if not 0 <= array.selected < array.size:
+            raise ModelError("llama.cpp's samplers chose no token")
+        return int(array.data[array.selected].id)
+
+
+def _check_layouts() -> None:
+    array = llama_cpp.llama_token_data_array
+    names = [field[0] for field in array._fields_]
+    if CANDIDATE != _EXPECTED or names != ["data", "size", "selected", "sorted"]:
+        raise ModelError(
+            f"llama_cpp {llama_cpp.__version__} lays out its candidate tokens as {CANDIDATE} in {names}, "
+            f"which this version of constrain does not know"
+        )
+
+
+_check_layouts()

@@ -1,0 +1,124 @@
+"""A llama.cpp context with one sequence of tokens, of which calls reuse what they have in common."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from typing import TYPE_CHECKING
+
+import llama_cpp
+import numpy as np
+
+from constrain._errors import ModelError
+from constrain.llama.binding import Candidates
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from constrain.llama.sampler import Chain
+
+_ONLY_SEQUENCE = 0
+
+
+class Context:
+    """Evaluates tokens with the context of a ``llama_cpp.Llama``.
+
+    Which tokens are in the KV cache is kept where the ``Llama`` itself keeps it (``input_ids``, ``n_tokens``), so
+    calls through it and calls through this may alternate, and both reuse what the other left.
+    """
+
+    def __init__(self, llama: llama_cpp.Llama) -> None:
+        self._llama = llama
+        self._pointer = llama._ctx.ctx
+        self._memory = llama_cpp.llama_get_memory(self._pointer)
+        if llama.context_params.embeddings or self._memory is None:
+            raise ModelError(f"{llama.model_path}: this model was loaded for embeddings, not to generate text")
+        if llama_cpp.llama_model_has_encoder(llama._model.model):
+            raise ModelError(f"{llama.model_path}: models with an encoder are not supported")
+        self._window: int = llama_cpp.llama_model_n_swa(llama._model.model)
+        self._n_batch: int = llama_cpp.llama_n_batch(self._pointer)
+        self.n_ctx: int = min(llama_cpp.llama_n_ctx_seq(self._pointer), len(llama.input_ids))
+        self.n_vocab: int = llama.n_vocab()
+        self.candidates = Candidates(self.n_vocab)
+        self._token = (llama_cpp.llama_token * 1)()
+        self._single = llama_cpp.llama_batch_get_one(self._token, 1)
+        self._logits_address = 0
+        self._logits = np.empty(0, np.float32)
+
+    def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:
+        """Evaluates a prompt and returns how many of its tokens were there from the call before.
+
+        The last token is always evaluated, for its logits. Returns early, with the logits of an inner token, once
+        ``time.monotonic()`` is past ``deadline``.
+        """
+        wanted = np.asarray(tokens, dtype=np.intc)
+        kept = self._keep(self._common_prefix(wanted))
+        done = kept
+        while done < len(wanted) and not (deadline is not None and done > kept and time.monotonic() > deadline):
+            chunk = np.ascontiguousarray(wanted[done : done + self._n_batch])
+            data = chunk.ctypes.data_as(llama_cpp.llama_token_p)
+            self._decode(llama_cpp.llama_batch_get_one(data, len(chunk)))
+            self._llama.input_ids[done : done + len(chunk)] = chunk
+            done += len(chunk)
+            self._llama.n_tokens = done
+        return kept
+
+    def decode(self, token: int) -> None:
+        """Evaluates one more token."""
+        llama = self._llama
+        self._token[0] = token
+        self._decode(self._single)
+        position = llama.n_tokens
+        llama.input_ids[position] = token
+        llama.n_tokens = position + 1
+
+    def logits(self) -> NDArray[np.float32]:
+        """The logits after the last token, float32 of shape (n_vocab,): a view, valid until the next evaluation."""
+        pointer = llama_cpp.llama_get_logits_ith(self._pointer, -1)
+        if not pointer:
+            raise ModelError("llama.cpp has no logits for the last token")
+        address = ctypes.addressof(pointer.contents)
+        if address != self._logits_address:
+            self._logits_address = address
+            self._logits = np.ctypeslib.as_array(pointer, shape=(self.n_vocab,))
+        return self._logits
+
+    def sample(self, chain: Chain) -> int:
+        """Chooses from the whole vocabulary; llama.cpp tells the chain of the token itself."""
+        token: int = llama_cpp.llama_sampler_sample(chain.pointer, self._pointer, -1)
+        return token
+
+    def _common_prefix(self, wanted: NDArray[np.intc]) -> int:
+        length = min(self._llama.n_tokens, len(wanted) - 1)
+        differ = np.flatnonzero(self._llama.input_ids[:length] != wanted[:length])
+        return int(differ[0]) if len(differ) else length
+
+    def _keep(self, length: int) -> int:
+        """Shortens the sequence to its first ``length`` tokens, or to none where the memory cannot do that.
+
+        Recurrent models keep one state only; with a sliding window the tokens before the cut may be gone already.
+        """
+        llama = self._llama
+        memory = self._memory
+        usable = length > 0 and llama_cpp.llama_memory_seq_rm(memory, _ONLY_SEQUENCE, length, -1)
+        if usable:
+            first = llama_cpp.llama_memory_seq_pos_min(memory, _ONLY_SEQUENCE)
+            last = llama_cpp.llama_memory_seq_pos_max(memory, _ONLY_SEQUENCE)
+            oldest_needed = max(0, length - self._window) if self._window else 0
+            usable = last == length - 1 and first <= oldest_needed
+        if not usable:
+            llama_cpp.llama_memory_clear(memory, True)  # noqa: FBT003
+            length = 0
+        llama.n_tokens = length
+        llama._requires_eval = True
+        return length
+
+    def _decode(self, batch: llama_cpp.llama_batch) -> None:
+        status = llama_cpp.llama_decode(self._pointer, batch)
+        if status:
+            llama_cpp.llama_memory_clear(self._memory, True)  # noqa: FBT003
+            self._llama.n_tokens = 0
+            reason = "no room is left in the context" if status == 1 else f"llama_decode returned {status}"
+            raise ModelError(f"{self._llama.model_path}: evaluation failed: {reason}")

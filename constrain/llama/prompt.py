@@ -1,0 +1,185 @@
+"""Prompts: messages through the model's chat template to token ids.
+
+What a message says must never act as the template's own marks. Therefore a noncharacter (a code point that Unicode
+reserves for a program's own use) is put into every special token's text found in a message before the template is
+rendered; afterwards only the template's text can still match a special token, whatever the template did to the
+messages: trim, split, or repeat them. The noncharacter is taken out again before the text is tokenized.
+
+A template may also join parts of a message, and so make a special token's text that was not there before. To notice,
+the prompt is rendered a second time with every character marked that can begin a special token. If both renderings
+name the same special tokens, the first is used (there the template sees tags such as ``</think>`` as they are),
+otherwise the second, in which nothing in a message can be special.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from constrain._errors import ModelError
+
+if TYPE_CHECKING:
+    import jinja2
+
+    from constrain.llama.tokenizer import SpecialToken, Tokenizer
+
+Message = Mapping[str, str]
+"""A chat message: ``{"role": "user", "content": "..."}``."""
+
+_NONCHARACTERS = [chr(code) for code in range(0xFDD0, 0xFDF0)]
+_ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+
+
+def as_messages(prompt: str | Sequence[Message]) -> list[dict[str, str]]:
+    """A prompt as a list of messages; a text is one message of the user. Raises ``ValueError`` or ``TypeError``."""
+    if isinstance(prompt, str):
+        return [{"role": "user", "content": prompt}]
+    messages = []
+    for index, message in enumerate(prompt):
+        if not isinstance(message, Mapping) or set(message) != {"role", "content"}:
+            raise ValueError(f"message {index} is not of the form {{'role': ..., 'content': ...}}: {message!r}")
+        role, content = message["role"], message["content"]
+        if not isinstance(content, str):
+            raise TypeError(f"message {index}: the content is {type(content).__name__}, not a string")
+        if not _ROLE.fullmatch(role):
+            raise ValueError(f"message {index}: {role!r} is not a role")
+        messages.append({"role": role, "content": content})
+    if not messages:
+        raise ValueError("the prompt has no messages")
+    return messages
+
+
+def with_schema(messages: list[dict[str, str]], shown: str) -> list[dict[str, str]]:
+    """The messages with a text added to the user's last one (or to the last of all, if no user spoke)."""
+    users = [index for index, message in enumerate(messages) if message["role"] == "user"]
+    place = users[-1] if users else len(messages) - 1
+    content = messages[place]["content"]
+    added = {**messages[place], "content": f"{content}\n\n{shown}" if content else shown}
+    return [*messages[:place], added, *messages[place + 1 :]]
+
+
+def chat_tokens(
+    tokenizer: Tokenizer, template: str, messages: list[dict[str, str]], variables: Mapping[str, object]
+) -> list[int]:
+    """The token ids of a chat, ready for the assistant's answer. Raises ``ModelError`` if the template fails."""
+    specials = tokenizer.special_tokens
+    mark = _unused_noncharacter(template, messages)
+    strict = _Marker(specials, mark, every_beginning=True)
+    loose = _Marker(specials, mark, every_beginning=False)
+    names = {"bos_token": tokenizer.name(tokenizer.bos), "eos_token": tokenizer.name(tokenizer.eos)}
+    parts = _partition(_render(template, loose.mark_all(messages), {**variables, **names}), specials)
+    certain = _partition(_render(template, strict.mark_all(messages), {**variables, **names}), specials)
+    if [part for part in parts if isinstance(part, int)] != [part for part in certain if isinstance(part, int)]:
+        parts = certain
+    tokens: list[int] = []
+    for part in parts:
+        tokens += [part] if isinstance(part, int) else tokenizer.tokenize(part.replace(mark, ""))
+    return _with_bos(tokenizer, tokens)
+
+
+def raw_tokens(tokenizer: Tokenizer, messages: list[dict[str, str]]) -> list[int]:
+    """The token ids of a prompt without a template: the texts of the messages, with empty lines between."""
+    text = "\n\n".join(message["content"] for message in messages)
+    return _with_bos(tokenizer, tokenizer.tokenize(text))
+
+
+def _with_bos(tokenizer: Tokenizer, tokens: list[int]) -> list[int]:
+    """The model's begin-of-sequence token in front, unless the template has written it."""
+    if tokenizer.adds_bos and tokens[:1] != [tokenizer.bos]:
+        return [tokenizer.bos, *tokens]
+    return tokens
+
+
+def _unused_noncharacter(template: str, messages: list[dict[str, str]]) -> str:
+    texts = [template, *(message["content"] for message in messages)]
+    for character in _NONCHARACTERS:
+        if not any(character in text for text in texts):
+            return character
+    raise ValueError("the messages contain every one of the noncharacters U+FDD0 to U+FDEF")
+
+
+class _Marker:
+    """Puts a mark behind the first character of special tokens' texts, or of whatever might become one."""
+
+    def __init__(self, specials: Sequence[SpecialToken], mark: str, *, every_beginning: bool) -> None:
+        self._texts = [special.text for special in specials]
+        self._first = {text[0] for text in self._texts}
+        self._mark = mark
+        self._every_beginning = every_beginning
+
+    def mark_all(self, messages: list[dict[str, str]]) -> list[dict[str, str]]:
+        return [{**message, "content": self._marked(message["content"])} for message in messages]
+
+    def _marked(self, content: str) -> str:
+        if self._every_beginning:
+            return "".join(c + self._mark if c in self._first else c for c in content)
+        if self._first.isdisjoint(content):
+            return content
+        for text in self._texts:
+            while text in content:
+                content = content.replace(text, text[0] + self._mark + text[1:])
+        return content
+
+
+def _partition(text: str, specials: Sequence[SpecialToken]) -> list[int | str]:
+    """Splits a text at special tokens, longest first, as llama.cpp does: ids, and the texts between them."""
+    parts: list[int | str] = [text]
+    for special in specials:
+        if special.text not in text:
+            continue
+        split: list[int | str] = []
+        for part in parts:
+            if isinstance(part, int):
+                split.append(part)
+                continue
+            pieces = part.split(special.text)
+            for index, piece in enumerate(pieces):
+                before = piece.lstrip(_SPACE) if index and special.strips_after else piece
+                last = index == len(pieces) - 1
+                between = before.rstrip(_SPACE) if not last and special.strips_before else before
+                split += [between] if between else []
+                split += [] if last else [special.id]
+        parts = split
+    return parts
+
+
+_SPACE = " \t\n\v\f\r"
+"""What C's ``isspace`` takes for white space."""
+
+
+def _render(template: str, messages: list[dict[str, str]], variables: Mapping[str, object]) -> str:
+    import jinja2
+
+    try:
+        return _compile(template).render(messages=messages, add_generation_prompt=True, **variables)
+    except jinja2.TemplateError as error:
+        raise ModelError(f"the chat template failed: {error}") from error
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError) as error:
+        raise ModelError(f"the chat template failed: {type(error).__name__}: {error}") from error
+
+
+@lru_cache(maxsize=16)
+def _compile(template: str) -> jinja2.Template:
+    """The template with what Hugging Face's chat templates may use, in Jinja's sandbox."""
+    import jinja2
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    def raise_exception(message: str) -> str:
+        raise jinja2.TemplateError(message)
+
+    def tojson(value: object, indent: int | None = None, **_: Any) -> str:
+        return json.dumps(value, ensure_ascii=False, indent=indent)
+
+    def strftime_now(form: str) -> str:
+        return datetime.now().astimezone().strftime(form)
+
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+    )
+    environment.filters["tojson"] = tojson
+    environment.globals.update(raise_exception=raise_exception, strftime_now=strftime_now)
+    return environment.from_string(template)

@@ -1,0 +1,112 @@
+"""How a token is chosen among the allowed ones: llama.cpp's own sampler chain."""
+
+from __future__ import annotations
+
+import math
+import secrets
+import weakref
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import llama_cpp
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from constrain.llama.binding import Candidates
+
+_PENALTY_WINDOW = 64
+"""Tokens that ``repeat_penalty`` looks back on: llama.cpp's default."""
+
+_LARGEST_BIAS = 1e9
+"""Stands for an infinite bias: large enough to decide, and no infinity that would turn probabilities into NaN."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How to sample; the defaults are llama.cpp's.
+
+    Attributes:
+        temperature: divides the logits; 0 takes the most likely token, and nothing below but ``logit_bias`` and
+            ``repeat_penalty`` matters then.
+        top_k: keep the ``top_k`` most likely tokens; 0 for all.
+        top_p: keep the most likely tokens that together have this probability; 1 for all.
+        min_p: keep tokens at least this times as likely as the most likely one; 0 for all.
+        seed: of the random numbers, 0 to 2**32 - 2; ``None`` for a fresh one.
+        repeat_penalty: divides the logits of tokens among the last 64 generated ones; 1 for none.
+        logit_bias: added to the logits of these token ids; may be infinite.
+
+    Raises ``ValueError`` for a value out of range.
+    """
+
+    temperature: float = 0.8
+    top_k: int = 40
+    top_p: float = 0.95
+    min_p: float = 0.05
+    seed: int | None = None
+    repeat_penalty: float = 1.0
+    logit_bias: Mapping[int, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _require(0 <= self.temperature < math.inf, "temperature", self.temperature, "a finite number, 0 or more")
+        _require(self.top_k >= 0, "top_k", self.top_k, "0 (all) or more")
+        _require(0 <= self.top_p <= 1, "top_p", self.top_p, "between 0 and 1")
+        _require(0 <= self.min_p <= 1, "min_p", self.min_p, "between 0 and 1")
+        _require(0 < self.repeat_penalty < math.inf, "repeat_penalty", self.repeat_penalty, "a finite number above 0")
+        if self.seed is not None:
+            largest = llama_cpp.LLAMA_DEFAULT_SEED - 1
+            _require(0 <= self.seed <= largest, "seed", self.seed, f"between 0 and {largest}")
+        for token, bias in self.logit_bias.items():
+            _require(not math.isnan(bias), f"logit_bias[{token}]", bias, "a number")
+
+
+def _require(holds: bool, name: str, value: object, what: str) -> None:  # noqa: FBT001
+    if not holds:
+        raise ValueError(f"{name} is {value!r}; it must be {what}")
+
+
+class Chain:
+    """A llama.cpp sampler chain for one request; it counts the tokens it is told of and draws its random numbers."""
+
+    def __init__(self, sampling: Sampling, n_vocab: int) -> None:
+        for token in sampling.logit_bias:
+            _require(0 <= token < n_vocab, "a key of logit_bias", token, f"a token id below {n_vocab}")
+        self.pointer = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
+        weakref.finalize(self, llama_cpp.llama_sampler_free, self.pointer)
+        self._counts = sampling.repeat_penalty != 1.0
+        if sampling.logit_bias:
+            biases = (llama_cpp.llama_logit_bias * len(sampling.logit_bias))()
+            for entry, (token, bias) in zip(biases, sampling.logit_bias.items(), strict=True):
+                entry.token = token
+                entry.bias = max(-_LARGEST_BIAS, min(bias, _LARGEST_BIAS))
+            self._add(llama_cpp.llama_sampler_init_logit_bias(n_vocab, len(biases), biases))
+        if self._counts:
+            self._add(
+                llama_cpp.llama_sampler_init_penalties(n_vocab, _PENALTY_WINDOW, sampling.repeat_penalty, 0.0, 0.0)
+            )
+        if sampling.temperature == 0:
+            self._add(llama_cpp.llama_sampler_init_greedy())
+            return
+        if sampling.top_k > 0:
+            self._add(llama_cpp.llama_sampler_init_top_k(sampling.top_k))
+        if sampling.top_p < 1:
+            self._add(llama_cpp.llama_sampler_init_top_p(sampling.top_p, 1))
+        if sampling.min_p > 0:
+            self._add(llama_cpp.llama_sampler_init_min_p(sampling.min_p, 1))
+        self._add(llama_cpp.llama_sampler_init_temp(sampling.temperature))
+        seed = secrets.randbelow(llama_cpp.LLAMA_DEFAULT_SEED) if sampling.seed is None else sampling.seed
+        self._add(llama_cpp.llama_sampler_init_dist(seed))
+
+    def _add(self, sampler: Any) -> None:
+        llama_cpp.llama_sampler_chain_add(self.pointer, sampler)
+
+    def choose(self, candidates: Candidates, count: int) -> int:
+        """The id of one of the first ``count`` candidates."""
+        candidates.present(count)
+        llama_cpp.llama_sampler_apply(self.pointer, candidates.reference)
+        return candidates.selected()
+
+    def accept(self, token: int) -> None:
+        """Tells the chain which token was taken in the end."""
+        if self._counts:
+            llama_cpp.llama_sampler_accept(self.pointer, token)

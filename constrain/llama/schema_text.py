@@ -1,0 +1,205 @@
+"""A JSON Schema as a short text for the prompt, so that a small model sees what it should fill in.
+
+Objects and arrays are written as their values look, with types in the place of values and descriptions as comments:
+
+    {
+      "name": string,  // the family name first
+      "age"?: integer (0 to 120),
+      "tags": [string, ...]
+    }
+
+A definition that is used once is written where it is used; the others get a name. It is a hint for the model, not
+the constraint: keywords without a short spelling are left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+_MOST_VALUES = 40
+"""Values of an enumeration that are written out; of longer ones a small model would only lose the thread."""
+
+_DEEPEST = 12
+"""Levels of nesting that are written out; below, a value is "any JSON"."""
+
+_INSTRUCTION = "Answer with JSON in this format"
+
+
+def describe(schema: object) -> str:
+    """The instruction that is added to the prompt for a schema (a parsed JSON value)."""
+    return f"{_INSTRUCTION}:\n{render(schema)}"
+
+
+def render(schema: object) -> str:
+    """A schema (a parsed JSON value) as a short text."""
+    writer = _Writer(schema)
+    text = writer.value(schema, 0, 0)
+    return "\n".join([text, *writer.definitions()])
+
+
+class _Writer:
+    """Writes one schema; knows which definitions have names of their own."""
+
+    def __init__(self, root: object) -> None:
+        self._root = root
+        self._uses: Counter[str] = Counter()
+        self._count_references(root)
+        self._named: dict[str, str] = {}
+        self._open: list[str] = []
+
+    def _count_references(self, value: object) -> None:
+        pending = [value]
+        while pending:
+            part = pending.pop()
+            if isinstance(part, dict):
+                reference = part.get("$ref")
+                if isinstance(reference, str):
+                    self._uses[reference] += 1
+                pending.extend(part.values())
+            elif isinstance(part, list):
+                pending.extend(part)
+
+    def definitions(self) -> list[str]:
+        """The named definitions, each written once; writing one may name others."""
+        lines: list[str] = []
+        written: set[str] = set()
+        while rest := [reference for reference in self._named if reference not in written]:
+            for reference in rest:
+                written.add(reference)
+                lines.append(f"{self._named[reference]} = {self.value(self._resolve(reference), 0, 0)}")
+        return lines
+
+    def _resolve(self, reference: str) -> object:
+        """What a local reference points to; ``True`` (anything) for all others."""
+        if not reference.startswith("#"):
+            return True
+        place: Any = self._root
+        for part in reference[1:].split("/")[1:]:
+            key = part.replace("~1", "/").replace("~0", "~")
+            if isinstance(place, dict) and key in place:
+                place = place[key]
+            elif isinstance(place, list) and key.isdecimal() and int(key) < len(place):
+                place = place[int(key)]
+            else:
+                return True
+        return place
+
+    def value(self, schema: object, indent: int, depth: int) -> str:
+        """One schema; ``indent`` is that of the line it stands on, in levels."""
+        if not isinstance(schema, dict) or depth > _DEEPEST:
+            return "any JSON"
+        if isinstance(reference := schema.get("$ref"), str):
+            return self._reference(reference, indent, depth)
+        if "const" in schema:
+            return _json(schema["const"])
+        if isinstance(values := schema.get("enum"), list):
+            return _values(values)
+        for keyword in ("anyOf", "oneOf"):
+            if isinstance(branches := schema.get(keyword), list):
+                return self._alternatives([self.value(branch, indent, depth + 1) for branch in branches])
+        if isinstance(parts := schema.get("allOf"), list) and not schema.keys() & {"type", "properties"}:
+            if len(parts) == 1:
+                return self.value(parts[0], indent, depth + 1)
+            return " and ".join(self.value(part, indent, depth + 1) for part in parts)
+        kinds = schema.get("type", _guess(schema))
+        kinds = kinds if isinstance(kinds, list) else [kinds]
+        return self._alternatives([self._typed(kind, schema, indent, depth) for kind in kinds])
+
+    def _reference(self, reference: str, indent: int, depth: int) -> str:
+        if reference in self._named:
+            return self._named[reference]
+        if self._uses[reference] == 1 and reference not in self._open:
+            self._open.append(reference)
+            text = self.value(self._resolve(reference), indent, depth + 1)
+            self._open.pop()
+            return text
+        name = reference.rsplit("/", 1)[-1] if "/" in reference else "Root"
+        while name in self._named.values():
+            name += "_"
+        self._named[reference] = name
+        return name
+
+    def _alternatives(self, texts: list[str]) -> str:
+        return " or ".join(dict.fromkeys(texts)) or "any JSON"
+
+    def _typed(self, kind: object, schema: dict[str, Any], indent: int, depth: int) -> str:
+        if kind == "object":
+            return self._object(schema, indent, depth)
+        if kind == "array":
+            return self._array(schema, indent, depth)
+        if kind in ("number", "integer"):
+            return f"{kind}{_range(schema, 'minimum', 'maximum')}"
+        if kind == "string":
+            return _string(schema)
+        return kind if kind in ("boolean", "null") else "any JSON"
+
+    def _object(self, schema: dict[str, Any], indent: int, depth: int) -> str:
+        properties = schema.get("properties")
+        properties = properties if isinstance(properties, dict) else {}
+        required = schema.get("required")
+        required = [key for key in required if isinstance(key, str)] if isinstance(required, list) else []
+        members: list[tuple[str, str, str]] = []
+        for key, child in {**properties, **{key: True for key in required if key not in properties}}.items():
+            mark = "" if key in required else "?"
+            note = child.get("description", "") if isinstance(child, dict) else ""
+            text = self.value(child, indent + 1, depth + 1)
+            members.append((f"{_json(key)}{mark}: {text}", ",", note if isinstance(note, str) else ""))
+        others = schema.get("additionalProperties")
+        if isinstance(others, dict) or (others is True and not members):
+            members.append((f"[any key]: {self.value(others, indent + 1, depth + 1)}", "", ""))
+        if not members:
+            return "object" if others is not False else "{}"
+        inner = "  " * (indent + 1)
+        lines = ["{"]
+        for number, (text, comma, note) in enumerate(members, 1):
+            comment = f"  // {' '.join(note.split())}" if note else ""
+            lines.append(f"{inner}{text}{comma if number < len(members) else ''}{comment}")
+        lines.append("  " * indent + "}")
+        return "\n".join(lines)
+
+    def _array(self, schema: dict[str, Any], indent: int, depth: int) -> str:
+        items = schema.get("items", True)
+        prefix = schema.get("prefixItems", items if isinstance(items, list) else [])
+        parts = [self.value(item, indent, depth + 1) for item in prefix] if isinstance(prefix, list) else []
+        most = schema.get("maxItems")
+        if not isinstance(items, list) and items is not False and not (isinstance(most, int) and most <= len(parts)):
+            parts += [self.value(items, indent, depth + 1), "..."]
+        return f"[{', '.join(parts)}]{_range(schema, 'minItems', 'maxItems', unit=' items')}"
+
+
+def _guess(schema: dict[str, Any]) -> str:
+    """The type a schema without ``type`` is most likely about."""
+    if schema.keys() & {"properties", "required", "additionalProperties"}:
+        return "object"
+    return "array" if schema.keys() & {"items", "prefixItems"} else ""
+
+
+def _string(schema: dict[str, Any]) -> str:
+    notes = []
+    if isinstance(schema.get("format"), str):
+        notes.append(schema["format"])
+    if isinstance(schema.get("pattern"), str):
+        notes.append(f"matching {schema['pattern']}")
+    bounds = _range(schema, "minLength", "maxLength", unit=" characters").strip(" ()")
+    notes += [bounds] if bounds else []
+    return f"string ({', '.join(notes)})" if notes else "string"
+
+
+def _range(schema: dict[str, Any], low: str, high: str, *, unit: str = "") -> str:
+    least, most = schema.get(low), schema.get(high)
+    if least is not None and most is not None:
+        return f" ({least}{unit})" if least == most else f" ({least} to {most}{unit})"
+    if least is not None and least != 0:
+        return f" (at least {least}{unit})"
+    return f" (at most {most}{unit})" if most is not None else ""
+
+
+def _values(values: list[Any]) -> str:
+    shown = " | ".join(_json(value) for value in values[:_MOST_VALUES])
+    return shown if len(values) <= _MOST_VALUES else f"{shown} | ... ({len(values)} values)"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
