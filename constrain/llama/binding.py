@@ -32,14 +32,14 @@ class Candidates:
     def present(self, count: int) -> None:
         """Makes the first ``count`` candidates, in order of their ids, what the samplers are given."""
         array = self._array
-        array.data = self._data
+        array.data = self._data  # type: ignore[assignment]  # llama_cpp types this pointer as an array
         array.size = count
         array.selected = -1
         array.sorted = False
 
     def first(self) -> int:
         """The id of the first candidate."""
-        return int(self._data[0].id)  # type: ignore[call-overload]
+        return int(self._data[0].id)
 
     def selected(self) -> int:
         """The id of the candidate that the samplers chose."""
