@@ -1,0 +1,64 @@
+"""The native kernel. Private: use ``constrain.compile`` and ``constrain.Vocabulary``."""
+
+from collections.abc import Sequence
+
+from typing_extensions import Buffer
+
+from constrain.grammar import Grammar
+
+__all__ = ["CompiledGrammar", "Matcher", "Vocabulary"]
+
+class Vocabulary:
+    """A tokenizer's tokens as a byte trie, with the masks that all grammars share."""
+
+    def __init__(self, tokens: list[bytes], special: Sequence[int], eos: Sequence[int]) -> None:
+        """``tokens[i]`` are the bytes of token i, empty if it has no text; ids in ``special`` and ``eos`` have none.
+
+        Raises ValueError for ids outside of ``tokens``.
+        """
+
+    @property
+    def n_vocab(self) -> int: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    def token_bytes(self, token_id: int) -> bytes: ...
+
+class CompiledGrammar:
+    """The automaton of a grammar over a vocabulary, built as it is used; safe to share between threads."""
+
+    def __init__(self, grammar: Grammar, vocabulary: Vocabulary, memory_limit: int = ...) -> None:
+        """``memory_limit``: bytes its tables may take before they are built anew from what is in use.
+
+        Raises GrammarError (malformed, generates nothing, lexemes that cannot be told apart) or LimitError.
+        """
+
+    @property
+    def n_words(self) -> int:
+        """32-bit words of a bitmask."""
+
+    def accepts(self, text: bytes) -> bool: ...
+    def stats(self) -> dict[str, int]: ...
+
+class Matcher:
+    """One sequence's place in a compiled grammar. Not to be used by two threads at once."""
+
+    def __init__(self, grammar: CompiledGrammar | Matcher) -> None: ...
+    def fill_bitmask(self, bitmask: Buffer) -> None: ...
+    def fill_candidates(self, logits: Buffer, candidates: Buffer) -> int: ...
+    def accept(self, token_id: int) -> bool: ...
+    def accept_many(self, token_ids: Sequence[int]) -> int: ...
+    def rollback(self, count: int) -> None: ...
+    def reset(self) -> None: ...
+    def shortest_completion(self) -> bytes: ...
+    def forced_bytes(self) -> bytes: ...
+    def diagnose(self, token_id: int) -> tuple[bool, bool, int, list[int]]:
+        """(allowed, failed at the end of the text, byte offset of the failure, terminals expected there)."""
+
+    @property
+    def n_accepted(self) -> int: ...
+    @property
+    def is_accepting(self) -> bool: ...
+    @property
+    def is_finished(self) -> bool: ...
+    @property
+    def min_tokens_left(self) -> int: ...

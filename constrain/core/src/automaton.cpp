@@ -1,0 +1,86 @@
+// Stepping over bytes.
+#include "automaton.h"
+
+#include "errors.h"
+
+namespace constrain {
+
+Automaton::Automaton(const Grammar& grammar, const Vocabulary& vocabulary)
+    : grammar_(grammar),
+      vocabulary_(vocabulary),
+      lexer_(grammar.expressions, grammar.terminals, grammar.remembered),
+      parser_(grammar, lexer_, memory_) {}
+
+Place Automaton::start() { return entered(parser_.start()); }
+
+bool Automaton::step(Place& place, uint8_t byte) {
+  LexId next = lexer_.step(place.lexer, byte);
+  if (next != LexId::dead) {
+    place.lexer = next;
+    place.text = lexer_.remembers(next) ? memory_.extend(place.text, byte) : TextId::empty;
+    place.fresh = false;
+    return true;
+  }
+  MatchId matched = lexer_.matched(place.lexer);
+  if (matched == MatchId::none || place.fresh) return false;
+  SetId set = parser_.advance(place.set, matched, lexer_.remembers(place.lexer) ? place.text : TextId::empty);
+  if (set == SetId::none) return false;
+  next = lexer_.step(parser_.closure(set).start, byte);
+  if (next == LexId::dead) return false;
+  place = {next, set, lexer_.remembers(next) ? memory_.extend(TextId::empty, byte) : TextId::empty, false};
+  return true;
+}
+
+bool Automaton::step(Place& place, std::string_view bytes) {
+  Place next = place;
+  for (char c : bytes) {
+    if (!step(next, static_cast<uint8_t>(c))) return false;
+  }
+  place = next;
+  return true;
+}
+
+bool Automaton::accepting(const Place& place) {
+  if (place.fresh) return parser_.closure(place.set).accepting;
+  MatchId matched = lexer_.matched(place.lexer);
+  if (matched == MatchId::none) return false;
+  SetId set = parser_.advance(place.set, matched, lexer_.remembers(place.lexer) ? place.text : TextId::empty);
+  return set != SetId::none && parser_.closure(set).accepting;
+}
+
+bool Automaton::allows(const Place& place, uint32_t token) {
+  std::string_view bytes = vocabulary_.token(token);
+  Place next = place;
+  try {
+    return !bytes.empty() && step(next, bytes);
+  } catch (const LimitError&) {  // not verified, so not allowed
+    return false;
+  }
+}
+
+ByteSet Automaton::next_bytes(const Place& place) {
+  ByteSet result;
+  for (unsigned b = 0; b < 256; ++b) {
+    Place next = place;
+    if (step(next, static_cast<uint8_t>(b))) result.add(static_cast<uint8_t>(b));
+  }
+  return result;
+}
+
+std::string Automaton::forced_bytes(Place place, size_t limit) {
+  std::string forced;
+  while (forced.size() < limit && !accepting(place)) {
+    ByteSet next = next_bytes(place);
+    if (next.size() != 1) break;
+    forced.push_back(static_cast<char>(next.first()));
+    step(place, next.first());
+  }
+  return forced;
+}
+
+size_t Automaton::memory_bytes() const {
+  return lexer_.memory_bytes() + memory_.memory_bytes() + parser_.memory_bytes() + mask_ids_.bytes() + mask_bytes_ +
+         rows_.size() * sizeof(rows_[0]) + parts_.size() * 64;
+}
+
+}  // namespace constrain

@@ -1,0 +1,139 @@
+// The lazily built automaton of one grammar over one vocabulary: lexer, parser, memory, and the masks met so far.
+//
+// One generation of it. All ids below belong to their generation; when its tables outgrow the limit, a new one starts
+// from the grammar and live matchers replay what they have read (matcher.h). Not synchronized: CompiledGrammar locks.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "grammar.h"
+#include "ids.h"
+#include "lexer.h"
+#include "memory.h"
+#include "parser.h"
+#include "vocabulary.h"
+
+namespace constrain {
+
+// Where a text stands: the lexeme under way, the set before it, and its text if that is remembered.
+struct Place {
+  LexId lexer{};
+  SetId set{};
+  TextId text{};
+  bool fresh = true;  // nothing of the lexeme has been read
+};
+
+// Which tokens may come next. `by_text` lists tokens that depend on the text of the lexeme under way.
+struct Mask {
+  std::shared_ptr<const Bitmask> base;
+  std::vector<uint32_t> add;
+  std::vector<uint32_t> remove;
+  std::vector<uint32_t> by_text;
+  bool eos = false;
+  size_t memory_bytes() const { return sizeof(*this) + 4 * (add.size() + remove.size() + by_text.size()); }
+};
+
+class Automaton {
+ public:
+  Automaton(const Grammar& grammar, const Vocabulary& vocabulary);
+
+  Place start();
+  bool step(Place& place, uint8_t byte);             // false, and unchanged, if the byte cannot follow
+  bool step(Place& place, std::string_view bytes);   // likewise
+  bool accepting(const Place& place);                // the text may end here
+
+  const Mask& mask(const Place& place);
+  const Mask* known_mask(const Place& place) const;
+  void fill(const Mask& mask, const Place& place, std::span<uint32_t> words);
+  bool allows(const Place& place, uint32_t token);
+
+  // A shortest text that completes `place` (bytes), by the shortest matches of terminals.
+  std::string shortest_completion(const Place& place);
+  std::string forced_bytes(Place place, size_t limit);
+  ByteSet next_bytes(const Place& place);
+
+  Lexer& lexer() { return lexer_; }
+  Parser& parser() { return parser_; }
+  const Vocabulary& vocabulary() const { return vocabulary_; }
+  size_t memory_bytes() const;
+  uint64_t limited_masks() const { return limited_masks_; }
+
+  // Work (ExpressionStore::work) spent on one mask; beyond, the mask keeps only a way to finish.
+  static constexpr size_t max_mask_work = 400'000;
+
+ private:
+  Place entered(SetId set) { return {parser_.closure(set).start, set, TextId::empty, true}; }
+  void compute(Mask& mask, LexId lexer, SetId set);
+  void walk_suffixes(Mask& mask, uint32_t node, Place place);
+  void add_following(Mask& mask, const LexemePart& part, SetId after);
+  void finish_only(Mask& mask, const Place& place);
+  void settle(Mask& mask) const;
+  void add_tokens(std::vector<uint32_t>& to, uint32_t node) const;
+
+  std::shared_ptr<const LexemePart> part(LexId lexer);
+  std::shared_ptr<const LexemePart> make_part(LexId lexer, bool& shareable);
+  Hash part_key(LexId lexer);
+  struct Run {
+    std::shared_ptr<const UnitRun> units;
+    ExprId rest;
+    uint32_t minimum, maximum;
+  };
+  bool find_run(ExprId e, Run& run);
+  std::shared_ptr<const UnitRun> unit_run(ExprId unit);
+  void part_of_run(LexemePart& part, LexId lexer, const Run& run);
+  bool part_by_difference(LexemePart& part, LexId lexer);
+  struct PartWalk;
+  void walk_lexeme(PartWalk& walk, uint32_t node, LexId lexer);
+  void finish_part(LexemePart& part, PartWalk& walk, LexId lexer);
+  LexId walk_step(LexId lexer, uint8_t byte);
+  void check_work() const;
+
+  // completion.cpp. Costs are bytes, then edges; `endless` if there is no way.
+  struct Segment {
+    bool is_rule;
+    uint32_t id;  // rule, or expression whose shortest match is meant
+  };
+  struct OwnPath {  // cheapest way from a state of a rule to the rule's end
+    uint64_t cost;
+    std::vector<Segment> segments;
+  };
+  static constexpr uint64_t endless = ~uint64_t{0};
+  const OwnPath& own_path(StateId state, MemoryId memory);
+  OwnPath find_own_path(StateId state, MemoryId memory);
+  void solve_rules();
+  uint64_t item_cost(const Item& item);
+  uint64_t origin_cost(OriginId origin);
+  uint64_t text_cost(const std::string& text) const { return uint64_t{text.size()} << 16; }
+  void complete_item(Item item, std::string& out);
+  void expand(const std::vector<Segment>& segments, std::string& out);
+
+  const Grammar& grammar_;
+  const Vocabulary& vocabulary_;
+  Lexer lexer_;
+  Memory memory_;
+  Parser parser_;
+
+  FlatMap<uint64_t, uint32_t> mask_ids_;
+  std::deque<Mask> masks_;
+  size_t mask_bytes_ = 0;
+  uint64_t limited_masks_ = 0;
+  size_t work_limit_ = 0;  // expressions at which the mask under way gives up
+  FlatMap<uint32_t, uint32_t> part_ids_;
+  std::vector<std::shared_ptr<const LexemePart>> parts_;
+  FlatMap<uint32_t, uint32_t> row_ids_;  // dense transition rows of states whose tries are being walked
+  std::vector<std::array<uint32_t, 256>> rows_;
+
+  bool rules_solved_ = false;
+  std::vector<uint64_t> rule_costs_;  // of a new activation
+  FlatMap<uint64_t, uint32_t> path_ids_;
+  std::deque<OwnPath> paths_;
+  FlatMap<uint32_t, uint64_t> origin_costs_;
+};
+
+}  // namespace constrain

@@ -1,0 +1,312 @@
+// The Python module constrain.core._kernel (documented in ../__init__.pyi).
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstring>
+#include <optional>
+
+#include "errors.h"
+#include "import.h"
+#include "matcher.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace constrain {
+namespace {
+
+// Holds a grammar's mutex. Never waits for it with the GIL held, so that whoever holds it can take the GIL.
+class Locked {
+ public:
+  explicit Locked(CompiledGrammar& grammar) : lock_(grammar.mutex(), std::try_to_lock) {
+    if (!lock_) {
+      nb::gil_scoped_release release;
+      lock_.lock();
+    }
+  }
+
+ private:
+  std::unique_lock<std::mutex> lock_;
+};
+
+// A writable, contiguous, one-dimensional buffer of a given item size, checked with errors that say what is wrong.
+class Buffer {
+ public:
+  Buffer(nb::handle object, const char* what, const char* formats, size_t item_size, size_t items, bool writable) {
+    int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0);
+    if (PyObject_GetBuffer(object.ptr(), &view_, flags) < 0) {
+      PyErr_Clear();
+      throw nb::type_error((std::string(what) + " must be a contiguous" + (writable ? ", writable" : "") + " array (numpy, or anything with the buffer protocol), not " +
+                            nb::cast<std::string>(nb::repr(object.type()))).c_str());
+    }
+    const char* format = view_.format ? view_.format : "B";
+    bool right_type = static_cast<size_t>(view_.itemsize) == item_size && std::strchr(formats, format[std::strlen(format) - 1]);
+    size_t found = static_cast<size_t>(view_.len) / static_cast<size_t>(view_.itemsize ? view_.itemsize : 1);
+    if (right_type && found == items && view_.ndim == 1) return;
+    std::string message = std::string(what) + " must have shape (" + std::to_string(items) + ",) and items of type " +
+                          (formats[0] == 'f' ? "float32" : "uint32") + "; this one has " + std::to_string(view_.ndim) +
+                          " dimension(s), " + std::to_string(found) + " items of format '" + format + "'";
+    PyBuffer_Release(&view_);
+    throw nb::value_error(message.c_str());
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer() { PyBuffer_Release(&view_); }
+
+  template <typename T>
+  std::span<T> as() const {
+    return {static_cast<T*>(view_.buf), static_cast<size_t>(view_.len) / sizeof(T)};
+  }
+
+ private:
+  Py_buffer view_{};
+};
+
+void check_token(const Vocabulary& vocabulary, int64_t token) {
+  if (token >= 0 && token < static_cast<int64_t>(vocabulary.size())) return;
+  throw nb::index_error(("token id " + std::to_string(token) + " is not in the vocabulary of " + std::to_string(vocabulary.size()) + " tokens").c_str());
+}
+
+// The mask of where the matcher stands. What must be computed is computed without the GIL.
+const Mask& mask_of(Matcher& matcher) {
+  if (const Mask* known = matcher.known_mask()) return *known;
+  nb::gil_scoped_release release;
+  return matcher.mask();
+}
+
+std::span<const std::string_view> token_views(const nb::list& tokens, std::vector<std::string_view>& views) {
+  views.reserve(tokens.size());
+  for (nb::handle token : tokens) {
+    char* data = nullptr;
+    Py_ssize_t size = 0;
+    if (PyBytes_AsStringAndSize(token.ptr(), &data, &size) < 0) throw nb::python_error();
+    views.emplace_back(data, static_cast<size_t>(size));  // the list keeps the bytes alive
+  }
+  return views;
+}
+
+void check_ids(const std::vector<int64_t>& ids, size_t count, const char* what) {
+  for (int64_t id : ids) {
+    if (id < 0 || id >= static_cast<int64_t>(count)) {
+      throw nb::value_error((std::string(what) + " id " + std::to_string(id) + " is not among the " + std::to_string(count) + " tokens").c_str());
+    }
+  }
+}
+
+void bind_vocabulary(nb::module_& m) {
+  nb::class_<Vocabulary>(m, "Vocabulary")
+      .def("__init__",
+           [](Vocabulary* self, const nb::list& tokens, const std::vector<int64_t>& special, const std::vector<int64_t>& eos) {
+             std::vector<std::string_view> views;
+             token_views(tokens, views);
+             check_ids(special, views.size(), "special");
+             check_ids(eos, views.size(), "end-of-generation");
+             for (const std::vector<int64_t>* ids : {&special, &eos}) {
+               for (int64_t id : *ids) views[static_cast<size_t>(id)] = {};
+             }
+             std::vector<uint32_t> special_ids(special.begin(), special.end()), eos_ids(eos.begin(), eos.end());
+             new (self) Vocabulary(views, std::move(special_ids), std::move(eos_ids));
+           },
+           "tokens"_a, "special"_a, "eos"_a)
+      .def_prop_ro("n_vocab", &Vocabulary::size)
+      .def("token_bytes",
+           [](const Vocabulary& self, int64_t token) {
+             check_token(self, token);
+             std::string_view bytes = self.token(static_cast<uint32_t>(token));
+             return nb::bytes(bytes.data(), bytes.size());
+           },
+           "token_id"_a)
+      .def_prop_ro("memory_bytes", [](const Vocabulary& self) { return self.memory_bytes() + self.store_bytes(); });
+}
+
+void bind_grammar(nb::module_& m) {
+  nb::class_<CompiledGrammar>(m, "CompiledGrammar")
+      .def("__init__",
+           [](CompiledGrammar* self, nb::handle grammar, std::shared_ptr<Vocabulary> vocabulary, size_t limit) {
+             new (self) CompiledGrammar(import_grammar(grammar), std::move(vocabulary), limit);
+           },
+           "grammar"_a, "vocabulary"_a, "memory_limit"_a = size_t{64} << 20)
+      .def("accepts",
+           [](CompiledGrammar& self, nb::bytes text) {
+             Locked lock(self);
+             nb::gil_scoped_release release;
+             return self.accepts({text.c_str(), text.size()});
+           },
+           "text"_a)
+      .def_prop_ro("n_words", [](CompiledGrammar& self) { return self.vocabulary().words(); })
+      .def("stats", [](CompiledGrammar& self) {
+        Locked lock(self);
+        nb::dict result;
+        result["memory_bytes"] = self.automaton()->memory_bytes();
+        result["generation"] = self.generation();
+        result["limited_masks"] = self.automaton()->limited_masks();
+        result["rules"] = self.grammar().rules.size();
+        result["states"] = self.grammar().states.size();
+        result["terminals"] = self.grammar().terminals.size();
+        return result;
+      });
+}
+
+void bind_matcher(nb::module_& m) {
+  nb::class_<Matcher>(m, "Matcher")
+      .def("__init__",
+           [](Matcher* self, std::shared_ptr<CompiledGrammar> grammar) {
+             Locked lock(*grammar);
+             new (self) Matcher(grammar);
+           },
+           "grammar"_a)
+      .def("__init__",
+           [](Matcher* self, Matcher& other) {
+             Locked lock(other.grammar());
+             new (self) Matcher(other);
+           },
+           "other"_a)
+      .def("fill_bitmask",
+           [](Matcher& self, nb::handle bitmask) {
+             Buffer buffer(bitmask, "bitmask", "IiLl", 4, self.grammar().vocabulary().words(), true);
+             std::span<uint32_t> words = buffer.as<uint32_t>();
+             Locked lock(self.grammar());
+             if (self.ended()) {
+               std::fill(words.begin(), words.end(), 0u);
+             } else {
+               self.fill(mask_of(self), words);
+             }
+           },
+           "bitmask"_a)
+      .def("fill_candidates",
+           [](Matcher& self, nb::handle logits, nb::handle candidates) {
+             const Vocabulary& vocabulary = self.grammar().vocabulary();
+             Buffer scores(logits, "logits", "f", 4, vocabulary.size(), false);
+             Py_buffer out;
+             if (PyObject_GetBuffer(candidates.ptr(), &out, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE) < 0) throw nb::python_error();
+             struct Release {
+               Py_buffer* view;
+               ~Release() { PyBuffer_Release(view); }
+             } release_out{&out};
+             struct Candidate {  // llama_token_data
+               int32_t id;
+               float logit;
+               float p;
+             };
+             if (static_cast<size_t>(out.len) < vocabulary.size() * sizeof(Candidate)) {
+               throw nb::value_error(("candidates must hold " + std::to_string(vocabulary.size()) + " llama_token_data (12 bytes each)").c_str());
+             }
+             std::span<const float> values = scores.as<const float>();
+             auto* target = static_cast<Candidate*>(out.buf);
+             Locked lock(self.grammar());
+             if (self.ended()) return size_t{0};
+             std::vector<uint32_t> words(vocabulary.words());
+             self.fill(mask_of(self), words);
+             size_t n = 0;
+             for (size_t w = 0; w < words.size(); ++w) {
+               for (uint32_t bits = words[w]; bits; bits &= bits - 1) {
+                 auto token = static_cast<uint32_t>(w * 32) + static_cast<uint32_t>(std::countr_zero(bits));
+                 target[n++] = {static_cast<int32_t>(token), values[token], 0.0f};
+               }
+             }
+             return n;
+           },
+           "logits"_a, "candidates"_a)
+      .def("accept",
+           [](Matcher& self, int64_t token) {
+             check_token(self.grammar().vocabulary(), token);
+             Locked lock(self.grammar());
+             return self.accept(static_cast<uint32_t>(token));
+           },
+           "token_id"_a)
+      .def("accept_many",
+           [](Matcher& self, const std::vector<int64_t>& tokens) {
+             for (int64_t token : tokens) check_token(self.grammar().vocabulary(), token);
+             Locked lock(self.grammar());
+             size_t n = 0;
+             while (n < tokens.size() && self.accept(static_cast<uint32_t>(tokens[n]))) ++n;
+             return n;
+           },
+           "token_ids"_a)
+      .def("rollback",
+           [](Matcher& self, int64_t count) {
+             Locked lock(self.grammar());
+             if (count < 0 || static_cast<size_t>(count) > self.accepted()) {
+               throw nb::value_error(("cannot roll back " + std::to_string(count) + " tokens of " + std::to_string(self.accepted()) + " accepted").c_str());
+             }
+             self.rollback(static_cast<size_t>(count));
+           },
+           "count"_a)
+      .def("reset",
+           [](Matcher& self) {
+             Locked lock(self.grammar());
+             self.reset();
+           })
+      .def_prop_ro("n_accepted", [](Matcher& self) { return self.accepted(); })
+      .def_prop_ro("is_accepting",
+                   [](Matcher& self) {
+                     Locked lock(self.grammar());
+                     return self.accepting();
+                   })
+      .def_prop_ro("is_finished",
+                   [](Matcher& self) {
+                     Locked lock(self.grammar());
+                     return self.finished();
+                   })
+      .def_prop_ro("min_tokens_left",
+                   [](Matcher& self) {
+                     Locked lock(self.grammar());
+                     nb::gil_scoped_release release;
+                     return self.shortest_completion_tokens();
+                   })
+      .def("shortest_completion",
+           [](Matcher& self) {
+             std::string text;
+             {
+               Locked lock(self.grammar());
+               nb::gil_scoped_release release;
+               if (!self.ended()) text = self.shortest_completion();
+             }
+             return nb::bytes(text.data(), text.size());
+           })
+      .def("forced_bytes",
+           [](Matcher& self) {
+             std::string text;
+             {
+               Locked lock(self.grammar());
+               text = self.forced_bytes();
+             }
+             return nb::bytes(text.data(), text.size());
+           })
+      .def("diagnose",
+           [](Matcher& self, int64_t token) {
+             check_token(self.grammar().vocabulary(), token);
+             Locked lock(self.grammar());
+             Explanation why = self.explain(static_cast<uint32_t>(token));
+             return std::tuple(why.allowed, why.at_end, why.offset, why.terminals);
+           },
+           "token_id"_a);
+}
+
+}  // namespace
+
+NB_MODULE(_kernel, m) {
+  nb::register_exception_translator([](const std::exception_ptr& p, void*) {
+    auto raise = [](const char* name, const char* message) {
+      nb::object type = nb::module_::import_("constrain._errors").attr(name);
+      PyErr_SetString(type.ptr(), message);
+    };
+    try {
+      std::rethrow_exception(p);
+    } catch (const GrammarError& e) {
+      raise("GrammarError", e.what());
+    } catch (const LimitError& e) {
+      raise("LimitError", e.what());
+    }
+  });
+  bind_vocabulary(m);
+  bind_grammar(m);
+  bind_matcher(m);
+}
+
+}  // namespace constrain

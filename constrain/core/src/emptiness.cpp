@@ -1,0 +1,307 @@
+// Deciding whether intersections, windows and multiples match anything, and finding shortest matches.
+#include <algorithm>
+#include <numeric>
+
+#include "errors.h"
+#include "expressions.h"
+
+namespace constrain {
+
+namespace {
+
+using Kind = ExpressionStore::Kind;
+
+std::string limit_message(const char* what, const char* name, uint32_t limit) {
+  return std::string(what) + " (" + name + " = " + std::to_string(limit) + ")";
+}
+
+}  // namespace
+
+// Breadth-first search for a nullable derivative. What lies on the way to one is live; a finished search without one
+// proves everything it met empty.
+bool ExpressionStore::decide_intersection(ExprId start) {
+  if (nullable(start) || infinite(start)) return true;
+  if (verdicts_[index(start)] != Verdict::unknown) return verdicts_[index(start)] == Verdict::live;
+  if (std::optional<bool> answer = decide_multiple(start)) {
+    verdicts_[index(start)] = *answer ? Verdict::live : Verdict::empty;
+    return *answer;
+  }
+  struct Visit {
+    ExprId e;
+    size_t parent;
+  };
+  std::vector<Visit> queue{{start, 0}};
+  FlatMap<uint32_t, uint8_t> seen;
+  seen.insert(index(start), 1);
+  for (size_t at = 0; at < queue.size(); ++at) {
+    if (queue.size() > max_intersection_states) {
+      throw LimitError(limit_message("deciding whether an intersection of expressions matches anything takes too many states",
+                                     "MAX_INTERSECTION_STATES", max_intersection_states));
+    }
+    ExprId e = queue[at].e;
+    ByteSet possible = first(e);
+    for (uint8_t byte : representatives({e})) {
+      if (!possible.contains(byte)) continue;
+      Node node = nodes_[index(e)];
+      std::vector<ExprId> next;
+      for (uint32_t i = 0; i < node.arg[1]; ++i) next.push_back(derivative(children_[node.arg[0] + i], byte));
+      ExprId d = intersection_undecided(std::move(next));
+      if (d == ExprId::nothing || verdicts_[index(d)] == Verdict::empty) continue;
+      bool live = nullable(d) || infinite(d) || nodes_[index(d)].kind != Kind::intersection || verdicts_[index(d)] == Verdict::live;
+      if (live) {
+        for (size_t i = at;; i = queue[i].parent) {
+          verdicts_[index(queue[i].e)] = Verdict::live;
+          if (i == 0) return true;
+        }
+      }
+      if (!seen.find(index(d))) {
+        seen.insert(index(d), 1);
+        queue.push_back({d, at});
+      }
+    }
+  }
+  for (const Visit& visit : queue) verdicts_[index(visit.e)] = Verdict::empty;
+  return false;
+}
+
+// An intersection with a multiple, while integer digits are read: by arithmetic, so that large divisors cost nothing.
+// No answer means that this test does not apply.
+std::optional<bool> ExpressionStore::decide_multiple(ExprId e) {
+  std::optional<ExprId> multiple;
+  std::vector<ExprId> others;
+  for (ExprId part : parts(e)) {
+    if (nodes_[index(part)].kind == Kind::multiple && !multiple) {
+      multiple = part;
+    } else {
+      others.push_back(part);
+    }
+  }
+  if (!multiple) return std::nullopt;
+  Node node = nodes_[index(*multiple)];
+  if (node.arg[1] > 2) return std::nullopt;  // in the fraction: few digits are left
+  ExprId digits = intersection(std::move(others));
+  if (digits == ExprId::nothing) return false;
+  Multiple machine = multiples_[node.arg[0]];
+  uint64_t power = 1;
+  for (uint32_t i = 0; i < machine.scale && power < (uint64_t{1} << 59); ++i) power *= 10;
+  machine.divisor /= std::gcd(machine.divisor, power);  // of the integer part alone
+  unsigned budget = 2'000;
+  return multiple_completes(digits, machine, node.arg[2] | (uint64_t{node.arg[3]} << 32), budget);
+}
+
+std::optional<bool> ExpressionStore::multiple_completes(ExprId digits, const Multiple& machine, uint64_t residue,
+                                                        unsigned& budget) {
+  if (budget-- == 0) {
+    budget = 0;
+    return std::nullopt;
+  }
+  const uint64_t divisor = machine.divisor;
+  residue %= divisor;
+  bool complete = true;  // nothing but digits was possible so far
+  ExprId run = digits;
+  uint64_t power = 1;    // number of digit strings of the length reached, capped
+  uint64_t shifted = residue;
+  for (;;) {
+    uint64_t wanted = (divisor - shifted) % divisor;  // least number those digits must spell
+    if (nullable(run) && wanted < power && (power > 1 || digits != run || wanted == 0)) return true;
+    ByteSet possible = first(run);
+    complete &= (possible & ByteSet::range('0', '9')) == possible;
+    ExprId next = derivative(run, '0');
+    bool free = true;
+    for (uint8_t d = '1'; d <= '9' && free; ++d) free = derivative(run, d) == next;
+    if (!free) break;
+    if (next == ExprId::nothing) return complete ? std::optional<bool>(false) : std::nullopt;
+    if (next == run && power >= divisor) return nullable(run) ? std::optional<bool>(true) : std::nullopt;
+    run = next;
+    shifted = shifted * 10 % divisor;
+    power = power >= divisor ? power : power * 10;
+  }
+  if (run != digits) return std::nullopt;
+  // the next digit matters: one branch for each
+  for (uint8_t d = '0'; d <= '9'; ++d) {
+    ExprId next = derivative(digits, d);
+    if (next == ExprId::nothing) continue;
+    std::optional<bool> answer = multiple_completes(next, machine, (residue * 10 + (d - '0')) % divisor, budget);
+    if (answer.value_or(false)) return true;
+    complete &= answer.has_value();
+  }
+  return complete ? std::optional<bool>(false) : std::nullopt;
+}
+
+// The parts that remain once the unit under way is finished.
+std::vector<ExprId> ExpressionStore::after_unit(ExprId part, ExprId unit, ExprId unit_state) {
+  Hash key = mix(mix(hash(part), hash(unit)), hash(unit_state));
+  if (const uint32_t* found = unit_ids_.find(key)) return unit_targets_[*found];
+  std::vector<ExprId> targets;
+  std::vector<std::pair<ExprId, ExprId>> stack{{part, unit_state}};
+  FlatMap<uint64_t, uint8_t> seen;
+  while (!stack.empty()) {
+    auto [p, u] = stack.back();
+    stack.pop_back();
+    ByteSet possible = first(p) & first(u);
+    for (uint8_t byte : representatives({p, u})) {
+      if (!possible.contains(byte)) continue;
+      ExprId next_unit = derivative(u, byte), next_part = derivative(p, byte);
+      if (next_unit == ExprId::nothing || next_part == ExprId::nothing) continue;
+      if (nullable(next_unit)) {
+        targets.push_back(next_part);
+      } else if (uint64_t pair = (uint64_t{index(next_part)} << 32) | index(next_unit); !seen.find(pair)) {
+        seen.insert(pair, 1);
+        stack.emplace_back(next_part, next_unit);
+      }
+    }
+  }
+  std::sort(targets.begin(), targets.end());
+  targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
+  unit_ids_.insert(key, static_cast<uint32_t>(unit_targets_.size()));
+  unit_targets_.push_back(targets);
+  return targets;
+}
+
+// At a boundary between units: may the part end here, or go on with what no unit begins with?
+bool ExpressionStore::ends_units(ExprId part, ExprId unit) {
+  if (nullable(part)) return true;
+  ByteSet possible = first(part);
+  for (uint8_t byte : representatives({part, unit})) {
+    if (possible.contains(byte) && derivative(unit, byte) == ExprId::nothing && derivative(part, byte) != ExprId::nothing) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Is there a number of units in [minimum, maximum] after which the part may end? The parts possible after k units form
+// a sequence of sets that is periodic in the end; the first repetition settles all larger k.
+bool ExpressionStore::decide_window(ExprId part, ExprId unit, ExprId state, uint32_t minimum, uint32_t maximum) {
+  std::vector<ExprId> current = state == unit ? std::vector<ExprId>{part} : after_unit(part, unit, state);
+  FlatMap<Hash, uint32_t> seen;
+  std::vector<bool> may_end;
+  for (uint32_t k = 0;; ++k) {
+    if (current.empty()) return false;
+    Hash key = seeded(current.size());
+    bool ends = false;
+    for (ExprId e : current) {
+      key = mix(key, hash(e));
+      ends = ends || ends_units(e, unit);
+    }
+    if (ends && k >= minimum) return true;
+    if (k == maximum) return false;
+    if (const uint32_t* found = seen.find(key)) {
+      uint32_t period = k - *found;
+      for (uint32_t i = *found; i < k; ++i) {
+        if (!may_end[i]) continue;
+        uint64_t n = i >= minimum ? i : i + (uint64_t{minimum - i} + period - 1) / period * period;
+        if (maximum == unbounded || n <= maximum) return true;
+      }
+      return false;
+    }
+    if (k == max_length_sets) {
+      throw LimitError(limit_message("the lengths of an expression's matches take too many steps to tell",
+                                     "MAX_LENGTH_SETS", max_length_sets));
+    }
+    seen.insert(key, k);
+    may_end.push_back(ends);
+    std::vector<ExprId> next;
+    for (ExprId e : current) {
+      std::vector<ExprId> targets = after_unit(e, unit, unit);
+      next.insert(next.end(), targets.begin(), targets.end());
+    }
+    std::sort(next.begin(), next.end());
+    next.erase(std::unique(next.begin(), next.end()), next.end());
+    current = std::move(next);
+  }
+}
+
+const std::string& ExpressionStore::shortest(ExprId e) {
+  if (const uint32_t* found = shortest_ids_.find(index(e))) return shortest_texts_[*found];
+  std::string text = build_shortest(e);
+  shortest_ids_.insert(index(e), static_cast<uint32_t>(shortest_texts_.size()));
+  shortest_texts_.push_back(std::move(text));
+  return shortest_texts_.back();
+}
+
+std::string ExpressionStore::build_shortest(ExprId e) {
+  const Node node = nodes_[index(e)];
+  if (node.nullable) return {};
+  switch (node.kind) {
+    case Kind::nothing:
+      throw GrammarError("an expression that matches nothing has no shortest match");
+    case Kind::epsilon:
+    case Kind::anything:
+      return {};
+    case Kind::bytes: {
+      const ByteSet& set = byte_sets_[node.arg[0]];
+      for (uint8_t byte : representatives({e})) {
+        if (set.contains(byte)) return std::string(1, static_cast<char>(byte));
+      }
+      return std::string(1, static_cast<char>(set.first()));
+    }
+    case Kind::literal:
+      return literals_.substr(node.arg[0], node.arg[1]);
+    case Kind::concatenation:
+      return shortest(ExprId{node.arg[0]}) + shortest(ExprId{node.arg[1]});
+    case Kind::alternation: {
+      const std::string* best = nullptr;
+      for (uint32_t i = 0; i < node.arg[1]; ++i) {
+        const std::string& text = shortest(children_[node.arg[0] + i]);
+        if (!best || text.size() < best->size()) best = &text;
+      }
+      return *best;
+    }
+    case Kind::repetition: {
+      const std::string& unit = shortest(ExprId{node.arg[0]});
+      if (uint64_t{node.arg[1]} * unit.size() > max_shortest_match) {
+        throw LimitError(limit_message("a repetition's shortest match is too long", "MAX_SHORTEST_MATCH", max_shortest_match));
+      }
+      std::string text;
+      for (uint32_t i = 0; i < node.arg[1]; ++i) text += unit;
+      return text;
+    }
+    case Kind::literal_set: {
+      const std::vector<std::string>& texts = literal_sets_[node.arg[0]].texts;
+      auto shorter = [](const std::string& a, const std::string& b) { return a.size() < b.size(); };
+      return std::min_element(texts.begin() + node.arg[1], texts.begin() + node.arg[2], shorter)->substr(node.arg[3]);
+    }
+    case Kind::intersection:
+    case Kind::complement:
+    case Kind::multiple:
+    case Kind::window:
+      return search_shortest(e);
+  }
+  return {};
+}
+
+std::string ExpressionStore::search_shortest(ExprId start) {
+  struct Visit {
+    ExprId e;
+    size_t parent;
+    uint8_t byte;
+  };
+  std::vector<Visit> queue{{start, 0, 0}};
+  FlatMap<uint32_t, uint8_t> seen;
+  seen.insert(index(start), 1);
+  for (size_t at = 0; at < queue.size(); ++at) {
+    ExprId e = queue[at].e;
+    if (nullable(e)) {
+      std::string text;
+      for (size_t i = at; i != 0; i = queue[i].parent) text.push_back(static_cast<char>(queue[i].byte));
+      std::reverse(text.begin(), text.end());
+      return text;
+    }
+    ByteSet possible = first(e);
+    for (uint8_t byte : representatives({e})) {
+      if (!possible.contains(byte)) continue;
+      ExprId d = derivative(e, byte);
+      if (d == ExprId::nothing || seen.find(index(d))) continue;
+      seen.insert(index(d), 1);
+      queue.push_back({d, at, byte});
+      if (queue.size() > 10 * max_intersection_states) {
+        throw LimitError(limit_message("finding an expression's shortest match takes too many states",
+                                       "10 * MAX_INTERSECTION_STATES", 10 * max_intersection_states));
+      }
+    }
+  }
+  throw GrammarError("an expression that matches nothing has no shortest match");
+}
+
+}  // namespace constrain

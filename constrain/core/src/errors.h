@@ -1,0 +1,17 @@
+// The kernel's own errors; the binding turns each into the Python class of the same name.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace constrain {
+
+struct GrammarError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct LimitError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace constrain

@@ -1,0 +1,127 @@
+// Regular expressions over bytes, hash-consed, stepped by Brzozowski derivatives (Brzozowski 1964).
+//
+// Invariant: a node is interned under its structural hash, so equal structure means equal id; and a node denotes a
+// non-empty language unless it is ExprId::nothing. Intersections, windows and multiples are decided when they are
+// made; everything else is non-empty by construction. So a lexer state with a live expression can be completed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "byte_set.h"
+#include "hashing.h"
+#include "ids.h"
+
+namespace constrain {
+
+using CodePointRange = std::pair<uint32_t, uint32_t>;
+
+class ExpressionStore {
+ public:
+  enum class Kind : uint8_t {
+    nothing, epsilon, anything, bytes, literal, concatenation, alternation, intersection, complement, repetition,
+    literal_set, multiple, window
+  };
+
+  struct Node {
+    Hash hash;
+    std::array<uint32_t, 6> arg{};  // meaning by kind: see the constructors in expressions.cpp
+    Kind kind = Kind::nothing;
+    bool nullable = false;
+    bool finite = false;    // certainly a finite language
+    bool infinite = false;  // certainly an infinite language
+  };
+
+  // Named limits; the message of a LimitError names them.
+  static constexpr uint32_t max_intersection_states = 20'000;
+  static constexpr uint32_t max_length_sets = 20'000;
+  static constexpr uint32_t max_shortest_match = 1u << 24;  // bytes
+
+  ExpressionStore();
+
+  ExprId bytes(const ByteSet& set);
+  ExprId literal(std::string_view text);
+  ExprId char_class(std::span<const CodePointRange> ranges, bool json);
+  ExprId concatenation(ExprId first, ExprId second);
+  ExprId alternation(std::vector<ExprId> parts);
+  ExprId intersection(std::vector<ExprId> parts);
+  ExprId complement(ExprId part);
+  ExprId repetition(ExprId part, uint32_t minimum, uint32_t maximum);
+  ExprId literal_set(std::vector<std::string> texts);
+  ExprId multiple(uint64_t divisor, uint32_t scale);
+  ExprId window(ExprId part, ExprId unit, uint32_t minimum, uint32_t maximum);
+
+  ExprId derivative(ExprId e, uint8_t byte);
+  ExprId derivative(ExprId e, std::string_view text);
+
+  const Node& operator[](ExprId e) const { return nodes_[index(e)]; }
+  bool nullable(ExprId e) const { return nodes_[index(e)].nullable; }
+  bool infinite(ExprId e) const { return nodes_[index(e)].infinite; }
+  const Hash& hash(ExprId e) const { return nodes_[index(e)].hash; }
+  std::span<const ExprId> parts(ExprId e) const;  // of an alternation or intersection
+
+  ByteSet first(ExprId e);               // bytes a match may begin with; may name a few too many
+  // One byte of each class of bytes that no derivative of these expressions can tell apart.
+  std::vector<uint8_t> representatives(std::initializer_list<ExprId> expressions);
+  const std::string& shortest(ExprId e);  // a shortest match; the reference lasts as long as the store
+
+  size_t work() const { return nodes_.size() + children_.size() / 8; }  // grows with every expression made
+  size_t memory_bytes() const;
+
+ private:
+  struct LiteralSet {
+    std::vector<std::string> texts;  // sorted, unique
+    Hash hash;
+  };
+  struct Multiple {
+    uint64_t divisor;
+    uint32_t scale;
+  };
+
+  ExprId intern(Node node);
+  ExprId literal_at(uint32_t offset, uint32_t length);
+  ExprId literal_set_at(uint32_t set, uint32_t low, uint32_t high, uint32_t depth);
+  ExprId multiple_at(uint32_t machine, uint32_t phase, uint64_t residue);
+  ExprId window_at(ExprId part, ExprId unit, ExprId unit_state, uint32_t minimum, uint32_t maximum);
+  ExprId intersection_undecided(std::vector<ExprId> parts);
+  ExprId derive(ExprId e, uint8_t byte);
+  ExprId derive_multiple(const Node& node, uint8_t byte);
+  ExprId derive_window(const Node& node, uint8_t byte);
+  ExprId utf8(const std::vector<CodePointRange>& ranges, unsigned continuation_bytes, uint32_t lead);
+  void collect_byte_sets(ExprId e, std::vector<ByteSet>& out);
+
+  enum class Verdict : uint8_t { unknown, live, empty };
+  bool decide_intersection(ExprId e);
+  std::optional<bool> decide_multiple(ExprId e);
+  std::optional<bool> multiple_completes(ExprId digits, const Multiple& machine, uint64_t residue, unsigned& budget);
+  bool decide_window(ExprId part, ExprId unit, ExprId unit_state, uint32_t minimum, uint32_t maximum);
+  std::vector<ExprId> after_unit(ExprId part, ExprId unit, ExprId unit_state);
+  bool ends_units(ExprId part, ExprId unit);
+  std::string build_shortest(ExprId e);
+  std::string search_shortest(ExprId e);
+
+  std::vector<Node> nodes_;
+  std::vector<ExprId> children_;
+  std::vector<ByteSet> byte_sets_;
+  std::string literals_;             // all literal texts, one after the other
+  std::vector<Hash> literal_hashes_;  // of the rest of its literal from each offset on
+  std::vector<LiteralSet> literal_sets_;
+  std::vector<Multiple> multiples_;
+  FlatMap<Hash, uint32_t> interned_;
+  FlatMap<uint64_t, uint32_t> derivatives_;
+  FlatMap<uint32_t, uint32_t> shortest_ids_;
+  std::deque<std::string> shortest_texts_;
+  std::vector<Verdict> verdicts_;  // of intersections
+  FlatMap<Hash, uint32_t> unit_ids_;
+  std::vector<std::vector<ExprId>> unit_targets_;
+};
+
+}  // namespace constrain

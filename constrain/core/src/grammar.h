@@ -1,0 +1,81 @@
+// The grammar as the kernel keeps it: terminals' expressions, and the rules' automata in flat arrays.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "expressions.h"
+#include "ids.h"
+
+namespace constrain {
+
+struct Condition {
+  uint32_t slot;
+  uint32_t minimum;
+  uint32_t maximum;  // or `unbounded`
+};
+
+enum class ActionKind : uint8_t { increment, remember };
+
+struct Action {
+  ActionKind kind;
+  uint32_t slot;
+};
+
+enum class EdgeKind : uint8_t { epsilon, terminal, rule };
+
+struct Edge {
+  EdgeKind kind = EdgeKind::epsilon;
+  uint32_t symbol = 0;  // terminal or rule
+  StateId target{};
+  uint32_t conditions_begin = 0, conditions_count = 0;
+  uint32_t actions_begin = 0, actions_count = 0;
+  int32_t excluding = -1;  // slot of a text set, or -1
+};
+
+struct Rule {
+  std::string name;
+  StateId start{};
+  std::vector<int32_t> slots;  // cap of a counter, or -1 for a text set
+  bool nullable = false;
+};
+
+struct State {
+  uint32_t rule = 0;
+  uint32_t edges_begin = 0, edges_count = 0;
+  bool accepting = false;
+  bool only_accepting() const { return accepting && edges_count == 0; }
+};
+
+struct Grammar {
+  ExpressionStore expressions;  // as they were when compilation ended: every generation starts from a copy
+  std::vector<ExprId> terminals;
+  std::vector<std::string> terminal_names;
+  std::vector<bool> remembered;  // by terminal: some edge remembers the lexeme
+  std::vector<uint32_t> ignored;
+  std::vector<Rule> rules;  // rules[0] is the start
+  std::vector<State> states;
+  std::vector<Edge> edges;  // by state
+  std::vector<Condition> conditions;
+  std::vector<Action> actions;
+  bool self_delimiting = false;
+
+  const State& state(StateId q) const { return states[index(q)]; }
+  std::span<const Edge> edges_of(StateId q) const {
+    const State& s = states[index(q)];
+    return {edges.data() + s.edges_begin, s.edges_count};
+  }
+  std::span<const Condition> conditions_of(const Edge& e) const { return {conditions.data() + e.conditions_begin, e.conditions_count}; }
+  std::span<const Action> actions_of(const Edge& e) const { return {actions.data() + e.actions_begin, e.actions_count}; }
+};
+
+// Fills in what follows from the rest (nullable rules, remembered terminals) and drops edges that lead nowhere.
+// Throws GrammarError where the grammar is malformed or generates nothing.
+void analyse(Grammar& grammar);
+
+// Proves that the lexing rule strands no state (DESIGN: viability), or throws GrammarError naming both terminals.
+void prove_lexing(Grammar& grammar);
+
+}  // namespace constrain

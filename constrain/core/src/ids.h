@@ -1,0 +1,26 @@
+// Identifiers of interned values: distinct types, so that one kind cannot be passed for another.
+#pragma once
+
+#include <cstdint>
+
+namespace constrain {
+
+enum class ExprId : uint32_t { nothing = 0, epsilon = 1, anything = 2 };  // ExpressionStore
+enum class StateId : uint32_t {};                                        // state of a rule automaton, all rules numbered through
+enum class TermId : uint32_t {};                                         // terminal; ids past the grammar's are built from memory
+enum class LexId : uint32_t { dead = 0 };                                // lexer state
+enum class SetId : uint32_t { none = 0 };                                // Earley set
+enum class OriginId : uint32_t { end = 0 };                              // set of waiting items
+enum class MemoryId : uint32_t { empty = 0 };                            // values of a rule's slots
+enum class TextSetId : uint32_t { empty = 0 };                           // set of remembered texts
+enum class TextId : uint32_t { empty = 0, unknown = 1 };                 // text of an unfinished remembered lexeme
+enum class MatchId : uint32_t { none = 0 };                              // set of terminals that one lexeme matches
+
+template <typename Id>
+constexpr uint32_t index(Id id) {
+  return static_cast<uint32_t>(id);
+}
+
+constexpr uint32_t unbounded = 0xFFFFFFFFu;  // "no maximum" of a repetition, a window or a condition
+
+}  // namespace constrain

@@ -1,0 +1,256 @@
+// Reads grammars through attribute and tuple access only: nothing of Python is kept.
+#include "import.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "errors.h"
+
+namespace nb = nanobind;
+
+namespace constrain {
+
+namespace {
+
+constexpr unsigned max_depth = 10'000;       // of nested expressions
+constexpr uint32_t max_count = 0xFFFFFFFEu;  // of repetitions, window lengths and counters
+
+uint32_t count_of(nb::handle number) {  // large numbers: no text is that long
+  int overflow = 0;
+  long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  if (value == -1 && PyErr_Occurred()) throw nb::python_error();
+  if (overflow > 0 || value > max_count) return max_count;
+  if (overflow < 0 || value < 0) throw GrammarError("a count is negative");
+  return static_cast<uint32_t>(value);
+}
+
+uint32_t maximum_of(nb::handle number) { return number.is_none() ? unbounded : count_of(number); }
+
+std::string bytes_of(nb::handle object) {
+  char* data = nullptr;
+  Py_ssize_t size = 0;
+  if (PyBytes_AsStringAndSize(object.ptr(), &data, &size) < 0) throw nb::python_error();
+  return {data, static_cast<size_t>(size)};
+}
+
+class Importer {
+ public:
+  explicit Importer(ExpressionStore& store) : store_(store) {
+    nb::module_ tree = nb::module_::import_("constrain.regex.tree");
+    const char* names[] = {"Literal", "ByteClass", "CharClass", "Concatenation", "Alternation", "Intersection",
+                           "Complement", "Repetition", "LiteralSet", "Multiple", "Window"};
+    for (int i = 0; i < 11; ++i) types_[i] = tree.attr(names[i]).ptr();
+  }
+
+  ExprId expression(nb::handle object, unsigned depth = 0) {
+    if (auto known = known_.find(object.ptr()); known != known_.end()) return known->second;
+    if (depth > max_depth) throw LimitError("an expression is nested too deeply (MAX_EXPRESSION_DEPTH = 10000)");
+    ExprId result = make(object, depth);
+    known_.emplace(object.ptr(), result);
+    return result;
+  }
+
+ private:
+  std::vector<ExprId> parts(nb::handle tuple, unsigned depth) {
+    std::vector<ExprId> result;
+    for (nb::handle part : nb::borrow<nb::tuple>(tuple)) result.push_back(expression(part, depth + 1));
+    return result;
+  }
+
+  ExprId make(nb::handle object, unsigned depth) {
+    const PyObject* type = reinterpret_cast<const PyObject*>(Py_TYPE(object.ptr()));
+    int kind = 0;
+    while (kind < 11 && types_[kind] != type) ++kind;
+    switch (kind) {
+      case 0:
+        return store_.literal(bytes_of(object.attr("text")));
+      case 1: {
+        ByteSet set;
+        for (auto [low, high] : ranges(object)) {
+          if (high > 255) throw GrammarError("a byte class holds bytes above 255");
+          set = set | ByteSet::range(low, high);
+        }
+        return store_.bytes(set);
+      }
+      case 2:
+        return store_.char_class(ranges(object), nb::cast<bool>(object.attr("json")));
+      case 3: {
+        std::vector<ExprId> all = parts(object.attr("parts"), depth);
+        ExprId result = ExprId::epsilon;
+        for (size_t i = all.size(); i-- > 0;) result = store_.concatenation(all[i], result);
+        return result;
+      }
+      case 4:
+        return store_.alternation(parts(object.attr("parts"), depth));
+      case 5:
+        return store_.intersection(parts(object.attr("parts"), depth));
+      case 6:
+        return store_.complement(expression(object.attr("part"), depth + 1));
+      case 7:
+        return store_.repetition(expression(object.attr("part"), depth + 1), count_of(object.attr("minimum")),
+                                 maximum_of(object.attr("maximum")));
+      case 8: {
+        std::vector<std::string> texts;
+        for (nb::handle text : nb::borrow<nb::tuple>(object.attr("texts"))) texts.push_back(bytes_of(text));
+        return store_.literal_set(std::move(texts));
+      }
+      case 9: {
+        int overflow = 0;
+        nb::object divisor = object.attr("divisor");
+        long long value = PyLong_AsLongLongAndOverflow(divisor.ptr(), &overflow);
+        if (value == -1 && PyErr_Occurred()) throw nb::python_error();
+        return store_.multiple(overflow || value <= 0 ? 0 : static_cast<uint64_t>(value), count_of(object.attr("scale")));
+      }
+      case 10: {
+        ExprId part = expression(object.attr("part"), depth + 1);
+        ExprId unit = expression(object.attr("unit"), depth + 1);
+        return store_.window(part, unit, count_of(object.attr("minimum")), maximum_of(object.attr("maximum")));
+      }
+      default:
+        throw GrammarError(std::string("not an expression: ") + nb::cast<std::string>(nb::repr(object.type())));
+    }
+  }
+
+  static std::vector<CodePointRange> ranges(nb::handle object) {
+    std::vector<CodePointRange> result;
+    for (nb::handle range : nb::borrow<nb::tuple>(object.attr("ranges"))) {
+      nb::tuple pair = nb::borrow<nb::tuple>(range);
+      CodePointRange r{count_of(pair[0]), count_of(pair[1])};
+      if (r.first > r.second || r.second > 0x10FFFF) throw GrammarError("a class holds a range that is not one");
+      result.push_back(r);
+    }
+    return result;
+  }
+
+  ExpressionStore& store_;
+  PyObject* types_[11];
+  std::unordered_map<PyObject*, ExprId> known_;
+};
+
+class RuleImporter {
+ public:
+  RuleImporter(Grammar& grammar, size_t rules) : grammar_(grammar), rule_count_(rules) {}
+
+  void add(nb::handle rule) {
+    Rule made;
+    made.name = nb::cast<std::string>(rule.attr("name"));
+    auto index = static_cast<uint32_t>(grammar_.rules.size());
+    for (nb::handle slot : nb::borrow<nb::tuple>(rule.attr("slots"))) {
+      long long cap = nb::cast<long long>(slot);
+      made.slots.push_back(static_cast<int32_t>(std::min<long long>(cap, 0x7FFFFFFF)));
+    }
+    auto base = static_cast<uint32_t>(grammar_.states.size());
+    made.start = StateId{base};
+    nb::tuple edges = nb::borrow<nb::tuple>(rule.attr("edges"));
+    nb::tuple accepting = nb::borrow<nb::tuple>(rule.attr("accepting"));
+    uint32_t states = 1;
+    std::vector<std::pair<uint32_t, Edge>> found;
+    found.reserve(edges.size());
+    for (nb::handle each : edges) {
+      nb::tuple edge = nb::borrow<nb::tuple>(each);
+      if (edge.size() != 6) throw GrammarError("rule " + made.name + ": an edge is not (source, symbol, target, conditions, actions, excluding)");
+      uint32_t source = count_of(edge[0]), target = count_of(edge[2]);
+      if (std::max(source, target) >= max_states) throw LimitError("rule " + made.name + " has too many states (MAX_RULE_STATES)");
+      states = std::max({states, source + 1, target + 1});
+      found.emplace_back(source, read_edge(edge, base + target, made));
+    }
+    std::vector<uint32_t> ends;
+    for (nb::handle state : accepting) {
+      ends.push_back(count_of(state));
+      if (ends.back() >= max_states) throw LimitError("rule " + made.name + " has too many states (MAX_RULE_STATES)");
+      states = std::max(states, ends.back() + 1);
+    }
+    grammar_.states.resize(base + states, State{.rule = index});
+    for (uint32_t state : ends) grammar_.states[base + state].accepting = true;
+    for (const auto& [source, edge] : found) ++grammar_.states[base + source].edges_count;
+    auto next = static_cast<uint32_t>(grammar_.edges.size());
+    for (uint32_t q = base; q < base + states; ++q) {
+      grammar_.states[q].edges_begin = next;
+      next += grammar_.states[q].edges_count;
+      grammar_.states[q].edges_count = 0;
+    }
+    grammar_.edges.resize(next);
+    for (const auto& [source, edge] : found) {
+      State& state = grammar_.states[base + source];
+      grammar_.edges[state.edges_begin + state.edges_count++] = edge;
+    }
+    grammar_.rules.push_back(std::move(made));
+  }
+
+ private:
+  static constexpr uint32_t max_states = 10'000'000;
+
+  Edge read_edge(const nb::tuple& tuple, uint32_t target, const Rule& rule) {
+    Edge edge;
+    edge.target = StateId{target};
+    nb::handle symbol = tuple[1];
+    if (!symbol.is_none()) {
+      long long value = nb::cast<long long>(symbol);
+      edge.kind = value < 0 ? EdgeKind::rule : EdgeKind::terminal;
+      long long number = value < 0 ? ~value : value;
+      long long known = static_cast<long long>(value < 0 ? rule_count_ : grammar_.terminals.size());
+      if (number >= known) throw GrammarError("rule " + rule.name + ": an edge names a symbol that does not exist");
+      edge.symbol = static_cast<uint32_t>(number);
+    }
+    edge.conditions_begin = static_cast<uint32_t>(grammar_.conditions.size());
+    nb::tuple conditions = nb::borrow<nb::tuple>(tuple[3]);
+    for (nb::handle each : conditions) {
+      nb::tuple c = nb::borrow<nb::tuple>(each);
+      grammar_.conditions.push_back({slot(c[0], rule, false), count_of(c[1]), maximum_of(c[2])});
+    }
+    edge.conditions_count = static_cast<uint32_t>(conditions.size());
+    edge.actions_begin = static_cast<uint32_t>(grammar_.actions.size());
+    nb::tuple actions = nb::borrow<nb::tuple>(tuple[4]);
+    for (nb::handle each : actions) {
+      nb::tuple a = nb::borrow<nb::tuple>(each);
+      bool remember = nb::cast<int>(a[0]) != 0;
+      if (remember && edge.kind != EdgeKind::terminal) {
+        throw GrammarError("rule " + rule.name + ": only an edge that reads a terminal can remember a text");
+      }
+      grammar_.actions.push_back({remember ? ActionKind::remember : ActionKind::increment, slot(a[1], rule, remember)});
+    }
+    edge.actions_count = static_cast<uint32_t>(actions.size());
+    long long excluding = nb::cast<long long>(tuple[5]);
+    if (excluding >= 0) {
+      if (edge.kind != EdgeKind::terminal) throw GrammarError("rule " + rule.name + ": only a terminal can exclude texts");
+      edge.excluding = static_cast<int32_t>(slot(tuple[5], rule, true));
+    }
+    return edge;
+  }
+
+  static uint32_t slot(nb::handle number, const Rule& rule, bool texts) {
+    uint32_t slot = count_of(number);
+    if (slot >= rule.slots.size() || (rule.slots[slot] < 0) != texts) {
+      throw GrammarError("rule " + rule.name + ": slot " + std::to_string(slot) + " is not a " + (texts ? "text set" : "counter") + " of its memory");
+    }
+    return slot;
+  }
+
+  Grammar& grammar_;
+  size_t rule_count_;
+};
+
+}  // namespace
+
+Grammar import_grammar(nb::handle object) {
+  Grammar grammar;
+  Importer importer(grammar.expressions);
+  for (nb::handle each : nb::borrow<nb::tuple>(object.attr("terminals"))) {
+    grammar.terminals.push_back(importer.expression(each.attr("expression")));
+    grammar.terminal_names.push_back(nb::cast<std::string>(each.attr("name")));
+  }
+  nb::tuple rules = nb::borrow<nb::tuple>(object.attr("rules"));
+  if (rules.size() == 0) throw GrammarError("a grammar needs at least one rule");
+  RuleImporter rule_importer(grammar, rules.size());
+  for (nb::handle each : rules) rule_importer.add(each);
+  for (nb::handle each : nb::borrow<nb::tuple>(object.attr("ignored"))) {
+    grammar.ignored.push_back(count_of(each));
+    if (grammar.ignored.back() >= grammar.terminals.size()) throw GrammarError("an ignored terminal does not exist");
+  }
+  grammar.self_delimiting = nb::cast<bool>(object.attr("self_delimiting"));
+  analyse(grammar);
+  if (!grammar.self_delimiting) prove_lexing(grammar);
+  return grammar;
+}
+
+}  // namespace constrain

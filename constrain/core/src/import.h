@@ -1,0 +1,13 @@
+// From Python's data (constrain/grammar.py, constrain/regex/tree.py) to the kernel's own.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "grammar.h"
+
+namespace constrain {
+
+// Throws GrammarError or LimitError; checks what the Python types do not.
+Grammar import_grammar(nanobind::handle grammar);
+
+}  // namespace constrain

@@ -1,0 +1,83 @@
+// Lexer states: which terminals a lexeme under way may still become, each with what remains of its expression.
+//
+// Invariant: a state is interned; its entries are live, and sorted by (hash of the expression, terminal), so that a
+// position in it means the same for every constraint that meets the same expressions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "expressions.h"
+#include "ids.h"
+#include "memory.h"
+
+namespace constrain {
+
+class Lexer {
+ public:
+  struct Entry {
+    TermId terminal;
+    ExprId expression;
+  };
+
+  Lexer(const ExpressionStore& expressions, std::vector<ExprId> terminals, const std::vector<bool>& remembered);
+
+  ExpressionStore& expressions() { return expressions_; }
+  const ExpressionStore& expressions() const { return expressions_; }
+  LexId state(std::vector<Entry> entries);
+  LexId step(LexId state, uint8_t byte);
+
+  std::span<const Entry> entries(LexId s) const {
+    const State& state = states_[index(s)];
+    return {entries_.data() + state.begin, state.count};
+  }
+  MatchId matched(LexId s) const { return states_[index(s)].matched; }
+  bool remembers(LexId s) const { return states_[index(s)].remembers; }
+  bool tentative(LexId s) const { return states_[index(s)].tentative; }
+
+  std::span<const TermId> terminals_of(MatchId m) const {
+    const auto& run = match_runs_[index(m)];
+    return {match_pool_.data() + run.first, run.second};
+  }
+  MatchId match(std::vector<TermId> terminals);
+
+  ExprId expression(TermId t) const { return terminals_[index(t)].expression; }
+  TermId base_terminal(TermId t) const { return terminals_[index(t)].base; }
+  bool is_tentative(TermId t) const { return terminals_[index(t)].tentative; }
+
+  // Terminal `t` without the texts of a set; TextId::unknown among them makes it tentative. Its expression may be
+  // ExprId::nothing: then every text is used.
+  TermId without(TermId t, TextSetId set, const Memory& memory);
+
+  size_t memory_bytes() const {
+    return expressions_.memory_bytes() + states_.size() * sizeof(State) + entries_.size() * sizeof(Entry) + steps_.bytes() +
+           ids_.bytes() + terminals_.size() * sizeof(Terminal);
+  }
+
+ private:
+  struct Terminal {
+    ExprId expression;
+    TermId base;
+    bool remembered;
+    bool tentative;
+  };
+  struct State {
+    uint32_t begin, count;
+    MatchId matched;
+    bool remembers, tentative;
+  };
+
+  ExpressionStore expressions_;
+  std::vector<Terminal> terminals_;
+  std::vector<State> states_;
+  std::vector<Entry> entries_;
+  FlatMap<Hash, uint32_t> ids_;
+  FlatMap<uint64_t, uint32_t> steps_;
+  FlatMap<uint64_t, uint32_t> without_;
+  std::vector<TermId> match_pool_;
+  std::vector<std::pair<uint32_t, uint32_t>> match_runs_;
+  FlatMap<Hash, uint32_t> match_ids_;
+};
+
+}  // namespace constrain

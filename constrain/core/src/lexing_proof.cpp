@@ -1,0 +1,218 @@
+// Proof that longest-match lexing strands nothing.
+//
+// Shown, for every place a terminal T may stand at and every terminal V that may follow: V (or an ignored terminal, and V
+// after that) can begin with a byte that nothing read beside T can take once T is matched. Then every way through the
+// rules has a text that is lexed that way, and a live state can be completed. The test is sufficient, not necessary:
+// callers are not told apart, and what may be read beside T is taken pair by pair.
+#include <algorithm>
+
+#include "errors.h"
+#include "grammar.h"
+
+namespace constrain {
+
+namespace {
+
+constexpr size_t max_pair_states = 5'000;    // of two terminals read side by side
+constexpr size_t max_paired_states = 400;    // larger grammars: any two terminals may meet
+
+using StateSet = std::vector<bool>;
+
+class Proof {
+ public:
+  explicit Proof(Grammar& grammar) : grammar_(grammar), count_(grammar.terminals.size()) {
+    callers_.resize(grammar.rules.size());
+    for (uint32_t q = 0; q < grammar.states.size(); ++q) {
+      for (const Edge& edge : grammar.edges_of(StateId{q})) {
+        if (edge.kind == EdgeKind::rule) callers_[edge.symbol].push_back(index(edge.target));
+      }
+    }
+    for (uint32_t q = 0; q < grammar.states.size(); ++q) reached_.push_back(reach(q));
+    beside_.assign(count_, std::vector<bool>(count_, false));
+    find_beside();
+  }
+
+  void run() {
+    for (uint32_t ignored : grammar_.ignored) check_ignored(ignored);
+    std::vector<std::vector<bool>> done(count_, std::vector<bool>(count_, false));
+    for (uint32_t q = 0; q < grammar_.states.size(); ++q) {
+      for (const Edge& edge : grammar_.edges_of(StateId{q})) {
+        if (edge.kind != EdgeKind::terminal) continue;
+        for (uint32_t r : reached_[index(edge.target)]) {
+          for (const Edge& follower : grammar_.edges_of(StateId{r})) {
+            if (follower.kind != EdgeKind::terminal || done[edge.symbol][follower.symbol]) continue;
+            check(edge.symbol, follower.symbol, follower.excluding >= 0);
+            if (follower.excluding < 0) done[edge.symbol][follower.symbol] = true;
+          }
+        }
+      }
+    }
+  }
+
+ private:
+  // States reached from `q` without reading, callers not told apart.
+  std::vector<uint32_t> reach(uint32_t q) const {
+    std::vector<uint32_t> work{q};
+    StateSet seen(grammar_.states.size());
+    seen[q] = true;
+    auto add = [&](uint32_t next) {
+      if (!seen[next]) {
+        seen[next] = true;
+        work.push_back(next);
+      }
+    };
+    for (size_t i = 0; i < work.size(); ++i) {
+      const State& state = grammar_.states[work[i]];
+      for (const Edge& edge : grammar_.edges_of(StateId{work[i]})) {
+        if (edge.kind == EdgeKind::epsilon) add(index(edge.target));
+        if (edge.kind != EdgeKind::rule) continue;
+        add(index(grammar_.rules[edge.symbol].start));
+        if (grammar_.rules[edge.symbol].nullable) add(index(edge.target));
+      }
+      if (state.accepting) {
+        for (uint32_t caller : callers_[state.rule]) add(caller);
+      }
+    }
+    return work;
+  }
+
+  // Which terminals may be usable at once.
+  void find_beside() {
+    for (uint32_t t : grammar_.ignored) {
+      for (uint32_t u = 0; u < count_; ++u) beside_[t][u] = beside_[u][t] = true;
+    }
+    size_t n = grammar_.states.size();
+    if (n > max_paired_states) {
+      for (auto& row : beside_) row.assign(count_, true);
+      return;
+    }
+    std::vector<std::vector<int>> overlap(count_, std::vector<int>(count_, -1));
+    auto overlaps = [&](uint32_t t, uint32_t u) {
+      int& known = overlap[std::min(t, u)][std::max(t, u)];
+      if (known < 0) {
+        known = t == u || grammar_.expressions.intersection({grammar_.terminals[t], grammar_.terminals[u]}) != ExprId::nothing;
+      }
+      return known == 1;
+    };
+    uint32_t start = index(grammar_.rules[0].start);
+    StateSet seen(n * n);
+    std::vector<std::pair<uint32_t, uint32_t>> work{{start, start}};
+    seen[start * n + start] = true;
+    while (!work.empty()) {
+      auto [a, b] = work.back();
+      work.pop_back();
+      for (uint32_t p : reached_[a]) {
+        for (const Edge& one : grammar_.edges_of(StateId{p})) {
+          if (one.kind != EdgeKind::terminal) continue;
+          for (uint32_t q : reached_[b]) {
+            for (const Edge& two : grammar_.edges_of(StateId{q})) {
+              if (two.kind != EdgeKind::terminal) continue;
+              beside_[one.symbol][two.symbol] = beside_[two.symbol][one.symbol] = true;
+              uint32_t x = index(one.target), y = index(two.target);
+              if (x > y) std::swap(x, y);
+              if (seen[x * n + y] || !overlaps(one.symbol, two.symbol)) continue;
+              seen[x * n + y] = true;
+              work.emplace_back(x, y);
+            }
+          }
+        }
+      }
+    }
+  }
+
+  // Bytes that `u` may take when `t`, begun with it, is matched.
+  ByteSet taken(uint32_t t, uint32_t u) {
+    uint64_t key = (uint64_t{t} << 32) | u;
+    if (const uint32_t* found = taken_ids_.find(key)) return taken_[*found];
+    ExpressionStore& store = grammar_.expressions;
+    ByteSet result;
+    std::vector<std::pair<ExprId, ExprId>> work{{grammar_.terminals[t], grammar_.terminals[u]}};
+    FlatMap<uint64_t, uint8_t> seen;
+    for (size_t i = 0; i < work.size(); ++i) {
+      if (work.size() > max_pair_states) {
+        throw LimitError("terminals " + name(t) + " and " + name(u) + " are too complex to be told apart (MAX_PAIR_STATES = " +
+                         std::to_string(max_pair_states) + ")");
+      }
+      auto [a, b] = work[i];
+      if (store.nullable(a)) result = result | store.first(b);
+      ByteSet possible = store.first(a) & store.first(b);
+      for (uint8_t byte : store.representatives({a, b})) {
+        if (!possible.contains(byte)) continue;
+        ExprId next_a = store.derivative(a, byte), next_b = store.derivative(b, byte);
+        uint64_t pair = (uint64_t{index(next_a)} << 32) | index(next_b);
+        if (next_a == ExprId::nothing || next_b == ExprId::nothing || seen.find(pair)) continue;
+        seen.insert(pair, 1);
+        work.emplace_back(next_a, next_b);
+      }
+    }
+    taken_ids_.insert(key, static_cast<uint32_t>(taken_.size()));
+    taken_.push_back(result);
+    return result;
+  }
+
+  // Bytes that end terminal `t`, whatever is read beside it.
+  ByteSet ends(uint32_t t) {
+    ByteSet result;
+    ByteSet no = taken(t, t);
+    for (uint32_t u = 0; u < count_; ++u) {
+      if (beside_[t][u]) no = no | taken(t, u);
+    }
+    for (unsigned b = 0; b < 256; ++b) {
+      if (!no.contains(static_cast<uint8_t>(b))) result.add(static_cast<uint8_t>(b));
+    }
+    return result;
+  }
+
+  // Bytes with which `t` may begin; of a terminal some texts of which are excluded, those with endless continuations.
+  ByteSet begins(uint32_t t, bool excluding) {
+    ByteSet result;
+    ExpressionStore& store = grammar_.expressions;
+    store.first(grammar_.terminals[t]).each([&](uint8_t byte) {
+      ExprId rest = store.derivative(grammar_.terminals[t], byte);
+      if (rest != ExprId::nothing && (!excluding || store.infinite(rest))) result.add(byte);
+    });
+    return result;
+  }
+
+  void check(uint32_t t, uint32_t follower, bool excluding) {
+    ByteSet end = ends(t), begin = begins(follower, excluding);
+    if (end.intersects(begin)) return;
+    for (uint32_t ignored : grammar_.ignored) {
+      if (end.intersects(begins(ignored, false)) && ends(ignored).intersects(begin)) return;
+    }
+    refuse(t, follower);
+  }
+
+  // An ignored lexeme may be followed by whatever may stand where it stands.
+  void check_ignored(uint32_t ignored) {
+    for (uint32_t q = 0; q < grammar_.states.size(); ++q) {
+      for (const Edge& edge : grammar_.edges_of(StateId{q})) {
+        if (edge.kind == EdgeKind::terminal && !ends(ignored).intersects(begins(edge.symbol, edge.excluding >= 0))) {
+          refuse(ignored, edge.symbol);
+        }
+      }
+    }
+  }
+
+  [[noreturn]] void refuse(uint32_t t, uint32_t follower) {
+    throw GrammarError("terminal " + name(follower) + " may follow terminal " + name(t) +
+                       ", but every byte it can begin with may also continue what is being read there: the longest match "
+                       "would swallow it. Separate them, or let " + name(t) + " exclude what " + name(follower) + " begins with");
+  }
+
+  const std::string& name(uint32_t t) const { return grammar_.terminal_names[t]; }
+
+  Grammar& grammar_;
+  size_t count_;
+  std::vector<std::vector<uint32_t>> callers_;  // by rule: states after an edge that reads it
+  std::vector<std::vector<uint32_t>> reached_;
+  std::vector<std::vector<bool>> beside_;
+  FlatMap<uint64_t, uint32_t> taken_ids_;
+  std::vector<ByteSet> taken_;
+};
+
+}  // namespace
+
+void prove_lexing(Grammar& grammar) { Proof(grammar).run(); }
+
+}  // namespace constrain

@@ -1,0 +1,222 @@
+// Masks: for a lexer state and a set, the union of the tokens that stay inside the lexeme (lexeme_parts.cpp; they
+// depend on the lexer state alone) and of those that end it and go on.
+#include <algorithm>
+
+#include "automaton.h"
+#include "errors.h"
+
+namespace constrain {
+
+namespace {
+
+uint64_t mask_key(const Place& place) { return (uint64_t{index(place.lexer)} << 32) | index(place.set); }
+
+void set_bit(std::span<uint32_t> words, uint32_t token) { words[token >> 5] |= 1u << (token & 31); }
+void clear_bit(std::span<uint32_t> words, uint32_t token) { words[token >> 5] &= ~(1u << (token & 31)); }
+
+// More single tokens than this are worth a bitmask of their own.
+constexpr size_t max_additions = 4096;
+
+}  // namespace
+
+void Automaton::check_work() const {
+  if (lexer_.expressions().work() > work_limit_) throw LimitError("a mask takes too much work (MAX_MASK_WORK)");
+}
+
+void Automaton::add_tokens(std::vector<uint32_t>& to, uint32_t node) const {
+  std::span<const uint32_t> tokens = vocabulary_.trie().tokens(node);
+  to.insert(to.end(), tokens.begin(), tokens.end());
+}
+
+const Mask* Automaton::known_mask(const Place& place) const {
+  const uint32_t* found = place.fresh ? nullptr : mask_ids_.find(mask_key(place));
+  return found ? &masks_[*found] : nullptr;
+}
+
+const Mask& Automaton::mask(const Place& place) {
+  uint64_t key = mask_key(place);
+  if (const uint32_t* found = mask_ids_.find(key)) return masks_[*found];
+  Mask mask;
+  work_limit_ = lexer_.expressions().work() + max_mask_work;
+  try {
+    compute(mask, place.lexer, place.set);
+  } catch (const LimitError&) {
+    ++limited_masks_;
+    mask = {};
+    finish_only(mask, place);
+  }
+  mask_bytes_ += mask.memory_bytes();
+  mask_ids_.insert(key, static_cast<uint32_t>(masks_.size()));
+  masks_.push_back(std::move(mask));
+  return masks_.back();
+}
+
+// What remains when a limit was met: the first token of a text that completes this place.
+void Automaton::finish_only(Mask& mask, const Place& place) {
+  Place at = place;
+  if (lexer_.remembers(place.lexer)) at.text = TextId::unknown;
+  std::string text = shortest_completion(at);
+  mask.eos = accepting(at);
+  const Trie& trie = vocabulary_.trie();
+  uint32_t node = Trie::root;
+  for (char c : text) {
+    uint32_t next = 0;
+    trie.each_child(node, [&](uint32_t child) {
+      if (trie.byte(child) == static_cast<uint8_t>(c)) next = child;
+    });
+    if (next == 0) break;
+    node = next;
+    add_tokens(mask.by_text, node);  // checked against the real text when the mask is filled
+  }
+}
+
+void Automaton::compute(Mask& mask, LexId lexer, SetId set) {
+  std::shared_ptr<const LexemePart> part = this->part(lexer);
+  mask.base = part->base;
+  mask.add = part->add;
+  mask.remove = part->remove;
+  TextId text = lexer_.remembers(lexer) ? TextId::unknown : TextId::empty;
+  auto after = [&](const std::vector<uint32_t>& positions) {
+    std::vector<TermId> terminals;
+    std::span<const Lexer::Entry> entries = lexer_.entries(lexer);
+    for (uint32_t position : positions) terminals.push_back(entries[position].terminal);
+    return parser_.advance(set, lexer_.match(std::move(terminals)), text);
+  };
+  const Trie& trie = vocabulary_.trie();
+  for (const Exits& group : part->exits) {
+    SetId next = after(group.matched);
+    if (next == SetId::none) continue;
+    LexId start = parser_.closure(next).start;
+    for (size_t i = 0; i < group.nodes.size();) {
+      uint8_t byte = trie.byte(group.nodes[i]);
+      LexId entered = lexer_.step(start, byte);
+      for (; i < group.nodes.size() && trie.byte(group.nodes[i]) == byte; ++i) {
+        if (entered == LexId::dead) continue;
+        TextId begun = lexer_.remembers(entered) ? memory_.extend(TextId::empty, byte) : TextId::empty;
+        walk_suffixes(mask, group.nodes[i], {entered, next, begun, false});
+      }
+    }
+  }
+  if (!part->matched_at_root.empty()) {
+    SetId next = after(part->matched_at_root);
+    if (next != SetId::none) {
+      mask.eos = parser_.closure(next).accepting;
+      add_following(mask, *part, next);
+    }
+  }
+  settle(mask);
+}
+
+// Tokens from `node` on, where `place` has just taken the node's byte.
+void Automaton::walk_suffixes(Mask& mask, uint32_t node, Place place) {
+  check_work();
+  const Trie& trie = vocabulary_.trie();
+  if (lexer_.tentative(place.lexer)) {
+    // inside a lexeme that must not be one of a set of texts which is not known here
+    auto certain = [this](const Lexer::Entry& entry) {
+      return !lexer_.is_tentative(entry.terminal) || lexer_.expressions().infinite(entry.expression);
+    };
+    std::span<const Lexer::Entry> entries = lexer_.entries(place.lexer);
+    add_tokens(std::any_of(entries.begin(), entries.end(), certain) ? mask.add : mask.by_text, node);
+  } else {
+    add_tokens(mask.add, node);
+  }
+  if (!trie.has_children(node)) return;
+  bool unknown = false;  // the lexeme ends here, if its text is not among those not known
+  for (TermId t : lexer_.terminals_of(lexer_.matched(place.lexer))) unknown |= lexer_.is_tentative(t);
+  trie.each_child(node, [&](uint32_t child) {
+    Place next = place;
+    if (unknown && lexer_.step(place.lexer, trie.byte(child)) == LexId::dead) {
+      std::span<const uint32_t> tokens = trie.tokens_below(child);
+      mask.by_text.insert(mask.by_text.end(), tokens.begin(), tokens.end());
+    } else if (step(next, trie.byte(child))) {
+      walk_suffixes(mask, child, next);
+    }
+  });
+}
+
+// The state is a whole lexeme already: every token that may begin the next one, unless this lexeme would take its byte.
+void Automaton::add_following(Mask& mask, const LexemePart& part, SetId set) {
+  LexId start = parser_.closure(set).start;
+  if (start == LexId::dead) return;
+  Mask own = std::move(mask);
+  mask = Mask{};
+  compute(mask, start, set);
+  const Trie& trie = vocabulary_.trie();
+  if (lexer_.tentative(start)) {  // judged one by one, against the real text
+    std::vector<uint32_t> all = std::move(mask.by_text);
+    for (uint32_t token = 0; token < vocabulary_.size(); ++token) {
+      bool in_base = mask.base && ((*mask.base)[token >> 5] >> (token & 31) & 1);
+      if (in_base) all.push_back(token);
+    }
+    all.insert(all.end(), mask.add.begin(), mask.add.end());
+    mask = Mask{};
+    mask.by_text = std::move(all);
+  }
+  bool overlap = false;
+  std::array<bool, 256> taken{};
+  part.taken_at_root.each([&](uint8_t byte) {
+    overlap |= lexer_.step(start, byte) != LexId::dead;
+    taken[byte] = true;
+  });
+  if (overlap) {
+    auto lost = [&](uint32_t token) { return taken[static_cast<uint8_t>(vocabulary_.token(token)[0])]; };
+    std::erase_if(mask.add, lost);
+    std::erase_if(mask.by_text, lost);
+    if (mask.base) {
+      auto base = std::make_shared<Bitmask>(*mask.base);
+      for (uint32_t token : mask.remove) clear_bit(*base, token);
+      mask.remove.clear();
+      trie.each_child(Trie::root, [&](uint32_t child) {
+        if (!taken[trie.byte(child)]) return;
+        for (uint32_t token : trie.tokens_below(child)) clear_bit(*base, token);
+      });
+      mask.base = std::move(base);
+    }
+  }
+  mask.eos = own.eos;
+  mask.add.insert(mask.add.end(), own.add.begin(), own.add.end());
+  mask.by_text.insert(mask.by_text.end(), own.by_text.begin(), own.by_text.end());
+  if (!own.base) return;
+  if (!mask.base) {
+    mask.base = own.base;
+    mask.remove = own.remove;
+    return;
+  }
+  auto base = std::make_shared<Bitmask>(*mask.base);
+  for (uint32_t token : mask.remove) clear_bit(*base, token);
+  Bitmask other = *own.base;
+  for (uint32_t token : own.remove) clear_bit(other, token);
+  for (size_t i = 0; i < base->size(); ++i) (*base)[i] |= other[i];
+  mask.base = std::move(base);
+  mask.remove.clear();
+}
+
+// Keeps many single tokens as a bitmask of their own.
+void Automaton::settle(Mask& mask) const {
+  if (mask.add.size() <= max_additions) return;
+  auto base = mask.base ? std::make_shared<Bitmask>(*mask.base) : std::make_shared<Bitmask>(vocabulary_.words());
+  for (uint32_t token : mask.remove) clear_bit(*base, token);
+  for (uint32_t token : mask.add) set_bit(*base, token);
+  mask.base = std::move(base);
+  mask.add.clear();
+  mask.remove.clear();
+}
+
+void Automaton::fill(const Mask& mask, const Place& place, std::span<uint32_t> words) {
+  if (mask.base) {
+    std::copy(mask.base->begin(), mask.base->end(), words.begin());
+    for (uint32_t token : mask.remove) clear_bit(words, token);
+  } else {
+    std::fill(words.begin(), words.end(), 0u);
+  }
+  for (uint32_t token : mask.add) set_bit(words, token);
+  for (uint32_t token : mask.by_text) {
+    if (allows(place, token)) set_bit(words, token);
+  }
+  if (place.fresh ? parser_.closure(place.set).accepting : mask.eos) {
+    for (uint32_t token : vocabulary_.eos()) set_bit(words, token);
+  }
+}
+
+}  // namespace constrain

@@ -1,0 +1,161 @@
+// Matchers, and the change of generations.
+#include "matcher.h"
+
+#include <algorithm>
+
+#include "errors.h"
+
+namespace constrain {
+
+namespace {
+
+constexpr size_t max_forced_bytes = 4096;  // at a time
+
+}  // namespace
+
+CompiledGrammar::CompiledGrammar(Grammar grammar, std::shared_ptr<const Vocabulary> vocabulary, size_t limit)
+    : grammar_(std::move(grammar)), vocabulary_(std::move(vocabulary)), limit_(limit) {
+  automaton_ = std::make_shared<Automaton>(grammar_, *vocabulary_);
+}
+
+void CompiledGrammar::renew_if_full() {
+  if (automaton_->memory_bytes() <= limit_) return;
+  automaton_ = std::make_shared<Automaton>(grammar_, *vocabulary_);
+  ++generation_;
+}
+
+bool CompiledGrammar::accepts(std::string_view text) {
+  Place place = automaton_->start();
+  bool accepted = automaton_->step(place, text) && automaton_->accepting(place);
+  renew_if_full();
+  return accepted;
+}
+
+Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar) : grammar_(std::move(grammar)), automaton_(grammar_->automaton()) {
+  places_.push_back(automaton_->start());
+}
+
+// The current place. If a new generation has begun, what has been read is read again in it.
+Place& Matcher::here() {
+  if (automaton_ != grammar_->automaton()) {
+    automaton_ = grammar_->automaton();
+    Place place = automaton_->start();
+    places_.assign(1, place);
+    for (uint32_t token : tokens_) {
+      if (!grammar_->vocabulary().is_eos(token)) automaton_->step(place, grammar_->vocabulary().token(token));
+      places_.push_back(place);
+    }
+  }
+  return places_.back();
+}
+
+bool Matcher::accept(uint32_t token) {
+  if (ended_) return false;
+  Place place = here();
+  const Vocabulary& vocabulary = grammar_->vocabulary();
+  if (vocabulary.is_eos(token)) {
+    if (!automaton_->accepting(place)) return false;
+    ended_ = true;
+  } else {
+    std::string_view bytes = vocabulary.token(token);
+    try {
+      if (bytes.empty() || !automaton_->step(place, bytes)) return false;
+    } catch (const LimitError&) {  // not verified within the limits, so not allowed: as in masks
+      return false;
+    }
+  }
+  tokens_.push_back(token);
+  places_.push_back(place);
+  return true;
+}
+
+void Matcher::rollback(size_t count) {
+  here();
+  if (count > 0) ended_ = false;
+  tokens_.resize(tokens_.size() - count);
+  places_.resize(places_.size() - count);
+}
+
+void Matcher::reset() {
+  tokens_.clear();
+  automaton_ = grammar_->automaton();
+  places_.assign(1, automaton_->start());
+  ended_ = false;
+}
+
+const Mask* Matcher::known_mask() { return automaton_->known_mask(here()); }
+
+const Mask& Matcher::mask() {
+  grammar_->renew_if_full();
+  return automaton_->mask(here());
+}
+
+void Matcher::fill(const Mask& mask, std::span<uint32_t> words) { automaton_->fill(mask, here(), words); }
+
+bool Matcher::accepting() { return !ended_ && automaton_->accepting(here()); }
+
+bool Matcher::finished() {
+  if (ended_) return true;
+  const Place& place = here();
+  return automaton_->accepting(place) && automaton_->next_bytes(place).empty();
+}
+
+std::string Matcher::shortest_completion() { return automaton_->shortest_completion(here()); }
+
+// Tokens of the shortest completion, each as long as possible.
+uint32_t Matcher::shortest_completion_tokens() {
+  if (ended_) return 0;
+  const Trie& trie = grammar_->vocabulary().trie();
+  std::string text = shortest_completion();
+  uint32_t count = 0;
+  for (size_t at = 0; at < text.size(); ++count) {
+    size_t length = 0;
+    uint32_t node = Trie::root;
+    for (size_t i = at; i < text.size(); ++i) {
+      uint32_t next = Trie::root;
+      trie.each_child(node, [&](uint32_t child) {
+        if (trie.byte(child) == static_cast<uint8_t>(text[i])) next = child;
+      });
+      if (next == Trie::root) break;
+      node = next;
+      if (!trie.tokens(node).empty()) length = i + 1 - at;
+    }
+    if (length == 0) throw GrammarError("the vocabulary has no token for a byte that the shortest completion needs");
+    at += length;
+  }
+  return count;
+}
+
+std::string Matcher::forced_bytes() { return ended_ ? std::string() : automaton_->forced_bytes(here(), max_forced_bytes); }
+
+Explanation Matcher::explain(uint32_t token) {
+  Explanation result;
+  Place place = here();
+  const Vocabulary& vocabulary = grammar_->vocabulary();
+  if (ended_) return result;
+  if (vocabulary.is_eos(token)) {
+    result.allowed = automaton_->accepting(place);
+    result.at_end = true;
+  } else {
+    std::string_view bytes = vocabulary.token(token);
+    while (result.offset < bytes.size() && automaton_->step(place, static_cast<uint8_t>(bytes[result.offset]))) ++result.offset;
+    result.allowed = !bytes.empty() && result.offset == bytes.size();
+  }
+  if (result.allowed) return result;
+  auto add = [&](LexId lexer) {
+    for (const Lexer::Entry& entry : automaton_->lexer().entries(lexer)) {
+      TermId t = automaton_->lexer().base_terminal(entry.terminal);
+      if (std::find(result.terminals.begin(), result.terminals.end(), index(t)) == result.terminals.end()) {
+        result.terminals.push_back(index(t));
+      }
+    }
+  };
+  add(place.lexer);
+  if (MatchId matched = automaton_->lexer().matched(place.lexer); matched != MatchId::none && !place.fresh) {
+    SetId next = automaton_->parser().advance(place.set, matched, place.text);
+    if (next != SetId::none) add(automaton_->parser().closure(next).start);
+  }
+  return result;
+}
+
+}  // namespace constrain

@@ -1,0 +1,82 @@
+// A compiled grammar (immutable to its users, shared between threads) and its matchers (small, one per sequence).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "automaton.h"
+#include "grammar.h"
+#include "vocabulary.h"
+
+namespace constrain {
+
+class CompiledGrammar {
+ public:
+  // `limit`: bytes that one generation of tables may take.
+  CompiledGrammar(Grammar grammar, std::shared_ptr<const Vocabulary> vocabulary, size_t limit);
+
+  std::mutex& mutex() { return mutex_; }
+  const Vocabulary& vocabulary() const { return *vocabulary_; }
+  const Grammar& grammar() const { return grammar_; }
+
+  // All below: with the mutex held.
+  const std::shared_ptr<Automaton>& automaton() { return automaton_; }
+  void renew_if_full();  // starts a new generation once the tables have outgrown the limit
+  bool accepts(std::string_view text);
+  uint32_t generation() const { return generation_; }
+
+ private:
+  Grammar grammar_;
+  std::shared_ptr<const Vocabulary> vocabulary_;
+  size_t limit_;
+  std::mutex mutex_;
+  std::shared_ptr<Automaton> automaton_;
+  uint32_t generation_ = 0;
+};
+
+// Where a token fails: after `offset` of its bytes, when one of `terminals` had to go on or begin.
+struct Explanation {
+  bool allowed = false;
+  bool at_end = false;  // the token ends the text, which is not complete
+  uint32_t offset = 0;
+  std::vector<uint32_t> terminals;
+};
+
+// All methods: with the grammar's mutex held. Invariant: places_ has one entry more than tokens_.
+class Matcher {
+ public:
+  explicit Matcher(std::shared_ptr<CompiledGrammar> grammar);
+
+  CompiledGrammar& grammar() { return *grammar_; }
+  bool accept(uint32_t token);
+  void rollback(size_t count);  // count <= accepted()
+  void reset();
+  size_t accepted() const { return tokens_.size(); }
+
+  const Mask* known_mask();  // null if it must be computed
+  const Mask& mask();
+  void fill(const Mask& mask, std::span<uint32_t> words);
+  bool accepting();
+  bool finished();
+  bool ended() const { return ended_; }  // end-of-generation was taken
+  std::string shortest_completion();
+  uint32_t shortest_completion_tokens();
+  std::string forced_bytes();
+  Explanation explain(uint32_t token);
+
+ private:
+  Place& here();  // in the current generation
+
+  std::shared_ptr<CompiledGrammar> grammar_;
+  std::shared_ptr<Automaton> automaton_;
+  std::vector<uint32_t> tokens_;
+  std::vector<Place> places_;
+  bool ended_ = false;
+};
+
+}  // namespace constrain

@@ -1,0 +1,105 @@
+// Memory values: the slots of one activation of a rule, sets of remembered texts, and the texts themselves.
+//
+// All are immutable and interned. A text is a node of a tree (its beginning, its last byte), so that reading on costs
+// one lookup. TextId::unknown stands for "some text", while a mask is computed for all texts at once.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hashing.h"
+#include "ids.h"
+
+namespace constrain {
+
+class Memory {
+ public:
+  Memory() {
+    intern_values({});
+    intern_texts({});
+    texts_ = {{TextId::empty, 0}, {TextId::unknown, 0}};
+  }
+
+  std::span<const uint32_t> values(MemoryId m) const { return view(values_, index(m)); }
+  MemoryId fresh(size_t slots) { return intern_values(std::vector<uint32_t>(slots, 0)); }
+
+  MemoryId increment(MemoryId m, uint32_t slot, uint32_t cap) {
+    std::span<const uint32_t> old = values(m);
+    if (old[slot] >= cap) return m;
+    std::vector<uint32_t> next(old.begin(), old.end());
+    ++next[slot];
+    return intern_values(next);
+  }
+
+  MemoryId remember(MemoryId m, uint32_t slot, TextId text) {
+    std::span<const uint32_t> old = values(m);
+    std::vector<uint32_t> next(old.begin(), old.end());
+    std::span<const uint32_t> known = view(sets_, old[slot]);
+    std::vector<uint32_t> texts(known.begin(), known.end());
+    auto place = std::lower_bound(texts.begin(), texts.end(), index(text));
+    if (place == texts.end() || *place != index(text)) texts.insert(place, index(text));
+    next[slot] = intern_texts(texts);
+    return intern_values(next);
+  }
+
+  std::span<const uint32_t> text_set(TextSetId set) const { return view(sets_, index(set)); }  // of TextId, ascending
+
+  TextId extend(TextId text, uint8_t byte) {
+    if (text == TextId::unknown) return text;
+    uint64_t key = (uint64_t{index(text)} << 8) | byte;
+    if (const uint32_t* found = extended_.find(key)) return TextId{*found};
+    auto id = static_cast<uint32_t>(texts_.size());
+    texts_.push_back({text, byte});
+    extended_.insert(key, id);
+    return TextId{id};
+  }
+
+  std::string text(TextId id) const {
+    std::string result;
+    for (; id != TextId::empty; id = texts_[index(id)].beginning) result.push_back(static_cast<char>(texts_[index(id)].last));
+    std::reverse(result.begin(), result.end());
+    return result;
+  }
+
+  size_t memory_bytes() const {
+    return 4 * (values_.pool.size() + sets_.pool.size()) + 8 * (values_.runs.size() + sets_.runs.size() + texts_.size()) +
+           values_.ids.bytes() + sets_.ids.bytes() + extended_.bytes();
+  }
+
+ private:
+  struct Table {
+    std::vector<uint32_t> pool;
+    std::vector<std::pair<uint32_t, uint32_t>> runs;  // begin, count
+    FlatMap<Hash, uint32_t> ids;
+  };
+  struct Text {
+    TextId beginning;
+    uint8_t last;
+  };
+
+  static std::span<const uint32_t> view(const Table& table, uint32_t id) {
+    return {table.pool.data() + table.runs[id].first, table.runs[id].second};
+  }
+  static uint32_t intern(Table& table, const std::vector<uint32_t>& values) {
+    Hash key = seeded(values.size());
+    for (uint32_t value : values) key = mix(key, value);
+    if (const uint32_t* found = table.ids.find(key)) return *found;
+    auto id = static_cast<uint32_t>(table.runs.size());
+    table.runs.emplace_back(static_cast<uint32_t>(table.pool.size()), static_cast<uint32_t>(values.size()));
+    table.pool.insert(table.pool.end(), values.begin(), values.end());
+    table.ids.insert(key, id);
+    return id;
+  }
+  MemoryId intern_values(const std::vector<uint32_t>& values) { return MemoryId{intern(values_, values)}; }
+  uint32_t intern_texts(const std::vector<uint32_t>& texts) { return intern(sets_, texts); }
+
+  Table values_;
+  Table sets_;
+  std::vector<Text> texts_;
+  FlatMap<uint64_t, uint32_t> extended_;
+};
+
+}  // namespace constrain

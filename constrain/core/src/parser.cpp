@@ -1,0 +1,364 @@
+// Closing sets and stepping them over lexemes.
+#include "parser.h"
+
+#include <algorithm>
+
+namespace constrain {
+
+namespace {
+
+// While a set is closed, origins that do not exist yet are numbered from here, by predicted rule.
+constexpr uint32_t local_origin = 0x80000000u;
+
+bool is_local(OriginId origin) { return index(origin) >= local_origin; }
+
+Hash item_hash(Hash h, const Item& item) {
+  return mix(mix(h, (uint64_t{index(item.state)} << 32) | index(item.origin)), index(item.memory));
+}
+
+void sort_unique(std::vector<Item>& items) {
+  std::sort(items.begin(), items.end());
+  items.erase(std::unique(items.begin(), items.end()), items.end());
+}
+
+}  // namespace
+
+// A rule predicted by the set being closed: who waits for it, and the origin this becomes.
+struct Parser::Predicted {
+  uint32_t rule;
+  std::vector<Item> waiting;  // origins may be local
+  bool ends_text = false;
+  OriginId origin{};
+  uint32_t order = 0, low = 0;  // Tarjan (1972)
+  bool on_stack = false;
+};
+
+Parser::Parser(const Grammar& grammar, Lexer& lexer, Memory& memory) : grammar_(grammar), lexer_(lexer), memory_(memory) {
+  for (const Rule& rule : grammar.rules) fresh_.push_back(rule.slots.empty() ? MemoryId::empty : memory.fresh(rule.slots.size()));
+  intern_set({}, false);  // SetId::none
+  intern_origin({}, true, nullptr);
+  std::vector<Item> items;
+  bool ends_text = false;
+  add(items, ends_text, {grammar.rules[0].start, OriginId::end, fresh_[0]});
+  start_ = intern_set(std::move(items), ends_text);
+}
+
+// Adds an item, or what waits for it if it only accepts.
+void Parser::add(std::vector<Item>& items, bool& ends_text, const Item& item) const {
+  if (!grammar_.state(item.state).only_accepting()) {
+    items.push_back(item);
+    return;
+  }
+  std::span<const Item> waiting = this->waiting(item.origin);
+  items.insert(items.end(), waiting.begin(), waiting.end());
+  ends_text |= origin_ends_[index(item.origin)];
+}
+
+SetId Parser::intern_set(std::vector<Item> items, bool ends_text) {
+  sort_unique(items);
+  Hash key = seeded(items.size() * 2 + ends_text);
+  for (const Item& item : items) key = item_hash(key, item);
+  if (const uint32_t* found = sets_.ids.find(key)) return SetId{*found};
+  auto id = static_cast<uint32_t>(sets_.runs.size());
+  sets_.runs.emplace_back(static_cast<uint32_t>(sets_.pool.size()), static_cast<uint32_t>(items.size()));
+  sets_.pool.insert(sets_.pool.end(), items.begin(), items.end());
+  sets_.ids.insert(key, id);
+  set_ends_.push_back(ends_text);
+  closures_.emplace_back();
+  closed_.push_back(0);
+  return SetId{id};
+}
+
+OriginId Parser::intern_origin(std::vector<Item> items, bool ends_text, const Hash* given) {
+  Hash key = seeded(items.size() * 2 + ends_text);
+  if (given) {
+    key = *given;
+  } else {
+    sort_unique(items);
+    for (const Item& item : items) key = item_hash(key, item);
+  }
+  if (const uint32_t* found = origins_.ids.find(key)) return OriginId{*found};
+  auto id = static_cast<uint32_t>(origins_.runs.size());
+  origins_.runs.emplace_back(static_cast<uint32_t>(origins_.pool.size()), static_cast<uint32_t>(items.size()));
+  origins_.pool.insert(origins_.pool.end(), items.begin(), items.end());
+  origins_.ids.insert(key, id);
+  origin_ends_.push_back(ends_text);
+  return OriginId{id};
+}
+
+bool Parser::holds(const Edge& edge, MemoryId memory) const {
+  for (const Condition& c : grammar_.conditions_of(edge)) {
+    uint32_t value = memory_.values(memory)[c.slot];
+    if (value < c.minimum || (c.maximum != unbounded && value > c.maximum)) return false;
+  }
+  return true;
+}
+
+MemoryId Parser::updated(const Edge& edge, uint32_t rule, MemoryId memory, int32_t& remember) {
+  remember = -1;
+  for (const Action& action : grammar_.actions_of(edge)) {
+    if (action.kind == ActionKind::increment) {
+      memory = memory_.increment(memory, action.slot, static_cast<uint32_t>(grammar_.rules[rule].slots[action.slot]));
+    } else {
+      remember = static_cast<int32_t>(action.slot);
+    }
+  }
+  return memory;
+}
+
+const Parser::Closure& Parser::closure(SetId set) {
+  if (!closed_[index(set)]) compute_closure(set);
+  return closures_[index(set)];
+}
+
+void Parser::compute_closure(SetId set) {
+  std::span<const Item> kernel = items(set);
+  std::vector<Item> work(kernel.begin(), kernel.end());
+  std::vector<Item> seen_small;
+  FlatMap<Hash, uint8_t> seen;
+  std::vector<Step> found;
+  std::vector<Predicted> predicted;
+  Closure result;
+  result.accepting = set_ends_[index(set)];
+
+  auto known = [&](const Item& item) {  // few items: a scan; many: a hash
+    if (seen_small.size() < 32) {
+      if (std::find(seen_small.begin(), seen_small.end(), item) != seen_small.end()) return true;
+      seen_small.push_back(item);
+      if (seen_small.size() == 32) {
+        for (const Item& each : seen_small) seen.insert(item_hash(seeded(0), each), 1);
+      }
+      return false;
+    }
+    Hash key = item_hash(seeded(0), item);
+    if (seen.find(key)) return true;
+    seen.insert(key, 1);
+    return false;
+  };
+  auto predict = [&](uint32_t rule, const Item& waiter) {
+    auto place = std::find_if(predicted.begin(), predicted.end(), [rule](const Predicted& p) { return p.rule == rule; });
+    if (place == predicted.end()) {
+      predicted.push_back({.rule = rule, .waiting = {}});
+      OriginId origin{local_origin + static_cast<uint32_t>(predicted.size() - 1)};
+      predicted.back().waiting.push_back(waiter);
+      work.push_back({grammar_.rules[rule].start, origin, fresh_[rule]});
+    } else {
+      place->waiting.push_back(waiter);
+    }
+  };
+
+  while (!work.empty()) {
+    Item item = work.back();
+    work.pop_back();
+    if (known(item)) continue;
+    const State& state = grammar_.state(item.state);
+    if (state.accepting && !is_local(item.origin)) {  // ends of rules begun here: nullable rules, see below
+      std::span<const Item> waiting = this->waiting(item.origin);
+      work.insert(work.end(), waiting.begin(), waiting.end());
+      result.accepting |= origin_ends_[index(item.origin)];
+    }
+    for (const Edge& edge : grammar_.edges_of(item.state)) {
+      if (!holds(edge, item.memory)) continue;
+      int32_t remember;
+      Item next{edge.target, item.origin, updated(edge, state.rule, item.memory, remember)};
+      switch (edge.kind) {
+        case EdgeKind::epsilon:
+          work.push_back(next);
+          break;
+        case EdgeKind::terminal: {
+          TermId terminal{edge.symbol};
+          if (edge.excluding >= 0) {
+            TextSetId used{memory_.values(item.memory)[static_cast<size_t>(edge.excluding)]};
+            terminal = lexer_.without(terminal, used, memory_);
+            if (lexer_.expression(terminal) == ExprId::nothing) break;
+          }
+          found.push_back({terminal, next, remember});
+          break;
+        }
+        case EdgeKind::rule:
+          predict(edge.symbol, next);
+          if (grammar_.rules[edge.symbol].nullable) work.push_back(next);
+          break;
+      }
+    }
+  }
+
+  resolve(predicted);
+  auto settle = [&](OriginId origin) { return is_local(origin) ? predicted[index(origin) - local_origin].origin : origin; };
+  for (Step& step : found) step.next.origin = settle(step.next.origin);
+  std::sort(found.begin(), found.end(), [](const Step& a, const Step& b) {
+    return a.terminal == b.terminal ? (a.next == b.next ? a.remember < b.remember : a.next < b.next) : a.terminal < b.terminal;
+  });
+  auto same = [](const Step& a, const Step& b) { return a.terminal == b.terminal && a.next == b.next && a.remember == b.remember; };
+  found.erase(std::unique(found.begin(), found.end(), same), found.end());
+
+  std::vector<Lexer::Entry> entries;
+  for (const Step& step : found) {
+    if (entries.empty() || entries.back().terminal != step.terminal) {
+      entries.push_back({step.terminal, lexer_.expression(step.terminal)});
+    }
+  }
+  for (uint32_t ignored : grammar_.ignored) {
+    TermId t{ignored};
+    auto listed = [t](const Lexer::Entry& entry) { return entry.terminal == t; };
+    if (set != SetId::none && std::none_of(entries.begin(), entries.end(), listed)) entries.push_back({t, lexer_.expression(t)});
+  }
+  result.start = lexer_.state(std::move(entries));
+  result.begin = static_cast<uint32_t>(steps_.size());
+  result.count = static_cast<uint32_t>(found.size());
+  steps_.insert(steps_.end(), found.begin(), found.end());
+  closures_[index(set)] = result;
+  closed_[index(set)] = 1;
+}
+
+// Turns local origins into interned ones: waiters that only accept are replaced by their own, then groups of origins
+// that wait for one another are interned together, in dependency order.
+void Parser::resolve(std::vector<Predicted>& predicted) {
+  auto local = [](OriginId origin) { return index(origin) - local_origin; };
+  for (uint32_t p = 0; p < predicted.size(); ++p) {  // tail calls
+    std::vector<Item> kept;
+    std::vector<uint32_t> merged{p};
+    for (size_t i = 0; i < merged.size(); ++i) {
+      for (const Item& item : predicted[merged[i]].waiting) {
+        if (!grammar_.state(item.state).only_accepting()) {
+          kept.push_back(item);
+        } else if (!is_local(item.origin)) {
+          add(kept, predicted[p].ends_text, item);
+        } else if (std::find(merged.begin(), merged.end(), local(item.origin)) == merged.end()) {
+          merged.push_back(local(item.origin));
+          predicted[p].ends_text |= predicted[local(item.origin)].ends_text;
+        }
+      }
+    }
+    sort_unique(kept);
+    predicted[p].waiting = std::move(kept);
+  }
+
+  // Strongly connected components, children first. The graph is as deep as the grammar's left corners.
+  uint32_t counter = 0;
+  std::vector<uint32_t> stack;
+  auto finish = [&](uint32_t head) {
+    std::vector<uint32_t> group;
+    for (;;) {
+      uint32_t p = stack.back();
+      stack.pop_back();
+      predicted[p].on_stack = false;
+      group.push_back(p);
+      if (p == head) break;
+    }
+    std::sort(group.begin(), group.end(), [&](uint32_t a, uint32_t b) { return predicted[a].rule < predicted[b].rule; });
+    auto in_group = [&](OriginId o) {
+      return is_local(o) && std::find(group.begin(), group.end(), local(o)) != group.end();
+    };
+    bool recursive = false;
+    for (uint32_t p : group) {
+      for (Item& item : predicted[p].waiting) {
+        if (in_group(item.origin)) {
+          recursive = true;
+        } else if (is_local(item.origin)) {
+          item.origin = predicted[local(item.origin)].origin;
+        }
+      }
+      sort_unique(predicted[p].waiting);
+    }
+    if (!recursive) {
+      predicted[head].origin = intern_origin(predicted[head].waiting, predicted[head].ends_text, nullptr);
+      return;
+    }
+    Hash group_key = seeded(0x67726F7570);
+    for (uint32_t p : group) {  // inside the group, an origin is named by its rule
+      std::vector<Item> named = predicted[p].waiting;
+      for (Item& item : named) {
+        if (in_group(item.origin)) item.origin = OriginId{local_origin + predicted[local(item.origin)].rule};
+      }
+      sort_unique(named);
+      group_key = mix(mix(group_key, predicted[p].rule), named.size() * 2 + predicted[p].ends_text);
+      for (const Item& item : named) group_key = item_hash(group_key, item);
+    }
+    bool known = false;
+    for (uint32_t p : group) {
+      Hash key = mix(group_key, predicted[p].rule);
+      known = origins_.ids.find(key) != nullptr;
+      predicted[p].origin = intern_origin(predicted[p].waiting, predicted[p].ends_text, &key);
+    }
+    if (known) return;
+    for (uint32_t p : group) {  // now that the group has ids, write them into its items
+      auto [begin, count] = origins_.runs[index(predicted[p].origin)];
+      for (uint32_t i = begin; i < begin + count; ++i) {
+        OriginId& origin = origins_.pool[i].origin;
+        if (is_local(origin)) origin = predicted[local(origin)].origin;
+      }
+      std::sort(origins_.pool.begin() + begin, origins_.pool.begin() + begin + count);
+    }
+  };
+  struct Frame {
+    uint32_t node;
+    size_t next;
+  };
+  for (uint32_t rooted = 0; rooted < predicted.size(); ++rooted) {
+    if (predicted[rooted].order) continue;
+    std::vector<Frame> frames{{rooted, 0}};
+    while (!frames.empty()) {
+      Frame& frame = frames.back();
+      Predicted& p = predicted[frame.node];
+      if (frame.next == 0) {
+        p.order = p.low = ++counter;
+        p.on_stack = true;
+        stack.push_back(frame.node);
+      }
+      bool descended = false;
+      while (frame.next < p.waiting.size()) {
+        OriginId origin = p.waiting[frame.next++].origin;
+        if (!is_local(origin)) continue;
+        Predicted& child = predicted[local(origin)];
+        if (!child.order) {
+          frames.push_back({local(origin), 0});
+          descended = true;
+          break;
+        }
+        if (child.on_stack) p.low = std::min(p.low, child.order);
+      }
+      if (descended) continue;
+      if (p.low == p.order) finish(frame.node);
+      uint32_t low = p.low;
+      frames.pop_back();
+      if (!frames.empty()) predicted[frames.back().node].low = std::min(predicted[frames.back().node].low, low);
+    }
+  }
+}
+
+SetId Parser::advance(SetId set, MatchId matched, TextId text) {
+  closure(set);
+  Hash key = mix(mix(seeded(0x616476), (uint64_t{index(set)} << 32) | index(matched)), index(text));
+  if (const uint32_t* found = advances_.find(key)) return SetId{*found};
+  std::vector<Item> items;
+  bool ends_text = false;
+  bool ignored = false;
+  const Closure now = closures_[index(set)];
+  for (TermId t : lexer_.terminals_of(matched)) {
+    ignored |= std::find(grammar_.ignored.begin(), grammar_.ignored.end(), index(t)) != grammar_.ignored.end();
+    auto begin = steps_.begin() + now.begin, end = begin + now.count;
+    auto step = std::lower_bound(begin, end, t, [](const Step& s, TermId wanted) { return s.terminal < wanted; });
+    for (; step != end && step->terminal == t; ++step) {
+      Item next = step->next;
+      if (step->remember >= 0) next.memory = memory_.remember(next.memory, static_cast<uint32_t>(step->remember), text);
+      add(items, ends_text, next);
+    }
+  }
+  if (ignored) {  // the lexeme stands between others: nothing has changed
+    std::span<const Item> same = this->items(set);
+    items.insert(items.end(), same.begin(), same.end());
+    ends_text |= set_ends_[index(set)];
+  }
+  SetId result = items.empty() && !ends_text ? SetId::none : intern_set(std::move(items), ends_text);
+  advances_.insert(key, index(result));
+  return result;
+}
+
+size_t Parser::memory_bytes() const {
+  size_t total = (sets_.pool.size() + origins_.pool.size()) * sizeof(Item) + sets_.ids.bytes() + origins_.ids.bytes();
+  total += (sets_.runs.size() + origins_.runs.size()) * 8 + closures_.size() * (sizeof(Closure) + 1);
+  return total + steps_.size() * sizeof(Step) + advances_.bytes();
+}
+
+}  // namespace constrain

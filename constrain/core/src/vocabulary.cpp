@@ -1,0 +1,121 @@
+// Building the trie; the shared store.
+#include "vocabulary.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace constrain {
+
+Trie::Trie(std::span<const std::string_view> tokens) {
+  tokens_.resize(tokens.size());
+  std::iota(tokens_.begin(), tokens_.end(), 0u);
+  std::erase_if(tokens_, [&](uint32_t id) { return tokens[id].empty(); });
+  std::sort(tokens_.begin(), tokens_.end(), [&](uint32_t a, uint32_t b) {
+    int order = tokens[a].compare(tokens[b]);
+    return order != 0 ? order < 0 : a < b;
+  });
+  tokens_.shrink_to_fit();
+  bytes_.push_back(0);
+  ends_.push_back(0);
+  first_token_.push_back(0);
+  std::vector<uint32_t> path{root};  // nodes from the root to the last token
+  std::string_view last;
+  for (uint32_t i = 0; i < tokens_.size(); ++i) {
+    std::string_view text = tokens[tokens_[i]];
+    size_t common = 0;
+    while (common < last.size() && common < text.size() && last[common] == text[common]) ++common;
+    if (i > 0 && common == text.size() && common == last.size()) continue;
+    for (; path.size() > common + 1; path.pop_back()) ends_[path.back()] = size();
+    for (size_t depth = common; depth < text.size(); ++depth) {
+      path.push_back(size());
+      bytes_.push_back(static_cast<uint8_t>(text[depth]));
+      ends_.push_back(0);
+      first_token_.push_back(i);
+    }
+    last = text;
+  }
+  for (; !path.empty(); path.pop_back()) ends_[path.back()] = size();
+  first_token_.push_back(static_cast<uint32_t>(tokens_.size()));
+  bytes_.shrink_to_fit();
+  ends_.shrink_to_fit();
+  first_token_.shrink_to_fit();
+}
+
+size_t LexemePart::memory_bytes() const {
+  size_t total = sizeof(*this) + 4 * (add.size() + remove.size() + matched_at_root.size());
+  for (const Exits& group : exits) total += sizeof(group) + 4 * (group.matched.size() + group.nodes.size());
+  return total + (base && base.use_count() == 1 ? 4 * base->size() : 0);
+}
+
+size_t UnitRun::memory_bytes() const { return sizeof(*this) + 8 * (by_units.size() + boundaries.size()) + (all ? 4 * all->size() : 0); }
+
+namespace {
+
+std::string joined(std::span<const std::string_view> tokens) {
+  size_t total = 0;
+  for (std::string_view token : tokens) total += token.size();
+  std::string text;
+  text.reserve(total);
+  for (std::string_view token : tokens) text += token;
+  return text;
+}
+
+std::vector<uint32_t> token_offsets(std::span<const std::string_view> tokens) {
+  std::vector<uint32_t> offsets{0};
+  offsets.reserve(tokens.size() + 1);
+  for (std::string_view token : tokens) offsets.push_back(offsets.back() + static_cast<uint32_t>(token.size()));
+  return offsets;
+}
+
+}  // namespace
+
+Vocabulary::Vocabulary(std::span<const std::string_view> tokens, std::vector<uint32_t> special, std::vector<uint32_t> eos)
+    : text_(joined(tokens)), offsets_(token_offsets(tokens)), special_(std::move(special)), eos_(std::move(eos)), trie_(tokens) {
+  std::sort(eos_.begin(), eos_.end());
+}
+
+bool Vocabulary::is_eos(uint32_t id) const { return std::binary_search(eos_.begin(), eos_.end(), id); }
+
+std::shared_ptr<const LexemePart> Vocabulary::find_part(const Hash& key) const {
+  std::scoped_lock lock(mutex_);
+  auto found = parts_.find(key);
+  return found == parts_.end() ? nullptr : found->second;
+}
+
+void Vocabulary::charge(size_t bytes) const {
+  if (store_bytes_ + bytes > store_limit) {  // those in use live on with their users
+    parts_.clear();
+    runs_.clear();
+    store_bytes_ = 0;
+  }
+  store_bytes_ += bytes;
+}
+
+void Vocabulary::keep_part(const Hash& key, std::shared_ptr<const LexemePart> part) const {
+  std::scoped_lock lock(mutex_);
+  charge(part->memory_bytes());
+  parts_.emplace(key, std::move(part));
+}
+
+std::shared_ptr<const UnitRun> Vocabulary::find_run(const Hash& key) const {
+  std::scoped_lock lock(mutex_);
+  auto found = runs_.find(key);
+  return found == runs_.end() ? nullptr : found->second;
+}
+
+void Vocabulary::keep_run(const Hash& key, std::shared_ptr<const UnitRun> run) const {
+  std::scoped_lock lock(mutex_);
+  charge(run->memory_bytes());
+  runs_.emplace(key, std::move(run));
+}
+
+size_t Vocabulary::memory_bytes() const {
+  return text_.capacity() + 4 * (offsets_.capacity() + special_.capacity() + eos_.capacity()) + trie_.memory_bytes();
+}
+
+size_t Vocabulary::store_bytes() const {
+  std::scoped_lock lock(mutex_);
+  return store_bytes_;
+}
+
+}  // namespace constrain

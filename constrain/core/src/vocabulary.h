@@ -1,0 +1,127 @@
+// A tokenizer's vocabulary as a byte trie, and the store of in-lexeme mask parts that all constraints share.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "byte_set.h"
+#include "hashing.h"
+#include "ids.h"
+
+namespace constrain {
+
+using Bitmask = std::vector<uint32_t>;  // bit t of word t / 32 for token t
+
+// Nodes in preorder: the first child of n is n + 1, the next sibling of n is end(n). Tokens in the same order, so the
+// tokens below a node are one run. Tokens with equal bytes share a node; the root stands for the empty text.
+class Trie {
+ public:
+  static constexpr uint32_t root = 0;
+
+  Trie(std::span<const std::string_view> tokens);
+
+  uint32_t size() const { return static_cast<uint32_t>(bytes_.size()); }
+  uint8_t byte(uint32_t node) const { return bytes_[node]; }
+  uint32_t end(uint32_t node) const { return ends_[node]; }
+  bool has_children(uint32_t node) const { return ends_[node] != node + 1; }
+  std::span<const uint32_t> tokens(uint32_t node) const { return run(first_token_[node], first_token_[node + 1]); }
+  std::span<const uint32_t> tokens_below(uint32_t node) const {  // those of the node itself included
+    return run(first_token_[node], first_token_[ends_[node]]);
+  }
+  template <typename F>
+  void each_child(uint32_t node, F&& f) const {
+    for (uint32_t child = node + 1; child < ends_[node]; child = ends_[child]) f(child);
+  }
+  size_t memory_bytes() const { return bytes_.capacity() + 4 * (ends_.capacity() + first_token_.capacity() + tokens_.capacity()); }
+
+ private:
+  std::span<const uint32_t> run(uint32_t from, uint32_t to) const { return {tokens_.data() + from, to - from}; }
+
+  std::vector<uint8_t> bytes_;
+  std::vector<uint32_t> ends_;
+  std::vector<uint32_t> first_token_;  // one more than nodes
+  std::vector<uint32_t> tokens_;
+};
+
+// Tokens that end the lexeme: for one set of matched terminals (by position in the lexer state), the trie nodes whose
+// byte the state cannot take although its parent's text is a whole lexeme. Sorted by byte.
+struct Exits {
+  std::vector<uint32_t> matched;
+  std::vector<uint32_t> nodes;
+};
+
+// What a lexer state alone says about every token.
+struct LexemePart {
+  std::shared_ptr<const Bitmask> base;  // tokens that stay inside the lexeme; may be null
+  std::vector<uint32_t> add;            // besides `base`, sorted
+  std::vector<uint32_t> remove;         // from `base`, sorted
+  std::vector<Exits> exits;
+  std::vector<uint32_t> matched_at_root;  // not empty if the state itself is a whole lexeme
+  ByteSet taken_at_root;                  // bytes with which the lexeme goes on
+
+  size_t memory_bytes() const;
+};
+
+// Runs of one class of units X (X prefix-free): which tokens stay in X*, and where they leave it.
+struct UnitRun {
+  struct Boundary {
+    uint32_t node;   // child of a node whose path is `units` whole units
+    uint32_t units;
+  };
+  std::shared_ptr<const Bitmask> all;                     // tokens that stay in X*
+  std::vector<std::pair<uint32_t, uint32_t>> by_units;    // (units begun, token), most units first
+  uint32_t most_units = 0;
+  std::vector<Boundary> boundaries;                       // where a byte follows that no unit begins with; sorted by byte
+  size_t memory_bytes() const;
+};
+
+class Vocabulary {
+ public:
+  // `tokens[i]`: bytes of token i; empty for those without a text.
+  Vocabulary(std::span<const std::string_view> tokens, std::vector<uint32_t> special, std::vector<uint32_t> eos);
+
+  uint32_t size() const { return static_cast<uint32_t>(offsets_.size() - 1); }
+  uint32_t words() const { return (size() + 31) / 32; }
+  std::string_view token(uint32_t id) const {
+    return std::string_view(text_).substr(offsets_[id], offsets_[id + 1] - offsets_[id]);
+  }
+  const Trie& trie() const { return trie_; }
+  const std::vector<uint32_t>& special() const { return special_; }
+  const std::vector<uint32_t>& eos() const { return eos_; }
+  bool is_eos(uint32_t id) const;
+
+  std::shared_ptr<const LexemePart> find_part(const Hash& key) const;
+  void keep_part(const Hash& key, std::shared_ptr<const LexemePart> part) const;
+  std::shared_ptr<const UnitRun> find_run(const Hash& key) const;
+  void keep_run(const Hash& key, std::shared_ptr<const UnitRun> run) const;
+
+  size_t memory_bytes() const;
+  size_t store_bytes() const;
+
+  static constexpr size_t store_limit = size_t{48} << 20;  // bytes of kept parts; beyond, all are dropped and made anew
+
+ private:
+  void charge(size_t bytes) const;
+
+  std::string text_;
+  std::vector<uint32_t> offsets_;
+  std::vector<uint32_t> special_;
+  std::vector<uint32_t> eos_;
+  Trie trie_;
+
+  struct HashOf {
+    size_t operator()(const Hash& h) const { return static_cast<size_t>(h.low); }
+  };
+  mutable std::mutex mutex_;  // guards what follows
+  mutable std::unordered_map<Hash, std::shared_ptr<const LexemePart>, HashOf> parts_;
+  mutable std::unordered_map<Hash, std::shared_ptr<const UnitRun>, HashOf> runs_;
+  mutable size_t store_bytes_ = 0;
+};
+
+}  // namespace constrain
