@@ -41,6 +41,7 @@ class Assertions:
 
     def __init__(self) -> None:
         self.key_patterns: list[KeyPattern] = []
+        self.parts_before_properties = 0  # keys come in the order in which the schema names them
         self.parts: list[Shapes] = []
 
     def restrict_numbers(self, shape: NumberShape) -> None:
@@ -53,10 +54,13 @@ class Assertions:
 
     def shapes(self, goals: Goals) -> Shapes:
         """The values that satisfy all that was asserted."""
+        own = self.own_shapes(goals)
         if not self.parts:
-            return self.own_shapes(goals)
-        shapes = self.own_shapes(goals)
-        for part in self.parts:
+            return own
+        parts = self.parts
+        parts.insert(self.parts_before_properties, own)
+        shapes = parts[0]
+        for part in parts[1:]:
             shapes = intersect(goals, shapes, part)
         return shapes
 

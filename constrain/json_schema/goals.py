@@ -67,6 +67,8 @@ class Goals:
     def root(self) -> Goal:
         """The goal of the whole document."""
         schema = self.references.root.schema
+        if isinstance(schema, dict) and "$ref" in schema:
+            return self._referenced(self.references.root)
         if isinstance(schema, bool):
             return ANY if schema else NOTHING
         return goal_at(self.references.root)

@@ -29,6 +29,9 @@ PUMPED = "a0~A-"
 MAX_PUMPED = 30
 """How often each of them is repeated before a full exploration decides."""
 
+MANY = 1_000_000
+"""Numbers of texts from here on are not told apart: no answer of a model has as many different keys."""
+
 Node = int
 NOTHING, EMPTY_TEXT = 0, 1
 UNIVERSE: Ranges = ((0, 0xD7FF), (0xE000, 0x10FFFF))
@@ -63,12 +66,38 @@ def are_disjoint(a: Expression, b: Expression) -> bool:
     return is_empty(tree.Intersection((a, b)))
 
 
-def count_texts(expression: Expression, excluded: Iterable[str] = ()) -> int | None:
-    """How many texts the language has, not counting the ``excluded`` ones; ``None`` if without end."""
+def count_texts(expression: Expression) -> int | None:
+    """How many texts the language has; ``None`` if at least MANY."""
+    if _least_count(expression) >= MANY:
+        return None
     with _lock:
         language = _language(expression)
         total = None if language.pumps() else language.count()
-    return None if total is None else total - sum(matches(expression, text) for text in set(excluded))
+    return None if total is None or total >= MANY else total
+
+
+def _least_count(expression: Expression) -> int:
+    """A lower bound of the number of texts, quickly found: ``MANY`` or more for most patterns."""
+    match expression:
+        case tree.Literal():
+            return 1
+        case tree.LiteralSet(texts):
+            return len(texts)
+        case tree.CharClass(ranges) | tree.ByteClass(ranges):
+            return sum(last - first + 1 for first, last in _encodable(ranges))
+        case tree.Concatenation(parts):  # different beginnings before one and the same end are different texts
+            counts = [_least_count(part) for part in parts]
+            return 0 if 0 in counts else max(counts, default=1)
+        case tree.Alternation(parts):
+            return max(map(_least_count, parts), default=0)
+        case tree.Repetition(part, minimum, maximum):
+            count = _least_count(part)
+            if maximum == 0 or count == 0:
+                return int(minimum == 0)
+            if maximum is None:
+                return MANY if count > 1 or _lengths(part) not in (None, (0, 0)) else 1
+            return int(min(float(count) ** min(maximum, 20), MANY)) if isinstance(part, tree.CharClass) else count
+    return 0
 
 
 def _language(expression: Expression) -> Language:

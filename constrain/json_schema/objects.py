@@ -131,6 +131,7 @@ def properties(goals: Goals, at: Location, value: object, found: Assertions) -> 
     if not isinstance(value, dict):
         raise SchemaError(f"properties must be an object, not {value!r:.80}", pointer=at.pointer("properties"))
     child = goals.child
+    found.parts_before_properties = len(found.parts)
     found.properties = {key: child(at, "/properties" + escape(key), schema) for key, schema in value.items()}
     found.objects_restricted = True
 
