@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import lzma
 import os
-from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 import jsonschema
 import numpy as np
@@ -20,6 +19,9 @@ import pytest
 import regress
 
 import constrain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LONG = bool(os.environ.get("CONSTRAIN_LONG"))
 """Whether to run at full length what is otherwise sampled."""
@@ -75,7 +77,22 @@ def small_vocabulary(seed: int = 0, *, more: int = 1_500) -> constrain.Vocabular
     """All bytes, pieces of JSON and words, and one token that ends; a new object at every call."""
     rng = Random(seed)
     tokens = [bytes([byte]) for byte in range(256)]
-    tokens += [b'{"', b'":', b'": ', b'",', b'", "', b'"}', b'"]', b"},", b"}]", b"[]", b"{}", b"true", b"false", b"null"]
+    tokens += [
+        b'{"',
+        b'":',
+        b'": ',
+        b'",',
+        b'", "',
+        b'"}',
+        b'"]',
+        b"},",
+        b"}]",
+        b"[]",
+        b"{}",
+        b"true",
+        b"false",
+        b"null",
+    ]
     tokens += [f"{number}".encode() for number in range(100)]
     alphabet = "abcdefghijklmnopqrstuvwxyz  \"',:{}[]0123456789é€"
     while len(tokens) < 256 + more:
@@ -167,9 +184,8 @@ def _pattern(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iter
 
 
 def _multiple_of(_validator: Any, divisor: Any, instance: Any, _schema: Any) -> Iterator[jsonschema.ValidationError]:
-    if isinstance(instance, int | Decimal) and not isinstance(instance, bool):
-        if (Fraction(instance) / Fraction(str(divisor))).denominator != 1:
-            yield jsonschema.ValidationError(f"{instance} is not a multiple of {divisor}")
+    if _is_number(None, instance) and (Fraction(instance) / Fraction(str(divisor))).denominator != 1:
+        yield jsonschema.ValidationError(f"{instance} is not a multiple of {divisor}")
 
 
 def _is_number(_checker: Any, instance: Any) -> bool:
@@ -185,9 +201,7 @@ def _validator_class(base: type) -> Any:
     checker = base.TYPE_CHECKER.redefine("number", _is_number)  # type: ignore[attr-defined]
     if base is not jsonschema.Draft4Validator:
         checker = checker.redefine("integer", _is_integer)
-    return jsonschema.validators.extend(
-        base, {"pattern": _pattern, "multipleOf": _multiple_of}, type_checker=checker
-    )
+    return jsonschema.validators.extend(base, {"pattern": _pattern, "multipleOf": _multiple_of}, type_checker=checker)
 
 
 def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

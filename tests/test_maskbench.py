@@ -39,5 +39,13 @@ def test_valid_instances_are_allowed_and_invalid_ones_stopped(block: int, tokens
             fits = fits and matcher.is_accepting
             assert constraint.accepts(text) == fits, (entry["id"], number)
             if fits != (test["valid"] and (entry["id"], number) not in VALID_BUT_REFUSED):
-                wrong.append((entry["id"], number, "valid" if test["valid"] else "invalid", text[:position], text[position:][:40]))
+                wrong.append(
+                    (
+                        entry["id"],
+                        number,
+                        "valid" if test["valid"] else "invalid",
+                        text[:position],
+                        text[position:][:40],
+                    )
+                )
     assert not wrong

@@ -146,7 +146,12 @@ def test_threads_on_one_constraint_see_the_masks_of_a_single_thread() -> None:
 
 @pytest.mark.threads
 def test_threads_may_compile_and_walk_several_constraints_over_one_vocabulary() -> None:
-    schemas = [TREE, {"type": "array", "items": TREE}, {"type": "object"}, {"type": "array", "items": {"type": "string"}}]
+    schemas = [
+        TREE,
+        {"type": "array", "items": TREE},
+        {"type": "object"},
+        {"type": "array", "items": {"type": "string"}},
+    ]
     vocabulary = small_vocabulary()
 
     def walks(number: int, vocabulary: constrain.Vocabulary) -> bytes:

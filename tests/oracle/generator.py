@@ -139,7 +139,10 @@ class GrammarMaker:
                 quoted = others and rng.random() < 0.5
                 expression = tree.Concatenation((quote, expression, quote) if quoted else (expression, quote))
             self.keys.append(self.builder.terminal(f"lexeme_{index}", expression))
-        marks = [self.builder.terminal(f"mark_{index}", mark) for index, mark in enumerate(others if coded else (quote, *others))]
+        marks = [
+            self.builder.terminal(f"mark_{index}", mark)
+            for index, mark in enumerate(others if coded else (quote, *others))
+        ]
         self.pieces = [[key, rng.choice(marks)] if self.style == "fenced" else [key] for key in self.keys]
         self.marks = marks or self.keys
         self.pieces += [[mark] for mark in marks]

@@ -5,8 +5,11 @@ from __future__ import annotations
 import heapq
 from itertools import count
 
-from constrain.grammar import Grammar
 from tests.oracle.recognizer import Recognizer, State
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from constrain.grammar import Grammar
 
 SEARCH_LIMIT = 1_000
 """States looked at for one completion. Completions in the tests' grammars take a few bytes, and the search knows the

@@ -11,12 +11,14 @@ terminals of edges that lie on some way to the end of the text, memory aside.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TYPE_CHECKING
 
 from constrain.grammar import COUNTER_UNBOUNDED, EPSILON, TEXT_SET, Action, Edge, Grammar, Rule
 from tests.oracle import expressions as rx
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class Item(NamedTuple):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
 from random import Random
 
 import numpy as np
@@ -17,6 +16,10 @@ import pytest
 import constrain
 from tests.oracle.generator import Case, RandomVocabulary, make_case, make_vocabulary
 from tests.oracle.masks import Oracle
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 CASES = int(os.environ.get("CONSTRAIN_ORACLE_CASES", "6000" if os.environ.get("CONSTRAIN_LONG") else "1000"))
 CASES_PER_GRAMMAR = 10  # about: two vocabularies, and a walk of a few tokens with each
@@ -55,7 +58,7 @@ def ordinary(vocabulary: RandomVocabulary) -> list[int]:
 class Walk:
     """One walk over allowed tokens; everything a matcher says is compared with the oracle on the way."""
 
-    def __init__(self, case: Case, oracle: Oracle, vocabulary: RandomVocabulary, constraint: constrain.Constraint) -> None:
+    def __init__(self, oracle: Oracle, vocabulary: RandomVocabulary, constraint: constrain.Constraint) -> None:
         self.oracle = oracle
         self.vocabulary = vocabulary
         self.constraint = constraint
@@ -127,11 +130,12 @@ def check_seed(seed: int) -> tuple[str, int]:
         try:
             compile_case(case, everything)
         except constrain.GrammarError as error:
-            assert any(terminal.name in str(error) for terminal in case.grammar.terminals), error
-            return case.style, 0
+            if any(terminal.name in str(error) for terminal in case.grammar.terminals):
+                return case.style, 0
+            raise
         vocabulary = make_vocabulary(rng, case.alphabet, sample_texts(oracle, rng))
         constraint = compile_case(case, vocabulary)
-        for prefix in Walk(case, oracle, vocabulary, constraint).run(rng):
+        for prefix in Walk(oracle, vocabulary, constraint).run(rng):
             compared += 1
             for text in (prefix, bytes(rng.choices(case.alphabet, k=3))):
                 assert constraint.accepts(text) == oracle.may_end(text), text

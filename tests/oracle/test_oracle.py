@@ -21,7 +21,7 @@ def texts(alphabet: bytes, longest: int) -> list[bytes]:
     return [bytes(text) for length in range(longest + 1) for text in product(sorted(alphabet), repeat=length)]
 
 
-def ends(expression: tree.Expression, text: bytes, start: int) -> set[int]:
+def ends(expression: tree.Expression, text: bytes, start: int) -> set[int]:  # noqa: C901 - one case a node
     """Where matches of ``expression`` that begin at ``start`` may end: the definition, by plain recursion."""
     match expression:
         case tree.Literal(literal):
@@ -155,9 +155,9 @@ class StackSimulation:
         found = {(terminal, frozenset()) for terminal in self.grammar.ignored}
         for *_, (rule, state, memory) in stacks:
             for edge in self.rules[rule].edges:
-                if edge.source == state and (edge.symbol if edge.symbol is not EPSILON else -1) >= 0:
-                    if self.moves((rule, state, memory), edge.symbol, b"\0none"):
-                        found.add((edge.symbol, memory[edge.excluding] if edge.excluding >= 0 else frozenset()))
+                reads = edge.source == state and edge.symbol is not EPSILON and edge.symbol >= 0
+                if reads and self.moves((rule, state, memory), edge.symbol, b"\0none"):
+                    found.add((edge.symbol, memory[edge.excluding] if edge.excluding >= 0 else frozenset()))
         return found
 
     def accepts(self, text: bytes) -> bool:
