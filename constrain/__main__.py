@@ -1,0 +1,7 @@
+"""``python -m constrain``: the command line."""
+
+from __future__ import annotations
+
+from constrain.cli import main
+
+main()
