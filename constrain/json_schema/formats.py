@@ -3,7 +3,7 @@ r"""The string formats of JSON Schema (2020-12 Validation, section 7.3) as expre
 Each expression matches the content of a JSON string, without the quotes. Within their definitions formats stay inside
 what Python's types hold:
 
-- date, time, date-time (RFC 3339): years 0001 to 9999, real days, no second 60, 1 to 9 digits of a second;
+- date, time, date-time (RFC 3339): years 0001 to 9999, real days, no second 60, 1 to 18 digits after the point;
 - duration (RFC 3339, appendix A): digit counts whose sum fits into a ``timedelta``;
 - hostname (RFC 1123): no label with ``--`` in third and fourth place, since the validity of Punycode is no regular
   property; email (RFC 5321) accordingly;
@@ -16,12 +16,15 @@ are unknown here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
+from typing import TYPE_CHECKING
 
 from constrain.regex.anchors import sequence, union
 from constrain.regex.parser import parse_pattern
 from constrain.regex.tree import ANY_JSON_CHAR, ByteClass, Expression, Repetition, Window
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MAX_HOSTNAME_LENGTH = 253
 """RFC 1035, section 2.3.4, without the bytes that the wire format adds."""
@@ -78,7 +81,7 @@ def _date() -> Expression:
 
 @cache
 def _time() -> Expression:
-    return _tree(r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:[Zz]|[+\-](?:[01]\d|2[0-3]):[0-5]\d)")
+    return _tree(r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,18})?(?:[Zz]|[+\-](?:[01]\d|2[0-3]):[0-5]\d)")
 
 
 @cache
@@ -191,8 +194,8 @@ def _identifier(*, scheme: bool, reference: bool, more: str, private: str) -> Ex
 
 @cache
 def _uri_template() -> Expression:
-    """RFC 6570, section 2."""
-    literal = rf"[!#$&(-;=?-\[\]_a-z~{_UCSCHAR}{_PRIVATE}]|{_PERCENT}"
+    """RFC 6570, section 2, with the apostrophe that an erratum adds."""
+    literal = rf"[!#$&-;=?-\[\]_a-z~{_UCSCHAR}{_PRIVATE}]|{_PERCENT}"
     variable = _tree(f"[A-Za-z0-9_]|{_PERCENT}")
     name = _sequence(variable, _many(_sequence(_optional(r"\."), variable)))
     specification = _sequence(name, _optional(r":[1-9]\d{0,3}|\*"))

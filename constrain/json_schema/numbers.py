@@ -53,9 +53,9 @@ MAX_LISTED_BYTES = 32_000
 _SPARE_FRACTION_DIGITS = 32
 _MINUS = Literal(b"-")
 _ANY_SIGN = Repetition(_MINUS, 0, 1)
-_GREATEST_INTEGER = 10**MAX_INTEGER_DIGITS - 1
+_GREATEST_INTEGER: int = 10**MAX_INTEGER_DIGITS - 1
 _GREATEST_FLOAT = int(sys.float_info.max)
-_GREATEST_SHORT = 10**MAX_FLOAT_DIGITS - 1
+_GREATEST_SHORT: int = 10**MAX_FLOAT_DIGITS - 1
 
 _POSITIVE = Concatenation((NONZERO_DIGIT, Repetition(DIGIT, 0, MAX_INTEGER_DIGITS - 1)))
 _NATURAL = Alternation((Literal(b"0"), _POSITIVE))
@@ -85,7 +85,8 @@ def number_expression(
     """The spellings of the numbers within the bounds, all of which hold; ``NOTHING`` if there is none.
 
     ``integer``: only integers, without a fraction. ``multiple_of`` is greater than 0. Bounds are finite.
-    Raises ``LimitError`` for a bound or divisor with more than ``MAX_BOUND_FRACTION_DIGITS`` digits after the point.
+    Raises ``LimitError`` for a bound or divisor with more than ``MAX_BOUND_FRACTION_DIGITS`` digits after the point or
+    ``MAX_INTEGER_DIGITS`` in all.
 
     >>> number_expression(minimum=1, maximum=12, integer=True)  # doctest: +ELLIPSIS
     Alternation(parts=(ByteClass(ranges=((49, 57),)), Concatenation(parts=(Literal(text=b'1'), ...
@@ -224,24 +225,22 @@ def _number_range(
 ) -> Expression:
     """The numbers of an interval that is not empty; a negative zero only among negative numbers."""
     zero_inside = high is None or high > 0 or (high == 0 and not high_open)
-    positive = negative = None
+    spellings: list[Expression] = []
     if zero_inside:
-        from_zero = low is None or low < 0
-        positive = (0 if from_zero else low or 0, high, low_open and not from_zero, high_open)
+        start, start_open = (0, False) if low is None or low < 0 else (low, low_open)
+        spellings.append(_magnitudes(start, high, low_open=start_open, high_open=high_open, digits=digits))
     if low is None or low < 0:
-        nearest, nearest_open = (0, False) if zero_inside else (_negated(high or 0), high_open)
-        negative = (nearest, None if low is None else _negated(low), nearest_open, low_open)
-    if positive == negative and positive is not None:
-        return sequence(_ANY_SIGN, _magnitudes(*positive, digits))
-    parts = []
-    if positive is not None:
-        parts.append(_magnitudes(*positive, digits))
-    if negative is not None:
-        parts.append(sequence(_MINUS, _magnitudes(*negative, digits)))
-    return decimals.union(parts)
+        end = None if low is None else _negated(low)
+        if zero_inside and high == end and high_open == low_open:
+            return sequence(_ANY_SIGN, *spellings)
+        near, near_open = (0, False) if high is None or zero_inside else (_negated(high), high_open)
+        spellings.append(
+            sequence(_MINUS, _magnitudes(near, end, low_open=near_open, high_open=low_open, digits=digits))
+        )
+    return decimals.union(spellings)
 
 
-def _magnitudes(low: Number, high: Number | None, low_open: bool, high_open: bool, digits: int) -> Expression:
+def _magnitudes(low: Number, high: Number | None, *, low_open: bool, high_open: bool, digits: int) -> Expression:
     if high is not None:
         return decimals.fractional_range(
             _magnitude(low), _magnitude(high), low_open=low_open, high_open=high_open, digits=digits
@@ -264,7 +263,7 @@ def _tighter(closed: Number | None, opened: Number | None, *, upper: bool) -> tu
 
 
 def _is_integer(value: Number) -> bool:
-    return isinstance(value, int) or value == value.to_integral_value()
+    return isinstance(value, int) or bool(value == value.to_integral_value())
 
 
 def _to_integer(value: Number, rounding: str) -> int:
@@ -281,13 +280,14 @@ def _scaled(value: Number) -> tuple[int, int]:
     if isinstance(value, int):
         return value, 0
     negative, digits, exponent = value.as_tuple()
-    if not isinstance(exponent, int):
-        raise ValueError(f"{value} is not finite")
+    assert isinstance(exponent, int), "bounds are finite"
     text = "".join(map(str, digits)).rstrip("0")
     exponent += len(digits) - len(text)
     if -exponent > MAX_BOUND_FRACTION_DIGITS:
         message = f"a number has more than {MAX_BOUND_FRACTION_DIGITS} digits after the point"
         raise LimitError(f"{message} (MAX_BOUND_FRACTION_DIGITS)")
+    if len(text) > MAX_INTEGER_DIGITS:
+        raise LimitError(f"a number has more than {MAX_INTEGER_DIGITS} digits (MAX_INTEGER_DIGITS)")
     if not text:
         return 0, 0
     number = int(text) * 10 ** max(exponent, 0)

@@ -84,7 +84,7 @@ def repeat(part: Fragment, minimum: int, maximum: int | None) -> Fragment:
     plain_empty, start_empty, end_empty, both_empty = map(_nullable, part)
     pairs = maximum is None or maximum >= 2
 
-    def times(removed: int, padded: bool) -> Expression | None:
+    def times(removed: int, *, padded: bool) -> Expression | None:
         """The plain factors beside ``removed`` others; empty ones (``padded``) may stand for any of them."""
         least = 0 if padded else max(minimum - removed, 0)
         most = None if maximum is None else maximum - removed
@@ -95,11 +95,11 @@ def repeat(part: Fragment, minimum: int, maximum: int | None) -> Fragment:
     before, after = plain_empty or start_empty, plain_empty or end_empty
     empty_both = both_empty or (start_empty and end_empty and pairs)
     return Anchored(
-        times(0, plain_empty),
-        _concatenation(start, times(1, before)),
-        _concatenation(times(1, after), end),
+        times(0, padded=plain_empty),
+        _concatenation(start, times(1, padded=before)),
+        _concatenation(times(1, padded=after), end),
         _union(
-            _concatenation(_concatenation(start, times(2, before or after)), end) if pairs else None,
+            _concatenation(_concatenation(start, times(2, padded=before or after)), end) if pairs else None,
             both if minimum <= 1 or before or after else None,
             EMPTY_TEXT if empty_both else None,
         ),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from constrain.regex import classes, unicode
 from constrain.regex.escapes import read_escape
-from constrain.regex.scanner import Scanner
-from constrain.regex.tree import Ranges
+
+if TYPE_CHECKING:
+    from constrain.regex.scanner import Scanner
+    from constrain.regex.tree import Ranges
 
 MAX_CLASS_NESTING = 100
 """Classes inside classes; each level is a few frames of the interpreter's stack."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from constrain.regex.tree import MAX_CODE_POINT, Ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 ANY: Ranges = ((0, MAX_CODE_POINT),)
 

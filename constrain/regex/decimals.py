@@ -47,7 +47,7 @@ def natural_range(low: str, high: str) -> Expression:
 
 def naturals_from(low: str, digits: int) -> Expression:
     """The integers of up to ``digits`` digits that are not less than ``low``."""
-    parts = [_at_least(low)] if low != "1" else [NONZERO_DIGIT]
+    parts: list[Expression] = [NONZERO_DIGIT if low == "1" else _at_least(low)]
     if len(low) < digits:
         parts.append(Concatenation((NONZERO_DIGIT, Repetition(DIGIT, len(low), digits - 1))))
     return union(parts)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
 from constrain.regex import classes, unicode
-from constrain.regex.scanner import Scanner
-from constrain.regex.tree import Ranges
+
+if TYPE_CHECKING:
+    from constrain.regex.scanner import Scanner
+    from constrain.regex.tree import Ranges
 
 _CONTROLS = {"f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "a": "\a"}
 _OCTAL = frozenset("01234567")
 _LETTERS_AND_DIGITS = frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+
+_LOW_SURROGATE = re.compile("[dD][c-fC-F][0-9a-fA-F]{2}")
 
 _REFUSED = {
     "b": "word boundaries are not supported; spell out what may stand beside the word",
@@ -32,7 +39,7 @@ def read_escape(scanner: Scanner, *, in_class: bool) -> str | Ranges:
         if letter in "<>" and scanner.dialect == "rust":
             scanner.fail(_REFUSED["b"], start)
         if letter > "\x7f" and scanner.dialect == "rust":
-            scanner.fail(f"\\{letter} is not an escape; write {letter} alone", start)
+            return scanner.fail(f"\\{letter} is not an escape; write {letter} alone", start)
         return letter
     if letter in _CONTROLS and not (letter == "a" and scanner.dialect == "ecma"):
         return _CONTROLS[letter]
@@ -47,12 +54,14 @@ def read_escape(scanner: Scanner, *, in_class: bool) -> str | Ranges:
     if letter == "N" and scanner.dialect == "python":
         return _named(scanner, start)
     if letter.isdigit():
-        return _digits(scanner, start, in_class)
+        return _digits(scanner, start, in_class=in_class)
     if letter in _REFUSED:
         scanner.fail(_REFUSED[letter], start)
     if letter in _ANCHORS and not in_class:
         scanner.fail(f"\\{letter} is not an escape here; write {_ANCHORS[letter]}", start)
-    scanner.fail(f"\\{letter} is not an escape; write {letter} for the letter or \\\\{letter} for a backslash", start)
+    return scanner.fail(
+        f"\\{letter} is not an escape; write {letter} for the letter or \\\\{letter} for a backslash", start
+    )
 
 
 def _perl_class(scanner: Scanner, letter: str) -> Ranges:
@@ -83,12 +92,10 @@ def _numbered(scanner: Scanner, letter: str, start: int) -> str:
 
 def _surrogate_pair(scanner: Scanner, high: int) -> int:
     """A high surrogate and the escaped low one after it are one code point; alone it stays what it is."""
-    follow = scanner.text[scanner.position : scanner.position + 6]
-    if len(follow) == 6 and follow.startswith("\\u") and all(char in "0123456789abcdefABCDEF" for char in follow[2:]):
-        low = int(follow[2:], 16)
-        if 0xDC00 <= low < 0xE000:
-            scanner.position += 6
-            return 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)
+    digits = scanner.text[scanner.position + 2 : scanner.position + 6]
+    if scanner.text.startswith("\\u", scanner.position) and _LOW_SURROGATE.fullmatch(digits):
+        scanner.position += 6
+        return 0x10000 + ((high - 0xD800) << 10) + (int(digits, 16) - 0xDC00)
     return high
 
 
@@ -140,7 +147,7 @@ def _named(scanner: Scanner, start: int) -> str:
     return char
 
 
-def _digits(scanner: Scanner, start: int, in_class: bool) -> str:
+def _digits(scanner: Scanner, start: int, *, in_class: bool) -> str:
     r"""``\0`` is the character NUL; other digits are octal escapes (python) or backreferences, which are refused."""
     text = scanner.text
     digits = text[start + 1 : start + 4]
@@ -156,4 +163,4 @@ def _digits(scanner: Scanner, start: int, in_class: bool) -> str:
         return "\0"
     if digits[0] == "0" or in_class:
         scanner.fail("octal escapes are not supported; write \\xHH", start)
-    scanner.fail("backreferences are not supported", start)
+    return scanner.fail("backreferences are not supported", start)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from constrain.regex.scanner import Scanner
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from constrain.regex.scanner import Scanner
 
 _LOOKAROUND = {"=": "lookahead", "!": "negative lookahead", "<=": "lookbehind", "<!": "negative lookbehind"}
 _FLAG_FIELDS = {"i": "ignore_case", "s": "dot_all", "x": "verbose", "m": "multi_line", "a": "ascii"}

@@ -81,14 +81,14 @@ def parse_pattern(text: str, dialect: Dialect, *, json: bool = False, anchored: 
     >>> parse_pattern("a[bc]*", "ecma")  # doctest: +ELLIPSIS
     Concatenation(parts=(Literal(text=b'a'), Repetition(part=CharClass(ranges=((98, 99),), json=False), ...
     """
-    fragment = _Parser(text, dialect, json).parse()
+    fragment = _Parser(text, dialect, json=json).parse()
     if anchored:
         return anchors.whole(fragment)
     return anchors.search(fragment, ANY_JSON_TEXT if json else ANY_TEXT)
 
 
 @lru_cache(maxsize=4096)
-def char_class(ranges: Ranges, json: bool) -> Expression:
+def char_class(ranges: Ranges, *, json: bool) -> Expression:
     """The class of these code points, one object for equal ranges; nothing, if none of them can be encoded."""
     if ranges == classes.ANY:
         return ANY_JSON_CHAR if json else ANY_CHAR
@@ -96,10 +96,13 @@ def char_class(ranges: Ranges, json: bool) -> Expression:
 
 
 class _Parser:
-    """The state of one run: complete alternatives and the unfinished sequence of the innermost group, and a stack of
-    the same for the groups around it."""
+    """The state of one run.
 
-    def __init__(self, text: str, dialect: Dialect, json: bool) -> None:
+    Complete alternatives and the unfinished sequence of the innermost group, and a stack of the same for the groups
+    around it.
+    """
+
+    def __init__(self, text: str, dialect: Dialect, *, json: bool) -> None:
         self.scanner = Scanner(text, dialect)
         self.json = json
         self.alternatives: list[list[_Item]] = []
@@ -166,7 +169,7 @@ class _Parser:
         if len(atom) == 1 and atom[0][0] == atom[0][1]:
             self.items.append(chr(atom[0][0]))
         else:
-            self.items.append(char_class(atom, self.json))
+            self.items.append(char_class(atom, json=self.json))
 
     def _escape(self) -> None:
         scanner = self.scanner
@@ -270,7 +273,7 @@ class _Parser:
     def _texts(self, texts: list[str]) -> Expression:
         """One of several texts."""
         if all(len(text) == 1 for text in texts):
-            return char_class(classes.normalize((ord(text), ord(text)) for text in texts), self.json)
+            return char_class(classes.normalize((ord(text), ord(text)) for text in texts), json=self.json)
         literals = [literal for literal in map(self._literal, dict.fromkeys(texts)) if isinstance(literal, Literal)]
         if len(literals) >= _MIN_LITERAL_SET:
             return LiteralSet(tuple(literal.text for literal in literals))

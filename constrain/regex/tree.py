@@ -1,4 +1,4 @@
-"""Regular expression trees over bytes: what terminals are made of.
+r"""Regular expression trees over bytes: what terminals are made of.
 
 Front ends build these; the kernel reads them (``constrain/core``). A tree is immutable and may be shared freely:
 the kernel translates an object once, however many terminals contain it, so a front end should keep the trees it
@@ -6,8 +6,8 @@ uses often as module constants.
 
 Texts are UTF-8. A class of code points denotes the UTF-8 encodings of its members, or, with ``json=True``, their
 spellings inside a JSON string (RFC 8259 section 7) under the canonical escape policy: a code point stands for
-itself, except ``"`` and ``\\`` (backslash escaped), U+0008, U+0009, U+000A, U+000C, U+000D (two-character escapes)
-and the other code points below U+0020 (``\\u00xx`` with lower-case digits). Surrogates (U+D800 to U+DFFF) have no
+itself, except ``"`` and ``\`` (backslash escaped), U+0008, U+0009, U+000A, U+000C, U+000D (two-character escapes)
+and the other code points below U+0020 (``\u00xx`` with lower-case digits). Surrogates (U+D800 to U+DFFF) have no
 encoding and are ignored in ranges. Every code point has exactly one spelling, so Boolean operations on spelled
 expressions mean the same as on decoded text, as long as they stay inside "any JSON string".
 """

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from functools import cache
+from typing import TYPE_CHECKING
 
 from constrain.regex import classes
-from constrain.regex.tree import Ranges
+
+if TYPE_CHECKING:
+    from constrain.regex.tree import Ranges
 
 DIGITS_ASCII: Ranges = ((0x30, 0x39),)
 WORD_ASCII: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
@@ -27,7 +30,7 @@ SPACE_ECMA: Ranges = (
 
 
 def property_ranges(expression: str) -> Ranges | None:
-    """What ``\\p{expression}`` matches, or None if the property is not known.
+    r"""What ``\p{expression}`` matches, or None if the property is not known.
 
     ``expression`` is ``name`` or ``name=value``: a general category, a script, a script extension or a binary
     property, by any of its names; case, spaces, ``-`` and ``_`` do not matter (UAX #44, rule LM3).
@@ -92,7 +95,7 @@ def _binary(name: str) -> Ranges | None:
 
 @cache
 def perl_class(letter: str, dialect: str) -> Ranges:
-    """What ``\\d``, ``\\s`` or ``\\w`` (``letter``) matches in a dialect: "ecma", "rust", "python" or "ascii"."""
+    r"""What ``\d``, ``\s`` or ``\w`` (``letter``) matches in a dialect: "ecma", "rust", "python" or "ascii"."""
     if letter == "d":
         return DIGITS_ASCII if dialect in ("ecma", "ascii") else (_category("ND") or ())
     if letter == "s":

@@ -1,0 +1,245 @@
+"""Patterns: tables of accepted and rejected texts, and random patterns compared with other engines."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import regress
+
+from constrain._errors import PatternError
+from constrain.regex import tree
+from constrain.regex.parser import MAX_NESTING, MAX_REPETITION, parse_pattern
+from tests.regex.derivative_matcher import matches
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    tomllib = pytest.importorskip("tomli")
+
+_DATA = Path(__file__).parent / "data"
+
+
+def _cases(name: str) -> list[dict[str, Any]]:
+    cases: list[dict[str, Any]] = tomllib.loads((_DATA / name).read_text(encoding="utf-8"))["case"]
+    return cases
+
+
+def _label(case: dict[str, Any]) -> str:
+    return f"{case['dialect']}:{case['pattern']}"
+
+
+@pytest.mark.parametrize("spelled", [False, True], ids=["text", "json"])
+@pytest.mark.parametrize("case", _cases("whole.toml") + _cases("search.toml"), ids=_label)
+def test_pattern_matches_exactly(case: dict[str, Any], spelled: bool) -> None:
+    anchored = case.get("anchored", False)
+    expression = parse_pattern(case["pattern"], case["dialect"], json=spelled, anchored=anchored)
+
+    def accepts(text: str) -> bool:
+        return matches(expression, (json.dumps(text, ensure_ascii=False)[1:-1] if spelled else text).encode())
+
+    assert [text for text in case["accepted"] if not accepts(text)] == []
+    assert [text for text in case["rejected"] if accepts(text)] == []
+
+
+@pytest.mark.parametrize("case", _cases("errors.toml"), ids=_label)
+def test_error_names_column_and_cause(case: dict[str, Any]) -> None:
+    with pytest.raises(PatternError, match=re.escape(case["message"])) as caught:
+        parse_pattern(case["pattern"], case["dialect"])
+    assert caught.value.column == case["column"]
+
+
+# Random patterns, every text over a small alphabet up to some length.
+
+_TEXTS = [""]
+for _length in range(1, 5):
+    _TEXTS += [text + char for text in _TEXTS if len(text) == _length - 1 for char in "ab\n"]
+
+
+def _random_pattern(rng: random.Random, depth: int, *, anchors: bool) -> str:
+    choice = rng.randrange(10) if depth else rng.randrange(4)
+    if choice < 3:
+        return rng.choice(["a", "b", ".", "[ab]", "[^a]", r"\s", r"\w", "ab"])
+    if choice == 3:
+        return rng.choice(["^", "$", "(?:^|a)", "(?:b|$)"]) if anchors else "a"
+    if choice < 6:
+        return _random_pattern(rng, depth - 1, anchors=anchors) + _random_pattern(rng, depth - 1, anchors=anchors)
+    if choice < 8:
+        parts = [_random_pattern(rng, depth - 1, anchors=anchors) for _ in range(rng.randrange(1, 4))]
+        return f"({'|'.join(parts)})"
+    quantifier = rng.choice(["*", "+", "?", "{2}", "{1,2}", "{0,1}", "{2,}", "*?"])
+    return f"(?:{_random_pattern(rng, depth - 1, anchors=anchors)}){quantifier}"
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_random_ecma_searches_agree_with_regress(seed: int) -> None:
+    rng = random.Random(seed)
+    pattern = _random_pattern(rng, 4, anchors=True)
+    oracle = regress.Regex(pattern, "u")
+    expression = parse_pattern(pattern, "ecma", anchored=False)
+    wrong = [text for text in _TEXTS if matches(expression, text.encode()) != (oracle.find(text) is not None)]
+    assert wrong == [], pattern
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_random_python_patterns_agree_with_re(seed: int) -> None:
+    rng = random.Random(seed)
+    pattern = _random_pattern(rng, 4, anchors=True).replace("$", r"\Z")
+    oracle = re.compile(pattern)
+    whole = parse_pattern(pattern, "python", anchored=True)
+    search = parse_pattern(pattern, "python", anchored=False)
+    wrong = [
+        text
+        for text in _TEXTS
+        if matches(whole, text.encode()) != (oracle.fullmatch(text) is not None)
+        or matches(search, text.encode()) != (oracle.search(text) is not None)
+    ]
+    assert wrong == [], pattern
+
+
+_INTERESTING = sorted(
+    {
+        *range(0x250),
+        0x345,
+        0x37F,
+        0x3B1,
+        0x3C2,
+        0x410,
+        0x5D0,
+        0x661,
+        0x966,
+        0x1E9E,
+        0x1F88,
+        0x2000,
+        0x2028,
+        0x200D,
+        0x203F,
+    }
+    | {
+        0x212A,
+        0x2160,
+        0x2460,
+        0x3000,
+        0x3042,
+        0x4E00,
+        0xAC00,
+        0xFB01,
+        0xFEFF,
+        0xFF21,
+        0x10400,
+        0x1D400,
+        0x1F600,
+        0x10FFFF,
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [r"\d", r"\D", r"\w", r"\W", r"\s", r"\S", ".", "[^a-z]", r"[\w-.]", r"\p{L}", r"\P{Lu}", r"\p{Script=Greek}"]
+    + [r"\p{scx=Greek}", r"\p{Alphabetic}", r"\p{White_Space}", r"\p{Nd}", r"\p{ID_Start}", r"\p{Emoji}", r"\p{Any}"]
+    + [r"(?i:[a-z])", "(?i:ss|k)", "(?i:ß)", r"(?i:\w)", r"(?i:[^x])", r"(?s:.)"],
+)
+def test_ecma_classes_agree_with_regress(pattern: str) -> None:
+    lenient = pattern == r"[\w-.]"  # an error with the flag u
+    oracle = regress.Regex(f"^(?:{pattern})$", "" if lenient else "u")
+    expression = parse_pattern(pattern, "ecma")
+    points = [point for point in _INTERESTING if not lenient or point < 0x10000]
+    wrong = [
+        hex(point)
+        for point in points
+        if matches(expression, chr(point).encode()) != (oracle.find(chr(point)) is not None)
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [r"\d", r"\D", r"\w", r"\W", r"\s", r"\S", ".", "[^a-z]", r"(?a)\w", r"(?a)\s", "(?i)[a-z]", "(?i)k", "(?i)[^k]"]
+    + ["(?s).", r"[\w.-]", "(?i)ß", "(?i)ı", r"\x41|\u0042|\U00000043|\103|[\1\b]"],
+)
+def test_python_classes_agree_with_re(pattern: str) -> None:
+    oracle = re.compile(pattern)
+    expression = parse_pattern(pattern, "python")
+    wrong = [
+        hex(point)
+        for point in _INTERESTING
+        if matches(expression, chr(point).encode()) != (oracle.fullmatch(chr(point)) is not None)
+    ]
+    assert wrong == []
+
+
+def test_counts_are_never_unrolled() -> None:
+    expression = parse_pattern("[a-z]{3,1000000}", "ecma")
+    assert expression == tree.Repetition(tree.CharClass(((97, 122),)), 3, 1_000_000)
+
+
+def test_runs_of_characters_are_one_literal() -> None:
+    assert parse_pattern(r"a\.b(?:cd)[e]\x66", "ecma") == tree.Literal(b"a.bcdef")
+    assert parse_pattern('"\n\x01', "ecma", json=True) == tree.Literal(b'\\"\\n\\u0001')
+
+
+def test_groups_nested_to_the_limit_work_and_deeper_ones_are_refused() -> None:
+    deepest = "(?:a" * MAX_NESTING + ")*" * MAX_NESTING
+    assert matches(parse_pattern(deepest, "ecma"), b"aaa")
+    for opening in ("(", "(?:a|", "(?=", "((?:^"):
+        with pytest.raises(PatternError):
+            parse_pattern(opening * 10_000 + ")" * 10_000, "ecma")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["a" * 200_000, "a?" * 20_000, "(a|b)" * 20_000, "|".join(f"k{i}" for i in range(20_000)), ".*a.{1000}"]
+    + ["^" * 199, "(?:^a|b)" * 190, "|".join(["^a$"] * 20_000), r"\p{L}" * 5000, "(?i)" + "straße" * 5000],
+    ids=lambda pattern: pattern[:12],
+)
+def test_long_patterns_take_little_time(pattern: str) -> None:
+    dialect = "rust" if pattern.startswith("(?i)") else "ecma"
+    start = time.perf_counter()
+    parse_pattern(pattern, dialect, anchored=False)  # type: ignore[arg-type]
+    assert time.perf_counter() - start < 2
+
+
+def test_counts_beyond_the_limit_are_refused() -> None:
+    parse_pattern(f"a{{0,{MAX_REPETITION}}}", "ecma")
+    with pytest.raises(PatternError, match="MAX_REPETITION"):
+        parse_pattern(f"a{{{MAX_REPETITION + 1}}}", "ecma")
+    with pytest.raises(PatternError, match="MAX_REPETITION"):
+        parse_pattern("a{" + "9" * 5000 + "}", "ecma")
+
+
+def test_random_bytes_of_syntax_parse_or_raise_pattern_error() -> None:
+    rng = random.Random(7)
+    pieces = [*"()[]{}|*+?^$.\\-,:=!<>&~#/ab19 ", "(?", "[[:", ":]", "\\p{", "\\u{", "&&", "\\x", "(?P<", "\ud800", "é"]
+    for _ in range(20_000):
+        pattern = "".join(rng.choice(pieces) for _ in range(rng.randrange(1, 9)))
+        for dialect in ("ecma", "rust", "python"):
+            try:
+                parse_pattern.__wrapped__(pattern, dialect, json=rng.random() < 0.5, anchored=rng.random() < 0.5)
+            except PatternError as error:
+                assert error.column is not None, pattern
+                assert 1 <= error.column <= len(pattern) + 1, pattern
+
+
+def test_what_ecma_accepts_regress_accepts_and_reads_alike() -> None:
+    rng = random.Random(11)
+    pieces = [*"()[]{}|*+?^$.-,:ab1", "\\d", "\\-", "\\w", "[^", "{1}", "{,2}", "a-b", "\\]", "(?:"]
+    texts = ["", "a", "b", "ab", "1", "-", "]", "{", "}", "a1", "aa", "{,2}", ":", ",", "a-", "[", "^", "(", ")", "."]
+    compared = 0
+    for _ in range(20_000):
+        pattern = "".join(rng.choice(pieces) for _ in range(rng.randrange(1, 7)))
+        try:
+            expression = parse_pattern.__wrapped__(pattern, "ecma", anchored=False)
+        except PatternError:
+            continue
+        oracle = regress.Regex(pattern)
+        wrong = [text for text in texts if matches(expression, text.encode()) != (oracle.find(text) is not None)]
+        assert wrong == [], pattern
+        compared += 1
+    assert compared > 3000
