@@ -1,0 +1,289 @@
+"""Constraints: a schema or grammar compiled for one vocabulary, and the matchers that follow a generation through it.
+
+``compile`` makes a ``Constraint`` (immutable, shared between threads, cached); its ``matcher()`` makes a ``Matcher``
+(small, one per sequence), for use in any decode loop.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from constrain import core
+from constrain._errors import ConstrainError, SchemaError
+from constrain.grammar import Grammar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from constrain.vocabulary import Vocabulary
+
+CACHED_CONSTRAINTS = 128
+"""Constraints that ``compile`` remembers, the least recently used ones dropped first."""
+
+EXPLAINED_TERMINALS = 5
+"""Terminals that ``Matcher.explain`` names before it says how many more there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a constraint enforces, and how.
+
+    ``policies``: where the language is narrower than JSON Schema's on purpose, by name. ``warnings``: what a reader of
+    the schema should know. ``min_tokens``: tokens of a shortest text (an upper bound: it is split greedily).
+    ``rules``, ``states``, ``terminals``: size of the grammar. ``memory_bytes``: of the tables built so far.
+    ``limited_masks``: masks that were cut short because a limit was met; each still leads to a complete text.
+    """
+
+    policies: Mapping[str, str | bool]
+    warnings: tuple[str, ...]
+    min_tokens: int
+    rules: int
+    states: int
+    terminals: int
+    memory_bytes: int
+    limited_masks: int
+
+
+class Constraint:
+    """A language, ready for one vocabulary. Made by ``compile``; immutable, safe to share between threads."""
+
+    __slots__ = ("__weakref__", "_core", "grammar", "policies", "vocabulary", "warnings")
+
+    def __init__(
+        self,
+        grammar: Grammar,
+        vocabulary: Vocabulary,
+        policies: Mapping[str, str | bool],
+        warnings: tuple[str, ...],
+    ) -> None:
+        self.grammar = grammar
+        self.vocabulary = vocabulary
+        self.policies = policies
+        self.warnings = warnings
+        self._core = core.CompiledGrammar(grammar, vocabulary._core)
+
+    @property
+    def report(self) -> Report:
+        """Policies in force, warnings, sizes and limits met."""
+        stats = self._core.stats()
+        return Report(
+            policies=dict(self.policies),
+            warnings=self.warnings,
+            min_tokens=self.matcher().min_tokens_left,
+            rules=stats["rules"],
+            states=stats["states"],
+            terminals=stats["terminals"],
+            memory_bytes=stats["memory_bytes"],
+            limited_masks=stats["limited_masks"],
+        )
+
+    def accepts(self, text: bytes | str) -> bool:
+        """Is this whole text in the language? A ``str`` is taken as UTF-8."""
+        return self._core.accepts(text.encode() if isinstance(text, str) else text)
+
+    def matcher(self) -> Matcher:
+        """A matcher at the beginning of a text."""
+        return Matcher(self)
+
+    def allocate_bitmask(self, batch_size: int = 1) -> NDArray[np.uint32]:
+        """A bitmask for ``Matcher.fill_bitmask``: uint32, shape (batch_size, ceil(n_vocab / 32)), all zero.
+
+        Bit ``token % 32`` of word ``token // 32`` stands for a token: the layout of llguidance, XGrammar and vLLM.
+        """
+        import numpy as np
+
+        return np.zeros((batch_size, self._core.n_words), dtype=np.uint32)
+
+    def logits_processor(self) -> LogitsProcessor:
+        """A processor for one call of ``Llama.create_completion`` or ``create_chat_completion``.
+
+        >>> # llama.create_completion(prompt, logits_processor=LogitsProcessorList([constraint.logits_processor()]))
+        """
+        return LogitsProcessor(self)
+
+
+class Matcher(core.Matcher):
+    """Where one sequence stands. Not to be used by two threads at once; ``fork`` one for each instead.
+
+    ``fill_bitmask(row)`` writes every word of ``row`` (uint32, shape (ceil(n_vocab / 32),)): bit set if and only if the
+    text so far and that token can be completed; end-of-generation ids where the text may end. ``accept(token_id)``
+    moves on, or returns False and changes nothing. ``accept_many(ids)`` returns how many were accepted.
+    ``rollback(n)`` takes back the last n accepted tokens (ValueError if there are fewer), ``reset()`` all.
+    ``fill_candidates(logits, candidates)`` writes ``llama_token_data`` (int32 id, float32 logit, float32 p = 0) for the
+    allowed tokens, ascending, and returns their number; ``logits`` is float32 of shape (n_vocab,).
+    ``forced_bytes()`` is what the language leaves no choice about, ``shortest_completion()`` bytes of a shortest text
+    that finishes from here, ``min_tokens_left`` the tokens those take. ``is_accepting``: the text may end here.
+    ``is_finished``: end-of-generation was accepted, or nothing else is possible.
+    IndexError for a token id that is not in the vocabulary.
+    """
+
+    __slots__ = ("constraint",)
+
+    def __init__(self, constraint: Constraint, state: core.Matcher | None = None) -> None:
+        super().__init__(constraint._core if state is None else state)
+        self.constraint = constraint
+
+    def fork(self) -> Matcher:
+        """An independent matcher at the same place."""
+        return Matcher(self.constraint, self)
+
+    def forced_tokens(self) -> list[int]:
+        """``forced_bytes()`` in the tokenizer's own tokenization, as far as no longer token could straddle its end.
+
+        Empty without ``Vocabulary.encode``.
+        """
+        encode = self.constraint.vocabulary.encode
+        forced = self.forced_bytes()
+        if encode is None or not forced:
+            return []
+        tokens = encode(forced)
+        probe = self.fork()
+        probe.accept_many(tokens)
+        # what follows might join the last token: it is only certain where the text must end
+        return tokens if probe.is_finished else tokens[:-1]
+
+    def explain(self, token_id: int) -> str:
+        """Why a token is not allowed here: the byte at which it fails, what was expected there, and from where."""
+        allowed, at_end, offset, expected = self.diagnose(token_id)
+        token = self.constraint.vocabulary.token_bytes(token_id)
+        if allowed:
+            return f"token {token_id} ({token!r}) is allowed"
+        if at_end:
+            place = f"token {token_id} ends the text, which is not complete"
+        elif not token:
+            return f"token {token_id} stands for no text"
+        else:
+            place = f"token {token_id} ({token!r}) fails at byte {offset} ({token[offset : offset + 1]!r})"
+        terminals = [self.constraint.grammar.terminals[index] for index in expected]
+        names = [f"{t.name} (from {t.pointer or '/'})" if t.pointer else t.name for t in terminals[:EXPLAINED_TERMINALS]]
+        if len(terminals) > EXPLAINED_TERMINALS:
+            names.append(f"{len(terminals) - EXPLAINED_TERMINALS} more")
+        return f"{place}; expected {', '.join(names) if names else 'the end of the text'}"
+
+
+@dataclass
+class LogitsProcessor:
+    """Masks the logits of one generation of llama-cpp-python: called with all token ids so far and the next logits."""
+
+    constraint: Constraint
+    _matcher: Matcher = field(init=False)
+    _seen: int | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self._matcher = self.constraint.matcher()
+        self._row = self.constraint.allocate_bitmask()[0]
+
+    def __call__(self, input_ids: NDArray[np.intc], scores: NDArray[np.single]) -> NDArray[np.single]:
+        """``input_ids``: shape (n,), prompt included; ``scores``: float32, shape (n_vocab,); returns masked scores."""
+        import numpy as np
+
+        if self._seen is None:  # the first call: all of it is the prompt
+            self._seen = len(input_ids)
+        for token in input_ids[self._seen :]:
+            if not self._matcher.accept(int(token)):
+                raise ConstrainError(f"the generation left the language: {self._matcher.explain(int(token))}")
+        self._seen = len(input_ids)
+        self._matcher.fill_bitmask(self._row)
+        allowed = np.unpackbits(self._row.view(np.uint8), count=len(scores), bitorder="little").view(bool)
+        return np.where(allowed, scores, np.float32("-inf"))
+
+
+_cache: OrderedDict[tuple[object, ...], Constraint] = OrderedDict()
+_cache_lock = threading.Lock()
+
+
+def compile(  # noqa: A001 - the name of the public function
+    schema: object,
+    vocab: Vocabulary,
+    *,
+    whitespace: str = "flexible",
+    property_order: str = "schema",
+    formats: str = "assert",
+    numbers: str = "canonical",
+    registry: object = None,
+) -> Constraint:
+    """Compiles a schema or grammar for a vocabulary; the result is remembered for the next equal call.
+
+    ``schema``: a JSON Schema (dict, bool, or JSON text), anything ``pydantic.TypeAdapter`` takes (a Pydantic model,
+    dataclass, TypedDict, ``list[int]``, ...), or a ``Grammar``. The policies say how a language is narrowed on purpose:
+    ``whitespace`` "flexible" (what ``json.dumps`` and pretty printers write), "compact" (none) or "any" (RFC 8259);
+    ``formats`` "assert" (known ones are enforced), "annotation" (none) or "strict" (unknown ones are refused).
+    Raises SchemaError, UnsupportedSchemaError or UnsatisfiableSchemaError with a JSON Pointer; PatternError;
+    GrammarError; LimitError.
+
+    >>> from constrain import Vocabulary, compile
+    >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
+    >>> compile({"type": "integer", "minimum": 3}, vocabulary).accepts("12")
+    True
+    """
+    policies = {"whitespace": whitespace, "property_order": property_order, "formats": formats, "numbers": numbers}
+    return _compile(schema, vocab, close_objects=False, registry=registry, **policies)
+
+
+def _compile(
+    schema: object, vocab: Vocabulary, *, close_objects: bool, registry: object = None, **policies: str
+) -> Constraint:
+    """``compile``, and the closing of objects that ``generate`` asks for."""
+    if isinstance(schema, Grammar):
+        return Constraint(schema, vocab, {}, ())
+    key: tuple[object, ...] | None = None
+    text = _json_text(schema)
+    if registry is None:
+        key = (text, id(vocab), close_objects, *policies.values())
+        with _cache_lock:
+            known = _cache.get(key)
+            if known is not None and known.vocabulary is vocab:
+                _cache.move_to_end(key)
+                return known
+    from constrain.json_schema import compile_schema
+
+    compiled = compile_schema(parse_schema(text), close_objects=close_objects, registry=registry, **policies)
+    constraint = Constraint(compiled.grammar, vocab, compiled.policies, compiled.warnings)
+    if key is not None:
+        with _cache_lock:
+            _cache[key] = constraint
+            while len(_cache) > CACHED_CONSTRAINTS:
+                _cache.popitem(last=False)
+    return constraint
+
+
+def _json_text(schema: object) -> str:
+    """The schema as JSON text, which is also what it is remembered by."""
+    if isinstance(schema, str):
+        return schema
+    if not isinstance(schema, (dict, bool)):
+        import pydantic
+
+        try:
+            schema = pydantic.TypeAdapter(schema).json_schema()
+        except pydantic.errors.PydanticUserError as error:
+            raise SchemaError(f"no JSON Schema can be made of {schema!r}: {error}") from error
+    try:
+        return json.dumps(schema)
+    except (TypeError, ValueError) as error:
+        raise SchemaError(f"the schema holds what JSON cannot express: {error}") from error
+    except RecursionError as error:
+        raise SchemaError("the schema is nested too deeply to be read") from error
+
+
+
+def parse_schema(text: str) -> object:
+    """JSON text to a schema; numbers keep their exact decimal value. Raises SchemaError with line and column."""
+    try:
+        return json.loads(text, parse_float=Decimal, parse_constant=_not_json)
+    except json.JSONDecodeError as error:
+        raise SchemaError(f"not JSON: {error.msg}", line=error.lineno, column=error.colno) from error
+    except RecursionError as error:
+        raise SchemaError("the schema is nested too deeply to be read") from error
+
+
+def _not_json(name: str) -> object:
+    raise SchemaError(f"{name} is not a JSON number")
