@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError
+from constrain.json_schema import languages
 from constrain.json_schema.arrays import ArrayShape, item_goal
 from constrain.json_schema.goal import NOTHING, Goal
 from constrain.json_schema.keyword_sets import IN_PLACE_APPLICATORS
 from constrain.json_schema.numeric import intersect_numbers
 from constrain.json_schema.objects import ObjectShape, key_goal
-from constrain.json_schema.strings import intersect_strings
+from constrain.json_schema.strings import StringShape, intersect_strings
 
 if TYPE_CHECKING:
     from constrain.json_schema.goals import Goals
@@ -41,15 +42,21 @@ def find_overlap(goals: Goals, branches: list[Shapes]) -> tuple[int, int] | None
 def are_disjoint(goals: Goals, a: Shapes, b: Shapes, depth: int) -> bool:
     if a.simple & b.simple:
         return False
-    try:
-        return (
-            not any(intersect_numbers(x, y) is not None for x in a.numbers for y in b.numbers)
-            and not any(intersect_strings(x, y) is not None for x in a.strings for y in b.strings)
-            and all(_disjoint_arrays(goals, x, y, depth) for x in a.arrays for y in b.arrays)
-            and all(_disjoint_objects(goals, x, y, depth) for x in a.objects for y in b.objects)
-        )
-    except LimitError:  # of deciding whether two patterns overlap: not proved
-        return False
+    return (
+        not any(intersect_numbers(x, y) is not None for x in a.numbers for y in b.numbers)
+        and all(_disjoint_strings(x, y) for x in a.strings for y in b.strings)
+        and all(_disjoint_arrays(goals, x, y, depth) for x in a.arrays for y in b.arrays)
+        and all(_disjoint_objects(goals, x, y, depth) for x in a.objects for y in b.objects)
+    )
+
+
+def _disjoint_strings(a: StringShape, b: StringShape) -> bool:
+    if a.values is not None or b.values is not None:
+        return intersect_strings(a, b) is None
+    least = max(a.minimum, b.minimum)
+    if (a.maximum is not None and a.maximum < least) or (b.maximum is not None and b.maximum < least):
+        return True
+    return any(languages.are_disjoint(part, other) for part in a.parts for other in b.parts)
 
 
 def _disjoint_goals(goals: Goals, a: Goal, b: Goal, depth: int) -> bool:

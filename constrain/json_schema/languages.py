@@ -10,15 +10,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from threading import RLock
 
 from constrain._errors import LimitError
 from constrain.regex import tree
-from constrain.regex.tree import ANY_JSON_CHAR, Expression, Ranges
+from constrain.regex.tree import Expression, Ranges
 
 MAX_LANGUAGE_STATES = 5_000
 """States explored to answer one question: real patterns stay below 100, counted ones add their counts."""
+
+MAX_OVERLAP_STATES = 500
+"""The same for proofs that two patterns exclude each other, where failing only means to refuse."""
+
+MAX_LENGTH_STEPS = 20_000
+"""Lengths tried before their pattern must have shown its period."""
 
 MAX_CACHED_LANGUAGES = 256
 """Languages whose derivatives are remembered; the oldest go first."""
@@ -37,7 +42,7 @@ NOTHING, EMPTY_TEXT = 0, 1
 UNIVERSE: Ranges = ((0, 0xD7FF), (0xE000, 0x10FFFF))
 
 _lock = RLock()
-_languages: dict[int, tuple[Expression, Language]] = {}
+_languages: dict[tuple[int, ...], tuple[tuple[Expression, ...], Language]] = {}
 
 
 def matches(expression: Expression, text: str) -> bool:
@@ -52,18 +57,27 @@ def matches(expression: Expression, text: str) -> bool:
         return language.nullable[node]
 
 
-def is_empty(expression: Expression) -> bool:
-    """Whether the language has no text at all. Raises LimitError if that takes more than MAX_LANGUAGE_STATES."""
-    if _surely_nonempty(expression):
-        return False
+def has_text(parts: tuple[Expression, ...], minimum: int = 0, maximum: int | None = None) -> bool:
+    """Whether some text of ``minimum`` to ``maximum`` code points is in the languages of all ``parts``.
+
+    Raises LimitError if that takes more than MAX_LANGUAGE_STATES states or MAX_LENGTH_STEPS lengths.
+    """
+    if len(parts) == 1 and _surely_has(parts[0], minimum, maximum):
+        return True
     with _lock:
-        return not _language(expression).has_text()
+        language = _language(*parts)
+        if minimum == 0 and maximum is None:
+            return language.has_text(MAX_LANGUAGE_STATES)
+        return language.has_length(minimum, maximum)
 
 
-@lru_cache(maxsize=1024)
 def are_disjoint(a: Expression, b: Expression) -> bool:
-    """Whether no text is in both languages."""
-    return is_empty(tree.Intersection((a, b)))
+    """Whether it is quickly proved (within MAX_OVERLAP_STATES states) that no text is in both languages."""
+    with _lock:
+        try:
+            return not _language(a, b).has_text(MAX_OVERLAP_STATES)
+        except LimitError:
+            return False
 
 
 def count_texts(expression: Expression) -> int | None:
@@ -100,17 +114,31 @@ def _least_count(expression: Expression) -> int:
     return 0
 
 
-def _language(expression: Expression) -> Language:
-    found = _languages.get(id(expression))
+def _language(*parts: Expression) -> Language:
+    """The intersection of ``parts``, known by their identities while they are remembered."""
+    key = tuple(map(id, parts))
+    found = _languages.get(key)
     if found is None:
         if len(_languages) >= MAX_CACHED_LANGUAGES:
             del _languages[next(iter(_languages))]
-        found = _languages[id(expression)] = (expression, Language(expression))
+        found = _languages[key] = (parts, Language(parts[0] if len(parts) == 1 else tree.Intersection(parts)))
     return found[1]
 
 
+def _surely_has(expression: Expression, minimum: int, maximum: int | None) -> bool:
+    """A quick proof for what most patterns and formats are; never wrong when it says yes."""
+    if not _surely_nonempty(expression):
+        return False
+    if minimum == 0 and maximum is None:
+        return True
+    lengths = _lengths(expression)
+    if lengths is None:
+        return False
+    least, greatest = lengths
+    return (maximum is None or least <= maximum) and (greatest is None or minimum <= greatest)
+
+
 def _surely_nonempty(expression: Expression) -> bool:
-    """A quick proof for the expressions that most patterns and formats are; never wrong when it says yes."""
     match expression:
         case tree.Literal():
             return True
@@ -124,12 +152,6 @@ def _surely_nonempty(expression: Expression) -> bool:
             return any(map(_surely_nonempty, parts))
         case tree.Repetition(part, minimum):
             return minimum == 0 or _surely_nonempty(part)
-        case tree.Window(part, unit, minimum, maximum) if unit is ANY_JSON_CHAR:
-            lengths = _lengths(part)
-            if lengths is None or not _surely_nonempty(part):
-                return False
-            least, greatest = lengths
-            return (maximum is None or least <= maximum) and (greatest is None or minimum <= greatest)
     return False
 
 
@@ -183,6 +205,8 @@ class Language:
         self._sets: dict[Ranges, None] = {}
         self._any = self._repeat(self._set(UNIVERSE), 0, None)
         self.root = self._translate(expression)
+        self._nonempty: bool | None = None
+        self._successors: dict[Node, frozenset[Node]] = {}
 
     # Making nodes, with the simplifications that keep the number of derivatives finite.
 
@@ -190,7 +214,7 @@ class Language:
         node = self._ids.get(key)
         if node is None:
             if len(self.keys) > 20 * MAX_LANGUAGE_STATES:
-                raise LimitError(f"deciding a pattern takes more than MAX_LANGUAGE_STATES = {MAX_LANGUAGE_STATES}")
+                raise too_many_states()
             node = self._ids[key] = len(self.keys)
             self.keys.append(key)
             self.nullable.append(nullable)
@@ -348,7 +372,9 @@ class Language:
             classes[signature] = (representative, size + end - start)
         return list(classes.values())
 
-    def _explore(self, done: Callable[[Node], bool]) -> dict[Node, list[tuple[Node, int]]]:
+    def _explore(
+        self, done: Callable[[Node], bool], limit: int = MAX_LANGUAGE_STATES
+    ) -> dict[Node, list[tuple[Node, int]]]:
         """All states from the root with their steps (target, how many code points lead there), until ``done``."""
         classes = self._classes()
         states: dict[Node, list[tuple[Node, int]]] = {self.root: []}
@@ -363,17 +389,58 @@ class Language:
                     continue
                 steps.append((target, size))
                 if target not in states:
-                    if len(states) >= MAX_LANGUAGE_STATES:
-                        raise LimitError(
-                            f"deciding a pattern takes more than MAX_LANGUAGE_STATES = {MAX_LANGUAGE_STATES}"
-                        )
+                    if len(states) >= limit:
+                        raise too_many_states()
                     states[target] = []
                     queue.append(target)
         return states
 
-    def has_text(self) -> bool:
-        """Whether any text leads to a match."""
-        return any(self.nullable[node] for node in self._explore(lambda node: self.nullable[node]))
+    def has_text(self, limit: int) -> bool:
+        """Whether any text leads to a match; looks at up to ``limit`` states."""
+        if self._nonempty is None:
+            states = self._explore(lambda node: self.nullable[node], limit)
+            self._nonempty = any(self.nullable[node] for node in states)
+        return self._nonempty
+
+    def has_length(self, minimum: int, maximum: int | None) -> bool:
+        """Whether a text of ``minimum`` to ``maximum`` code points matches.
+
+        Looks at the sets of states that the texts of length 0, 1, 2 ... lead to; this sequence is periodic in the
+        end, so that no large length is ever walked to.
+        """
+        classes = self._classes()
+        seen: dict[frozenset[Node], int] = {}
+        reached: list[bool] = []  # for each length: does a text of it match?
+        current = frozenset((self.root,))
+        while current and current not in seen:
+            length = len(reached)
+            if maximum is not None and length > maximum:
+                return False
+            if length > MAX_LENGTH_STEPS:
+                raise LimitError(
+                    f"deciding the lengths of a pattern takes more than MAX_LENGTH_STEPS = {MAX_LENGTH_STEPS}"
+                )
+            matching = any(self.nullable[node] for node in current)
+            if matching and length >= minimum:
+                return True
+            seen[current] = length
+            reached.append(matching)
+            current = frozenset(target for node in current for target in self._targets(node, classes))
+        if not current:
+            return False
+        start, period = seen[current], len(reached) - seen[current]
+        first = max(minimum, start)
+        last = first + period - 1 if maximum is None else min(maximum, first + period - 1)
+        return any(reached[start + (length - start) % period] for length in range(first, last + 1))
+
+    def _targets(self, node: Node, classes: list[tuple[int, int]]) -> frozenset[Node]:
+        found = self._successors.get(node)
+        if found is None:
+            if len(self._successors) >= MAX_LANGUAGE_STATES:
+                raise too_many_states()
+            derivatives = {self.derivative(node, representative) for representative, _ in classes}
+            found = self._successors[node] = frozenset(derivatives - {NOTHING})
+        return found
 
     def pumps(self) -> bool:
         """A quick proof that the language is infinite: one character, repeated for ever, matches again and again."""
@@ -417,6 +484,10 @@ class Language:
         if len(totals) < len(useful):
             return None
         return totals.get(self.root, 0)
+
+
+def too_many_states() -> LimitError:
+    return LimitError(f"deciding a pattern takes more than MAX_LANGUAGE_STATES = {MAX_LANGUAGE_STATES}")
 
 
 def _encodable(ranges: Ranges) -> Ranges:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain._errors import ConstrainError, PatternError, SchemaError, UnsupportedSchemaError
-from constrain.json_schema.formats import format_expression
-from constrain.json_schema.languages import is_empty, matches
+from constrain._errors import PatternError, SchemaError
+from constrain.json_schema.languages import has_text, matches
 from constrain.regex.parser import parse_pattern
 from constrain.regex.tree import ANY_JSON_CHAR, Expression, Intersection, Repetition, Window
 
@@ -56,7 +55,7 @@ def nonempty(shape: StringShape) -> StringShape | None:
     """``shape``, or ``None`` if no string has it."""
     if shape.maximum is not None and shape.minimum > shape.maximum:
         return None
-    return None if shape.parts and is_empty(content(shape)) else shape
+    return None if shape.parts and not has_text(shape.parts, shape.minimum, shape.maximum) else shape
 
 
 def content(shape: StringShape) -> Expression:
