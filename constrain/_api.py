@@ -6,7 +6,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, overload
 
 from constrain import constraint as _constraint
 from constrain._result import ResultType, result_type
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Mapping, Sequence
 
-    from constrain.constraint import Constraint, Report
     from llama_cpp import Llama
     from typing_extensions import Unpack
 
+    from constrain.constraint import Constraint, Report
     from constrain.llama.decode import FinishReason
     from constrain.llama.model import Model
     from constrain.llama.prompt import Message
     from constrain.llama.sampler import Sampling
 
-    AnyModel = Model | Llama | str | os.PathLike[str] | None
-    Prompt = str | Sequence[Message]
+    AnyModel: TypeAlias = Model | Llama | str | os.PathLike[str] | None
+    Prompt: TypeAlias = str | Sequence[Message]
 
 T = TypeVar("T")
 

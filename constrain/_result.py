@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from constrain._errors import OutputValidationError, SchemaError
+from constrain.constraint import parse_schema
 from constrain.grammar import Grammar
 
 if TYPE_CHECKING:
@@ -45,11 +46,9 @@ def result_type(schema: object) -> ResultType:
         return ResultType(None, None)
     if isinstance(schema, (dict, bool)):
         return ResultType(schema, None)
-    if isinstance(schema, (str, bytes)):
-        try:
-            return ResultType(json.loads(schema), None)
-        except (ValueError, RecursionError) as error:
-            raise SchemaError(f"the schema is not JSON: {error}") from error
+    if isinstance(schema, str):
+        parse_schema(schema)  # for its errors; here numbers need not be exact, but something that can be shown
+        return ResultType(json.loads(schema), None)
     try:
         hash(schema)
     except TypeError:
@@ -64,7 +63,7 @@ def _of_type(kind: Any) -> ResultType:
         adapter: TypeAdapter[Any] = TypeAdapter(kind)
         return ResultType(adapter.json_schema(), adapter)
     except PydanticUserError as error:
-        raise SchemaError(f"{kind!r} has no JSON Schema: {error}") from error
+        raise SchemaError(f"no JSON Schema can be made of {kind!r}: {error}") from error
 
 
 @lru_cache(maxsize=256)

@@ -8,8 +8,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import sys
-from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from constrain._errors import ConstrainError, SchemaError, UnsupportedSchemaError
@@ -22,6 +21,8 @@ except ModuleNotFoundError as error:
     raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[cli]'") from error
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from constrain._api import Completion, Options
     from constrain.constraint import Constraint, Report
 
@@ -172,7 +173,7 @@ def _compile_what_can_be(document: Any) -> tuple[Constraint | None, list[tuple[s
     while len(refused) < _MOST_REFUSALS:
         try:
             return compile_schema(document, vocabulary), refused
-        except SchemaError as error:
+        except SchemaError as error:  # noqa: PERF203
             refused.append((error.pointer or "", error.message))
             if not isinstance(error, UnsupportedSchemaError) or not _remove(document, error.pointer or ""):
                 break
@@ -201,8 +202,22 @@ _SCHEMA_MAPS = frozenset(("properties", "patternProperties", "$defs", "definitio
 """Keywords whose value has schemas under names of the author's own."""
 
 _ANNOTATIONS = frozenset(
-    ("$schema", "$id", "id", "$anchor", "$comment", "$defs", "definitions", "title", "description", "default")
-    + ("examples", "deprecated", "readOnly", "writeOnly")
+    (
+        "$schema",
+        "$id",
+        "id",
+        "$anchor",
+        "$comment",
+        "$defs",
+        "definitions",
+        "title",
+        "description",
+        "default",
+        "examples",
+        "deprecated",
+        "readOnly",
+        "writeOnly",
+    )
 )
 """Keywords that constrain nothing by themselves."""
 
@@ -236,4 +251,13 @@ def _keywords(document: Any, without: set[str]) -> dict[str, list[str]]:
 
 
 def _print_report(console: Console, report: Report) -> None:
-    ...
+    table = Table("policy", "value", title="Policies")
+    for name, value in report.policies.items():
+        table.add_row(name, str(value))
+    console.print(table)
+    for warning in report.warnings:
+        console.print(f"warning: {warning}", style="yellow", markup=False)
+    console.print(
+        f"{report.rules} rules with {report.states} states over {report.terminals} terminals; "
+        f"the shortest answer has {report.min_tokens} bytes"
+    )

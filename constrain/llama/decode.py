@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from constrain._errors import BudgetError, ModelError
 
@@ -37,8 +37,8 @@ class Matcher(Protocol):
     def is_finished(self) -> bool:
         """Whether nothing can follow."""
 
-    def fill_candidates(self, logits: NDArray[np.float32], out: NDArray[np.void], /) -> int:
-        """Writes the allowed tokens with their logits, ascending by id, and returns how many."""
+    def fill_candidates(self, logits: Any, out: Any, /) -> int:
+        """Writes the allowed tokens with their logits into ``out`` (``CANDIDATE``), by id; returns how many."""
 
     def accept(self, token_id: int, /) -> bool:
         """Takes a token; ``False`` if it is not allowed."""
