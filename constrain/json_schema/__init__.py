@@ -10,14 +10,17 @@ intersection, its keywords), ``shapes`` (disjunctions), ``goals`` (interning, ex
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from constrain.grammar import Grammar
 from constrain.json_schema.contradictions import why_empty
 from constrain.json_schema.emission import Emitter
 from constrain.json_schema.goals import Goals
 from constrain.json_schema.policies import Policies
 from constrain.json_schema.productivity import expand_all, mark_productive
 from constrain.json_schema.references import References
+
+if TYPE_CHECKING:
+    from constrain.grammar import Grammar
 
 
 @dataclass(frozen=True)

@@ -47,9 +47,13 @@ def add_array(emitter: Emitter, automaton: RuleAutomaton, shape: ArrayShape) -> 
 
 
 def _add_loop(
-    automaton: RuleAutomaton, rest: tuple[int, ...], after: int, symbols: tuple[int, int], bounds: tuple[int, int | None]
+    automaton: RuleAutomaton,
+    rest: tuple[int, ...],
+    after: int,
+    symbols: tuple[int, int],
+    bounds: tuple[int, int | None],
 ) -> None:
-    """From ``after`` an item: at least ``bounds[0]`` and at most ``bounds[1]`` more of them, then the closing bracket."""
+    """After an item: from ``bounds[0]`` to ``bounds[1]`` more of them, then the closing bracket."""
     comma, close = symbols
     minimum, maximum = bounds
     edges = automaton.edges

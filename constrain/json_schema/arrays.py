@@ -1,5 +1,7 @@
 """Arrays: the shape, its intersection, and the array keywords."""
 
+# ruff: noqa: ARG001  (all keyword functions have one signature)
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -66,11 +68,13 @@ def unproductive_item(shape: ArrayShape) -> tuple[Goal, int] | None:
 
 
 def min_items(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """The least number of items."""
     found.min_items = goals.count(at, "minItems", value)
     found.arrays_restricted = True
 
 
 def max_items(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """The greatest number of items."""
     found.max_items = goals.count(at, "maxItems", value)
     found.arrays_restricted = True
 
@@ -87,6 +91,7 @@ def items(goals: Goals, at: Location, value: object, found: Assertions) -> None:
 
 
 def prefix_items(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """From 2020-12 on: one schema for each of the first items."""
     if found.prefix:
         raise SchemaError("items as a list and prefixItems exclude each other", pointer=at.pointer("prefixItems"))
     found.prefix = goals.children(at, "prefixItems", value)
@@ -102,11 +107,14 @@ def additional_items(goals: Goals, at: Location, value: object, found: Assertion
 
 
 def unique_items(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """Refused, except where at most one item is allowed."""
     if not isinstance(value, bool):
         raise SchemaError(f"uniqueItems must be a boolean, not {value!r:.80}", pointer=at.pointer("uniqueItems"))
     longest = at.schema.get("maxItems") if isinstance(at.schema, dict) else None
     if value and not (isinstance(longest, (int, float)) and longest <= 1):
-        raise UnsupportedSchemaError("items that differ from each other cannot be enforced yet", pointer=at.pointer("uniqueItems"))
+        raise UnsupportedSchemaError(
+            "items that differ from each other cannot be enforced yet", pointer=at.pointer("uniqueItems")
+        )
 
 
 def array_shape(found: Assertions) -> ArrayShape | None:

@@ -45,10 +45,12 @@ class Assertions:
         self.parts: list[Shapes] = []
 
     def restrict_numbers(self, shape: NumberShape) -> None:
+        """Asserts that a number has this shape."""
         if self.numbers is not None:
             self.numbers = intersect_numbers(self.numbers, shape)
 
     def restrict_strings(self, shape: StringShape) -> None:
+        """Asserts that a string has this shape."""
         if self.strings is not None:
             self.strings = intersect_strings(self.strings, shape)
 

@@ -1,5 +1,7 @@
 """Keywords about the value as a whole: ``type``, ``const``, ``enum``, ``$ref`` and the combinations of schemas."""
 
+# ruff: noqa: ARG001  (all keyword functions have one signature)
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -41,6 +43,7 @@ MAX_CONSTANT_DEPTH = 100
 
 
 def type_(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """One type, or a list of types."""
     names = value if isinstance(value, list) else [value]
     types = 0
     for name in names:
@@ -52,10 +55,12 @@ def type_(goals: Goals, at: Location, value: object, found: Assertions) -> None:
 
 
 def const(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """Exactly one value."""
     found.parts.append(constants(goals, at, [value], "const"))
 
 
 def enum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """One of several values."""
     if not isinstance(value, list):
         raise SchemaError(f"enum must be a list, not {value!r:.80}", pointer=at.pointer("enum"))
     found.parts.append(constants(goals, at, value, "enum"))
@@ -94,14 +99,17 @@ def constants(goals: Goals, at: Location, values: list[object], keyword: str) ->
 
 
 def ref(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """What another schema says applies here too."""
     found.parts.append(goals.expand(goals.references.resolve(at, value)))
 
 
 def all_of(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """All of several schemas."""
     found.parts += branches(goals, at, "allOf", value)
 
 
 def any_of(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """At least one of several schemas."""
     found.parts.append(union(branches(goals, at, "anyOf", value)))
 
 
@@ -119,6 +127,7 @@ def one_of(goals: Goals, at: Location, value: object, found: Assertions) -> None
 
 
 def branches(goals: Goals, at: Location, keyword: str, value: object) -> list[Shapes]:
+    """The shapes of each schema in the list."""
     if not isinstance(value, list) or not value:
         raise SchemaError(f"{keyword} must be a list of schemas, not {value!r:.80}", pointer=at.pointer(keyword))
     return [goals.in_place(at, f"/{keyword}/{index}", schema) for index, schema in enumerate(value)]

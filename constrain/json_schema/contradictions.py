@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from constrain._errors import UnsatisfiableSchemaError
 from constrain.json_schema.arrays import unproductive_item
 from constrain.json_schema.goal import NOTHING, Goal
-from constrain.json_schema.goals import Goals
 from constrain.json_schema.objects import unproductive_member
 from constrain.json_schema.references import Location, escape
+
+if TYPE_CHECKING:
+    from constrain.json_schema.goals import Goals
 
 BOUNDS = (
     ("minLength", "maxLength"),

@@ -40,6 +40,7 @@ def find_overlap(goals: Goals, branches: list[Shapes]) -> tuple[int, int] | None
 
 
 def are_disjoint(goals: Goals, a: Shapes, b: Shapes, depth: int) -> bool:
+    """Whether it is proved that no value has a shape of both; looks ``depth`` levels into objects and arrays."""
     if a.simple & b.simple:
         return False
     return (

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from constrain._errors import LimitError
-from constrain.grammar import EPSILON, Edge, Grammar, Rule, Terminal
+from constrain.grammar import Edge, Grammar, Rule, Terminal
 from constrain.json_schema.array_automata import add_array
 from constrain.json_schema.arrays import unproductive_item
 from constrain.json_schema.goal import NOTHING, Goal
 from constrain.json_schema.keys import capacity
 from constrain.json_schema.object_automata import add_object
 from constrain.json_schema.objects import ObjectShape, unproductive_member
-from constrain.json_schema.policies import Policies
 from constrain.json_schema.punctuation import PUNCTUATION
 from constrain.json_schema.rule_automaton import END, START, RuleAutomaton
 from constrain.json_schema.scalars import scalar_terminals
-from constrain.json_schema.shapes import Shapes
 from constrain.json_schema.spelling import spell_string
 from constrain.regex.tree import Concatenation, Literal
+
+if TYPE_CHECKING:
+    from constrain.json_schema.policies import Policies
+    from constrain.json_schema.shapes import Shapes
 
 MAX_EDGES = 2_000_000
 """Edges of one grammar: the largest real schemas make about 100,000."""
@@ -86,7 +90,7 @@ class Emitter:
         symbols = self._symbols.get(goal)
         if symbols is None:
             shapes = goal.shapes
-            assert shapes is not None and goal.productive
+            assert shapes is not None
             found = [self.add(terminal) for terminal in scalar_terminals(shapes, "")]
             if any(unproductive_item(array) is None for array in shapes.arrays) or any(
                 is_productive(shape) for shape in shapes.objects

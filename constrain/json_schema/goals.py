@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError, SchemaError, UnsatisfiableSchemaError
 from constrain.json_schema.assertions import Assertions
@@ -10,9 +10,13 @@ from constrain.json_schema.combinators import MAX_CONSTANT_DEPTH, constants
 from constrain.json_schema.goal import ANY, NOTHING, Goal
 from constrain.json_schema.keyword_sets import ANNOTATIONS
 from constrain.json_schema.keywords import Handler, keywords_of, unknown_keyword
-from constrain.json_schema.policies import Policies
-from constrain.json_schema.references import Location, References, escape
 from constrain.json_schema.shapes import ANY_SHAPES, NO_SHAPES, PLAIN, Shapes, intersect
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from constrain.json_schema.policies import Policies
+    from constrain.json_schema.references import Location, References
 
 MAX_IN_PLACE_DEPTH = 60
 """Schemas that apply to the same value by way of each other (``$ref`` to ``allOf`` to ``$ref`` ...)."""
@@ -61,7 +65,9 @@ class Goals:
     def children(self, parent: Location, keyword: str, schemas: object) -> tuple[Goal, ...]:
         """The goals of a list of subschemas."""
         if not isinstance(schemas, list):
-            raise SchemaError(f"{keyword} must be a list of schemas, not {schemas!r:.80}", pointer=parent.pointer(keyword))
+            raise SchemaError(
+                f"{keyword} must be a list of schemas, not {schemas!r:.80}", pointer=parent.pointer(keyword)
+            )
         return tuple(self.child(parent, f"/{keyword}/{index}", schema) for index, schema in enumerate(schemas))
 
     def root(self) -> Goal:
@@ -187,7 +193,9 @@ class Goals:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise SchemaError(f"{keyword} must be a whole number of at least 0, not {value!r:.80}", pointer=at.pointer(keyword))
+            raise SchemaError(
+                f"{keyword} must be a whole number of at least 0, not {value!r:.80}", pointer=at.pointer(keyword)
+            )
         return value
 
     def report(self) -> tuple[str, ...]:
@@ -205,6 +213,7 @@ class Goals:
 
 
 def goal_at(location: Location) -> Goal:
+    """The goal of satisfying the schema at ``location``."""
     goal = location.goal
     if goal is None:
         goal = location.goal = Goal(location)
@@ -212,6 +221,7 @@ def goal_at(location: Location) -> Goal:
 
 
 def endless(location: Location) -> UnsatisfiableSchemaError:
+    """The error for a schema that reaches itself without descending into the value."""
     return UnsatisfiableSchemaError(
         "a $ref cycle with no value: the schema applies itself to the same value again", pointer=location.pointer()
     )

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from math import inf
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from constrain.json_schema.goal import Goal
 from constrain.json_schema.languages import count_texts, matches
 from constrain.json_schema.objects import ObjectShape, key_goal
 from constrain.json_schema.spelling import spell_string
 from constrain.json_schema.strings import ANY_CONTENT
 from constrain.regex.tree import Complement, Concatenation, Expression, Intersection, Literal, LiteralSet
 
+if TYPE_CHECKING:
+    from constrain.json_schema.goal import Goal
+
 QUOTE = Literal(b'"')
 JSON_STRING = Concatenation((QUOTE, ANY_CONTENT, QUOTE))
 
 
 class KeyClass(NamedTuple):
-    """Keys spelled as ``expression``, ``count`` of them (``inf``: without end), with values that satisfy ``goal``."""
+    """Keys spelled as ``expression``, ``number`` of them (``inf``: too many to run out), with values for ``goal``."""
 
     expression: Expression
     goal: Goal
-    count: float
+    number: float
 
 
 def quoted(content: Expression) -> Expression:
+    """A JSON string with this content."""
     return JSON_STRING if content is ANY_CONTENT else Concatenation((QUOTE, content, QUOTE))
 
 
@@ -35,10 +38,9 @@ def key_classes(shape: ObjectShape) -> list[KeyClass]:
     for pattern in shape.patterns:
         if pattern.goal.productive:
             matching = [key for key in declared if matches(pattern.expression, key)]
-            number = count_texts(pattern.expression)
-            count = inf if number is None else number - len(matching)
-            if count:
-                classes.append(KeyClass(_without(quoted(pattern.expression), matching), pattern.goal, count))
+            number = _number_of_texts(pattern.expression) - len(matching)
+            if number:
+                classes.append(KeyClass(_without(quoted(pattern.expression), matching), pattern.goal, number))
     if shape.additional.productive:
         if not shape.patterns:
             classes.append(KeyClass(_without(JSON_STRING, declared), shape.additional, inf))
@@ -46,13 +48,17 @@ def key_classes(shape: ObjectShape) -> list[KeyClass]:
             forbidden = tuple(pattern.expression for pattern in shape.patterns)
             others = Intersection((ANY_CONTENT, *map(Complement, forbidden)))
             outside = [key for key in declared if not any(matches(pattern, key) for pattern in forbidden)]
-            number = count_texts(others)
-            count = inf if number is None else number - len(outside)
-            if count:
+            number = _number_of_texts(others) - len(outside)
+            if number:
                 expression = _without(JSON_STRING, outside)
                 complements = tuple(Complement(quoted(pattern)) for pattern in forbidden)
-                classes.append(KeyClass(Intersection((expression, *complements)), shape.additional, count))
+                classes.append(KeyClass(Intersection((expression, *complements)), shape.additional, number))
     return classes
+
+
+def _number_of_texts(expression: Expression) -> float:
+    number = count_texts(expression)
+    return inf if number is None else number
 
 
 def _without(expression: Expression, keys: list[str] | tuple[str, ...]) -> Expression:
@@ -67,5 +73,5 @@ def capacity(shape: ObjectShape) -> float:
     if shape.additional.productive and not shape.patterns:
         members = inf
     elif shape.additional.productive or shape.patterns:
-        members += sum(key_class.count for key_class in key_classes(shape))
+        members += sum(key_class.number for key_class in key_classes(shape))
     return members if shape.maximum is None else min(members, shape.maximum)

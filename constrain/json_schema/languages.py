@@ -9,12 +9,17 @@ conditions on one string, ever come here.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from itertools import pairwise
 from threading import RLock
+from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError
 from constrain.regex import tree
-from constrain.regex.tree import Expression, Ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from constrain.regex.tree import Expression, Ranges
 
 MAX_LANGUAGE_STATES = 5_000
 """States explored to answer one question: real patterns stay below 100, counted ones add their counts."""
@@ -164,7 +169,8 @@ def _lengths(expression: Expression) -> tuple[int, int | None] | None:
         case tree.CharClass():
             return 1, 1
         case tree.Concatenation(parts):
-            least, greatest = 0, 0
+            least = 0
+            greatest: int | None = 0
             for part in parts:
                 lengths = _lengths(part)
                 if lengths is None:
@@ -173,11 +179,11 @@ def _lengths(expression: Expression) -> tuple[int, int | None] | None:
                 greatest = None if greatest is None or lengths[1] is None else greatest + lengths[1]
             return least, greatest
         case tree.Repetition(part, minimum, maximum):
-            lengths = _lengths(part)
-            if lengths is None or lengths[0] > 1 or (lengths[0] == 0 and lengths[1] == 0):
+            inner = _lengths(part)
+            if inner is None or inner[0] > 1 or inner == (0, 0):
                 return None
-            longest = None if maximum is None or lengths[1] is None else maximum * lengths[1]
-            return minimum * lengths[0], longest
+            longest = None if maximum is None or inner[1] is None else maximum * inner[1]
+            return minimum * inner[0], longest
     return None
 
 
@@ -210,7 +216,7 @@ class Language:
 
     # Making nodes, with the simplifications that keep the number of derivatives finite.
 
-    def _node(self, key: tuple[object, ...], nullable: bool) -> Node:
+    def _node(self, key: tuple[object, ...], *, nullable: bool) -> Node:
         node = self._ids.get(key)
         if node is None:
             if len(self.keys) > 20 * MAX_LANGUAGE_STATES:
@@ -224,7 +230,7 @@ class Language:
         if not ranges:
             return NOTHING
         self._sets.setdefault(ranges)
-        return self._node(("set", ranges), False)
+        return self._node(("set", ranges), nullable=False)
 
     def _join(self, first: Node, rest: Node) -> Node:
         if first == NOTHING or rest == NOTHING:
@@ -236,9 +242,10 @@ class Language:
         key = self.keys[first]
         if key[0] == "join":
             _, head, tail = key
-            assert isinstance(head, int) and isinstance(tail, int)
+            assert isinstance(head, int)
+            assert isinstance(tail, int)
             return self._join(head, self._join(tail, rest))
-        return self._node(("join", first, rest), self.nullable[first] and self.nullable[rest])
+        return self._node(("join", first, rest), nullable=self.nullable[first] and self.nullable[rest])
 
     def _or(self, nodes: Iterable[Node]) -> Node:
         flat = self._flat("or", nodes)
@@ -247,7 +254,7 @@ class Language:
             return self._any
         if len(flat) < 2:
             return flat.pop() if flat else NOTHING
-        return self._node(("or", tuple(sorted(flat))), any(self.nullable[node] for node in flat))
+        return self._node(("or", tuple(sorted(flat))), nullable=any(self.nullable[node] for node in flat))
 
     def _and(self, nodes: Iterable[Node]) -> Node:
         flat = self._flat("and", nodes)
@@ -256,7 +263,7 @@ class Language:
             return NOTHING
         if len(flat) < 2:
             return flat.pop() if flat else self._any
-        return self._node(("and", tuple(sorted(flat))), all(self.nullable[node] for node in flat))
+        return self._node(("and", tuple(sorted(flat))), nullable=all(self.nullable[node] for node in flat))
 
     def _flat(self, kind: str, nodes: Iterable[Node]) -> set[Node]:
         flat: set[Node] = set()
@@ -278,7 +285,7 @@ class Language:
         if key[0] == "not":
             assert isinstance(key[1], int)
             return key[1]
-        return self._node(("not", node), not self.nullable[node])
+        return self._node(("not", node), nullable=not self.nullable[node])
 
     def _repeat(self, node: Node, minimum: int, maximum: int | None) -> Node:
         if maximum == 0 or node == EMPTY_TEXT:
@@ -289,7 +296,7 @@ class Language:
             minimum = 0
         if minimum == maximum == 1:
             return node
-        return self._node(("repeat", node, minimum, maximum), minimum == 0)
+        return self._node(("repeat", node, minimum, maximum), nullable=minimum == 0)
 
     def _translate(self, expression: Expression) -> Node:
         match expression:
@@ -364,7 +371,7 @@ class Language:
         boundaries = sorted({*starts, *changes, 0xD800, 0x110000})
         signature = 0
         classes: dict[int, tuple[int, int]] = {}
-        for start, end in zip(boundaries, boundaries[1:], strict=False):
+        for start, end in pairwise(boundaries):
             signature ^= changes.get(start, 0)
             if 0xD800 <= start < 0xE000:
                 continue
@@ -373,14 +380,14 @@ class Language:
         return list(classes.values())
 
     def _explore(
-        self, done: Callable[[Node], bool], limit: int = MAX_LANGUAGE_STATES
+        self, done: Callable[[Node], bool] | None, limit: int = MAX_LANGUAGE_STATES
     ) -> dict[Node, list[tuple[Node, int]]]:
         """All states from the root with their steps (target, how many code points lead there), until ``done``."""
         classes = self._classes()
         states: dict[Node, list[tuple[Node, int]]] = {self.root: []}
         queue = [self.root]
         for node in queue:
-            if done(node):
+            if done is not None and done(node):
                 break
             steps = states[node]
             for representative, size in classes:
@@ -446,7 +453,7 @@ class Language:
         """A quick proof that the language is infinite: one character, repeated for ever, matches again and again."""
         for char in PUMPED:
             node, seen = self.root, dict.fromkeys((NOTHING,), 0)
-            path = []
+            path: list[Node] = []
             while node not in seen and len(path) < MAX_PUMPED:
                 seen[node] = len(path)
                 path.append(node)
@@ -457,7 +464,7 @@ class Language:
 
     def count(self) -> int | None:
         """The number of texts; ``None`` if without end: some cycle lies on a way to a match."""
-        states = self._explore(lambda node: False)
+        states = self._explore(None)
         before: dict[Node, list[Node]] = {node: [] for node in states}
         for node, steps in states.items():
             for target, _ in steps:
@@ -487,6 +494,7 @@ class Language:
 
 
 def too_many_states() -> LimitError:
+    """The error for a question that takes too many states to answer."""
     return LimitError(f"deciding a pattern takes more than MAX_LANGUAGE_STATES = {MAX_LANGUAGE_STATES}")
 
 

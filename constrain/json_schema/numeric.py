@@ -1,5 +1,7 @@
 """Numbers: the shape, its intersection, and the numeric keywords."""
 
+# ruff: noqa: ARG001  (all keyword functions have one signature)
+
 from __future__ import annotations
 
 from decimal import Decimal
@@ -43,7 +45,7 @@ ANY_INTEGER = NumberShape(integer=True)
 def exact(value: object) -> Number | None:
     """The number a parsed JSON number stands for, by its decimal spelling; ``None`` if it is no finite number."""
     if value.__class__ is int:
-        return value  # type: ignore[return-value]
+        return value
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -85,7 +87,9 @@ def intersect_numbers(a: NumberShape, b: NumberShape) -> NumberShape | None:
 def lcm(a: Fraction, b: Fraction) -> Fraction:
     """The least positive number that is a whole multiple of both."""
     numerator = a.numerator * b.denominator * b.numerator * a.denominator
-    return Fraction(numerator, a.denominator * b.denominator * gcd(a.numerator * b.denominator, b.numerator * a.denominator))
+    return Fraction(
+        numerator, a.denominator * b.denominator * gcd(a.numerator * b.denominator, b.numerator * a.denominator)
+    )
 
 
 def admits_number(shape: NumberShape, value: Number) -> bool:
@@ -119,19 +123,23 @@ def nonempty(shape: NumberShape) -> NumberShape | None:
 
 
 def minimum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """The least number."""
     found.restrict_numbers(NumberShape(minimum=_number(at, "minimum", value)))
 
 
 def maximum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """The greatest number."""
     found.restrict_numbers(NumberShape(maximum=_number(at, "maximum", value)))
 
 
 def exclusive_minimum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """A bound that the number must exceed."""
     bound = _number(at, "exclusiveMinimum", value)
     found.restrict_numbers(NumberShape(minimum=bound, exclusive_minimum=True))
 
 
 def exclusive_maximum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """A bound that the number must stay below."""
     bound = _number(at, "exclusiveMaximum", value)
     found.restrict_numbers(NumberShape(maximum=bound, exclusive_maximum=True))
 
@@ -149,6 +157,7 @@ def boolean_exclusive_maximum(goals: Goals, at: Location, value: object, found: 
 
 
 def multiple_of(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """The number is a whole multiple of this one, by exact decimal value."""
     divisor = _number(at, "multipleOf", value)
     if divisor <= 0:
         raise SchemaError(f"multipleOf must be greater than 0, not {value!r}", pointer=at.pointer("multipleOf"))

@@ -1,6 +1,6 @@
 """The automaton of an object with its keys in schema order: declared keys, then those of the key classes.
 
-``C``\\ *i* offers the *i*-th key or skips it, ``M``\\ *i* follows a member, so that a comma is only read where a member
+``C0`` offers the first key or skips it, ``M1`` follows that member, so that a comma is only read where a member
 follows::
 
     START --{--> C0 --"a":--> V0 --value--> M1 --}--> END
@@ -19,13 +19,13 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.grammar import EPSILON, TEXT_SET, Action, Condition, Edge, Terminal
-from constrain.json_schema.goal import Goal
 from constrain.json_schema.keys import KeyClass, key_classes
 from constrain.json_schema.objects import ObjectShape, key_goal
 from constrain.json_schema.rule_automaton import END, START, RuleAutomaton
 
 if TYPE_CHECKING:
     from constrain.json_schema.emission import Emitter
+    from constrain.json_schema.goal import Goal
 
 
 class Member(NamedTuple):
@@ -37,7 +37,7 @@ class Member(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What the automaton is built from. ``minimum``, ``maximum``: bounds that have to be counted, if ``counter`` >= 0."""
+    """What the automaton is built from; ``minimum`` and ``maximum`` are bounds that ``counter`` has to see to."""
 
     members: list[Member]
     classes: list[KeyClass]
@@ -55,6 +55,7 @@ class Plan(NamedTuple):
         return () if number <= 0 else (Condition(self.counter, int(number), None),)
 
     def counted(self) -> tuple[tuple[Action, int], ...]:
+        """What an edge that reads a key does."""
         return () if self.counter < 0 else ((Action.INCREMENT, self.counter),)
 
 
@@ -88,16 +89,14 @@ def declared_members(emitter: Emitter, shape: ObjectShape) -> list[Member]:
     required = frozenset(shape.required)
     key = emitter.key
     members = [Member(key(name), goal, name in required) for name, goal in shape.properties.items() if goal.productive]
-    for name in shape.required:
-        if name not in shape.properties:
-            members.append(Member(key(name), key_goal(shape, name), True))
-    return members
+    undeclared = (name for name in shape.required if name not in shape.properties)
+    return members + [Member(key(name), key_goal(shape, name), required=True) for name in undeclared]
 
 
 def _plan(
     automaton: RuleAutomaton, shape: ObjectShape, members: list[Member], classes: list[KeyClass], needed: int
 ) -> Plan:
-    extra = sum(key_class.count for key_class in classes)
+    extra = sum(key_class.number for key_class in classes)
     minimum = 0 if shape.minimum <= max(needed, 1) else shape.minimum  # one member: the empty object is left out
     maximum = None if shape.maximum is None or shape.maximum >= len(members) + extra else shape.maximum
     counter = -1
@@ -106,9 +105,7 @@ def _plan(
     return Plan(members, classes, extra, minimum, maximum, counter)
 
 
-def _add_members(
-    emitter: Emitter, automaton: RuleAutomaton, plan: Plan, first: int, needed: int
-) -> int:
+def _add_members(emitter: Emitter, automaton: RuleAutomaton, plan: Plan, first: int, needed: int) -> int:
     """Adds the declared members; returns the state that offers an undeclared one.
 
     ``needed`` is the number of required members, all of which are still to come.

@@ -1,5 +1,7 @@
 """Objects: the shape, its intersection, and the object keywords."""
 
+# ruff: noqa: ARG001  (all keyword functions have one signature)
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,12 +12,12 @@ from constrain.json_schema.keyword_sets import IN_PLACE_APPLICATORS
 from constrain.json_schema.languages import are_disjoint, matches
 from constrain.json_schema.references import escape
 from constrain.json_schema.strings import pattern_expression
-from constrain.regex.tree import Expression
 
 if TYPE_CHECKING:
     from constrain.json_schema.assertions import Assertions
     from constrain.json_schema.goals import Goals
     from constrain.json_schema.references import Location
+    from constrain.regex.tree import Expression
 
 
 class KeyPattern(NamedTuple):
@@ -121,13 +123,15 @@ def check_disjoint(goals: Goals, patterns: list[KeyPattern]) -> None:
     for index, pattern in enumerate(patterns):
         for other in patterns[:index]:
             if not are_disjoint(pattern.expression, other.expression):
+                both = f"{other.text!r:.80} and {pattern.text!r:.80}"
                 raise UnsupportedSchemaError(
-                    f"a key may match both {other.text!r:.80} and {pattern.text!r:.80}; such patterns cannot be enforced yet",
+                    f"a key may match both {both}; such patterns cannot be enforced yet",
                     pointer=goals.pattern_pointers.get(pattern.text),
                 )
 
 
 def properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """Schemas for the values of keys."""
     if not isinstance(value, dict):
         raise SchemaError(f"properties must be an object, not {value!r:.80}", pointer=at.pointer("properties"))
     child = goals.child
@@ -137,8 +141,11 @@ def properties(goals: Goals, at: Location, value: object, found: Assertions) -> 
 
 
 def pattern_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """Schemas for the values of all keys that a pattern matches."""
     if not isinstance(value, dict):
-        raise SchemaError(f"patternProperties must be an object, not {value!r:.80}", pointer=at.pointer("patternProperties"))
+        raise SchemaError(
+            f"patternProperties must be an object, not {value!r:.80}", pointer=at.pointer("patternProperties")
+        )
     for text, schema in value.items():
         expression = pattern_expression(at, text, "patternProperties", text)
         goals.pattern_pointers.setdefault(text, at.pointer("patternProperties", text))
@@ -148,12 +155,14 @@ def pattern_properties(goals: Goals, at: Location, value: object, found: Asserti
 
 
 def additional_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """The schema of the values of keys that neither ``properties`` nor ``patternProperties`` covers."""
     found.additional = goals.child(at, "/additionalProperties", value)
     found.open = False
     found.objects_restricted = True
 
 
 def required(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """Keys that must be there."""
     if not isinstance(value, list) or not all(isinstance(key, str) for key in value):
         raise SchemaError(f"required must be a list of strings, not {value!r:.80}", pointer=at.pointer("required"))
     found.required = tuple(dict.fromkeys(value))
@@ -161,11 +170,13 @@ def required(goals: Goals, at: Location, value: object, found: Assertions) -> No
 
 
 def min_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """The least number of members."""
     found.min_properties = goals.count(at, "minProperties", value)
     found.objects_restricted = True
 
 
 def max_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """The greatest number of members."""
     found.max_properties = goals.count(at, "maxProperties", value)
     found.objects_restricted = True
 
@@ -177,7 +188,8 @@ def unevaluated_properties(goals: Goals, at: Location, value: object, found: Ass
         return
     if not IN_PLACE_APPLICATORS.isdisjoint(at.schema):
         raise UnsupportedSchemaError(
-            "unevaluatedProperties beside applicators cannot be enforced yet", pointer=at.pointer("unevaluatedProperties")
+            "unevaluatedProperties beside applicators cannot be enforced yet",
+            pointer=at.pointer("unevaluatedProperties"),
         )
     found.additional = goals.child(at, "/unevaluatedProperties", value)
     found.open = False

@@ -6,14 +6,18 @@ for one blocking goal per shape and is looked at again when that one turns out p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from constrain.json_schema.arrays import unproductive_item
-from constrain.json_schema.goal import Goal
-from constrain.json_schema.goals import Goals
 from constrain.json_schema.keys import capacity
 from constrain.json_schema.objects import unproductive_member
 from constrain.json_schema.shapes import Shapes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from constrain.json_schema.goal import Goal
+    from constrain.json_schema.goals import Goals
 
 
 def expand_all(goals: Goals, root: Goal) -> list[Goal]:

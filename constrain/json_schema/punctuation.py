@@ -20,8 +20,11 @@ MAX_INDENTATION = 64
 
 
 class Punctuation(NamedTuple):
-    """The lexemes of one policy. ``colon_tail`` follows a declared key within its own lexeme; ``around`` is the white
-    space before and after the whole text (never empty), if there may be any."""
+    """The lexemes of one policy.
+
+    ``colon_tail`` follows a declared key within its own lexeme. ``around`` is the white space before and after the
+    whole text (never empty), if there may be any.
+    """
 
     open_object: Terminal
     close_object: Terminal

@@ -31,11 +31,11 @@ class Dialect(NamedTuple):
     ref_ignores_siblings: bool
 
 
-DRAFT_4 = Dialect("draft 4", "id", True)
-DRAFT_6 = Dialect("draft 6", "$id", True)
-DRAFT_7 = Dialect("draft 7", "$id", True)
-DRAFT_2019 = Dialect("draft 2019-09", "$id", False)
-DRAFT_2020 = Dialect("draft 2020-12", "$id", False)
+DRAFT_4 = Dialect("draft 4", "id", ref_ignores_siblings=True)
+DRAFT_6 = Dialect("draft 6", "$id", ref_ignores_siblings=True)
+DRAFT_7 = Dialect("draft 7", "$id", ref_ignores_siblings=True)
+DRAFT_2019 = Dialect("draft 2019-09", "$id", ref_ignores_siblings=False)
+DRAFT_2020 = Dialect("draft 2020-12", "$id", ref_ignores_siblings=False)
 
 DIALECTS = {
     "http://json-schema.org/draft-04/schema": DRAFT_4,
@@ -73,7 +73,7 @@ class Location:
         self.token = token
         self.resource = resource
         self.order = order
-        self.depth = 0 if parent is None else parent.depth + 1
+        self.depth: int = 0 if parent is None else parent.depth + 1
         self.expanding = False
         self.shapes: Shapes | None = None
         self.goal: Goal | None = None
@@ -145,7 +145,9 @@ class References:
         if location is not None:
             return location
         if schema.__class__ is not dict and not isinstance(schema, (dict, bool)):
-            raise SchemaError(f"a schema is an object or a boolean, not {schema!r:.80}", pointer=parent.pointer() + token)
+            raise SchemaError(
+                f"a schema is an object or a boolean, not {schema!r:.80}", pointer=parent.pointer() + token
+            )
         if isinstance(schema, dict) and resource.dialect.id_keyword in schema:
             inner = self._embedded(parent, token, schema)
             if inner is not None:
@@ -160,7 +162,9 @@ class References:
             return None
         if outer.dialect.ref_ignores_siblings and "$ref" in schema:
             return None
-        resource = Resource(urldefrag(urljoin(outer.base, identifier))[0], self._declared_dialect(schema, outer.dialect))
+        resource = Resource(
+            urldefrag(urljoin(outer.base, identifier))[0], self._declared_dialect(schema, outer.dialect)
+        )
         resource.root = self._new(schema, parent, token, resource)
         outer.locations[id(schema)] = resource.root
         return resource.root
@@ -223,7 +227,9 @@ class References:
             return resource
         location = self._remote.get(uri)
         if location is None:
-            location = self._remote[uri] = self._new_root(self._retrieve(at, uri, reference), uri, DRAFT_2020, uri + "#")
+            location = self._remote[uri] = self._new_root(
+                self._retrieve(at, uri, reference), uri, DRAFT_2020, uri + "#"
+            )
         return location.resource
 
     def _retrieve(self, at: Location, uri: str, reference: str) -> object:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from constrain.grammar import Edge
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from constrain.grammar import Edge
 
 START, END = 0, 1
 
@@ -18,9 +21,11 @@ class RuleAutomaton:
         self.states = 2
 
     def state(self) -> int:
+        """A new state."""
         self.states += 1
         return self.states - 1
 
     def slot(self, kind: int) -> int:
+        """A new slot: a counter up to ``kind``, or a set of texts."""
         self.slots.append(kind)
         return len(self.slots) - 1

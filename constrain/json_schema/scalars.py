@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from constrain.grammar import Terminal
 from constrain.json_schema.keys import JSON_STRING, quoted
@@ -13,6 +13,9 @@ from constrain.json_schema.shapes import ANY_SHAPES, FALSE, NULL, TRUE, Shapes
 from constrain.json_schema.spelling import spell_string
 from constrain.json_schema.strings import ANY_STRING, StringShape, content
 from constrain.regex.tree import NOTHING, Alternation, Expression, Literal, LiteralSet
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 NULL_VALUE = Terminal("null", Literal(b"null"))
 BOOLEAN_VALUE = Terminal("boolean", LiteralSet((b"true", b"false")))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from constrain._errors import LimitError
@@ -13,6 +12,8 @@ from constrain.json_schema.objects import ANY_OBJECT, ObjectShape, intersect_obj
 from constrain.json_schema.strings import ANY_STRING, StringShape, intersect_strings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from constrain.json_schema.goals import Goals
 
 MAX_ALTERNATIVES = 1_000

@@ -1,5 +1,7 @@
 """Strings: the shape, its intersection, and the string keywords."""
 
+# ruff: noqa: ARG001  (all keyword functions have one signature)
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -92,12 +94,15 @@ def pattern_expression(at: Location, text: object, *tokens: str) -> Expression:
 
 
 def min_length(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """The least number of code points."""
     found.restrict_strings(StringShape(minimum=goals.count(at, "minLength", value)))
 
 
 def max_length(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """The greatest number of code points."""
     found.restrict_strings(StringShape(maximum=goals.count(at, "maxLength", value)))
 
 
 def pattern(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """An ECMA-262 pattern to be found somewhere in the string."""
     found.restrict_strings(StringShape((pattern_expression(at, value, "pattern"),)))

@@ -60,7 +60,7 @@ class Interpreter:
                     else:
                         reach(frame_list[frame])
                 for edge in self._edges[rule].get(state, ()):
-                    if not self._open(rule, memory, edge):
+                    if not self._open(memory, edge):
                         continue
                     if edge.symbol is None:
                         reach((rule, edge.target, self._after(rule, memory, edge, b""), frame))
@@ -85,7 +85,7 @@ class Interpreter:
     def _fresh(self, rule: int) -> Memory:
         return tuple(frozenset() if slot == TEXT_SET else 0 for slot in self.grammar.rules[rule].slots)
 
-    def _open(self, rule: int, memory: Memory, edge: Edge) -> bool:
+    def _open(self, memory: Memory, edge: Edge) -> bool:
         return all(
             condition.minimum <= memory[condition.slot]
             and (condition.maximum is None or memory[condition.slot] <= condition.maximum)
