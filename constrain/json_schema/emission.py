@@ -16,7 +16,7 @@ from constrain.json_schema.punctuation import PUNCTUATION
 from constrain.json_schema.rule_automaton import END, START, RuleAutomaton
 from constrain.json_schema.scalars import scalar_terminals
 from constrain.json_schema.spelling import spell_string
-from constrain.regex.tree import Concatenation, Literal
+from constrain.regex.tree import Concatenation, Expression, Literal
 
 if TYPE_CHECKING:
     from constrain.json_schema.policies import Policies
@@ -31,11 +31,12 @@ class Emitter:
 
     def __init__(self, policies: Policies) -> None:
         self.punctuation = PUNCTUATION[policies.whitespace]
-        self.close_objects = policies.close_objects
+        self.policies = policies
         self.terminals: list[Terminal] = []
         self.rules: list[Rule | None] = []
         self._ids: dict[int, int] = {}
         self._keys: dict[str, int] = {}
+        self._undeclared: dict[int, Terminal] = {}
         self._symbols: dict[Goal, tuple[int, ...]] = {}
         self._queue: list[tuple[Goal, int]] = []
         self._edges = 0
@@ -85,13 +86,20 @@ class Emitter:
             self.terminals.append(terminal)
         return symbol
 
+    def undeclared_key(self, expression: Expression) -> int:
+        """The symbol of a class of undeclared keys, without the colon; the same expression is added once."""
+        terminal = self._undeclared.get(id(expression))
+        if terminal is None:
+            terminal = self._undeclared[id(expression)] = Terminal("key", expression)
+        return self.add(terminal)
+
     def symbols(self, goal: Goal) -> tuple[int, ...]:
         """The symbols that read a value of a productive goal; reserves its rule if it needs one."""
         symbols = self._symbols.get(goal)
         if symbols is None:
             shapes = goal.shapes
             assert shapes is not None
-            found = [self.add(terminal) for terminal in scalar_terminals(shapes, "")]
+            found = [self.add(terminal) for terminal in scalar_terminals(shapes, goal.location)]
             if any(unproductive_item(array) is None for array in shapes.arrays) or any(
                 is_productive(shape) for shape in shapes.objects
             ):
@@ -109,7 +117,7 @@ class Emitter:
                 add_array(self, automaton, array)
         for shape in goal.shapes.objects:
             if is_productive(shape):
-                add_object(self, automaton, closed(shape) if self.close_objects else shape)
+                add_object(self, automaton, closed(shape) if self.policies.close_objects else shape)
         self._edges += len(automaton.edges)
         if self._edges > MAX_EDGES:
             raise LimitError(f"the grammar has more edges than MAX_EDGES = {MAX_EDGES}")

@@ -18,22 +18,14 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain.grammar import EPSILON, TEXT_SET, Action, Condition, Edge, Terminal
+from constrain.grammar import EPSILON, TEXT_SET, Action, Condition, Edge
 from constrain.json_schema.keys import KeyClass, key_classes
 from constrain.json_schema.objects import ObjectShape, key_goal
 from constrain.json_schema.rule_automaton import END, START, RuleAutomaton
+from constrain.json_schema.unordered_objects import Member, add_unordered
 
 if TYPE_CHECKING:
     from constrain.json_schema.emission import Emitter
-    from constrain.json_schema.goal import Goal
-
-
-class Member(NamedTuple):
-    """A declared key that some value satisfies."""
-
-    key: int  # terminal
-    goal: Goal
-    required: bool
 
 
 class Plan(NamedTuple):
@@ -71,8 +63,14 @@ def add_object(emitter: Emitter, automaton: RuleAutomaton, shape: ObjectShape) -
         edges.append(Edge(opened, emitter.add(punctuation.close_empty_object), END))
     if shape.maximum == 0:
         return
-    classes = key_classes(shape)
+    if shape.maximum == needed:  # no room for others
+        members, classes = [member for member in members if member.required], []
+    else:
+        classes = key_classes(shape)
     if not members and not classes:
+        return
+    if emitter.policies.property_order == "any":
+        add_unordered(emitter, automaton, shape, opened, members, classes)
         return
     plan = _plan(automaton, shape, members, classes, needed)
     first = opened
@@ -152,8 +150,7 @@ def _add_classes(emitter: Emitter, automaton: RuleAutomaton, plan: Plan, offer: 
     fits = () if maximum is None else plan.at_most(maximum - 1)
     for key_class in plan.classes:
         read, value = automaton.state(), automaton.state()
-        symbol = emitter.add(Terminal("key", key_class.expression))
-        edges.append(Edge(offer, symbol, read, fits, actions, used))
+        edges.append(Edge(offer, emitter.undeclared_key(key_class.expression), read, fits, actions, used))
         edges.append(Edge(read, colon, value))
         edges += [Edge(value, symbol, following) for symbol in emitter.symbols(key_class.goal)]
     edges.append(Edge(following, emitter.add(punctuation.close_object), END, plan.at_least(plan.minimum)))

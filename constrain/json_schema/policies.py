@@ -13,7 +13,7 @@ CHOICES = {
     "numbers": ("canonical", "any"),
 }
 
-AVAILABLE_LATER = {("property_order", "any"), ("numbers", "any")}
+AVAILABLE_LATER = {("numbers", "any")}
 
 
 class Policies(NamedTuple):

@@ -17,6 +17,9 @@ from constrain.regex.tree import NOTHING, Alternation, Expression, Literal, Lite
 if TYPE_CHECKING:
     from fractions import Fraction
 
+if TYPE_CHECKING:
+    from constrain.json_schema.references import Location
+
 NULL_VALUE = Terminal("null", Literal(b"null"))
 BOOLEAN_VALUE = Terminal("boolean", LiteralSet((b"true", b"false")))
 INTEGER = Terminal("integer", number_expression(integer=True))
@@ -30,7 +33,7 @@ _SIMPLE = {NULL: b"null", FALSE: b"false", TRUE: b"true"}
 _SIMPLE_TERMINALS = {NULL: NULL_VALUE, FALSE | TRUE: BOOLEAN_VALUE}
 
 
-def scalar_terminals(shapes: Shapes, pointer: str) -> list[Terminal]:
+def scalar_terminals(shapes: Shapes, location: Location | None) -> list[Terminal]:
     """Terminals that together read the scalar values of ``shapes``; those of frequent shapes are shared constants."""
     if shapes is ANY_SHAPES:
         return [ANY_SCALAR]
@@ -48,19 +51,21 @@ def scalar_terminals(shapes: Shapes, pointer: str) -> list[Terminal]:
         elif number is ANY_INTEGER:
             terminals.append(INTEGER)
         else:
-            _add_number(number, pointer, terminals, literals)
+            _add_number(number, location, terminals, literals)
     for string in shapes.strings:
         if string is ANY_STRING:
             terminals.append(STRING)
         else:
-            _add_string(string, pointer, terminals, literals)
+            _add_string(string, location, terminals, literals)
     if literals:
         expression = Literal(literals[0]) if len(literals) == 1 else LiteralSet(tuple(literals))
-        terminals.append(Terminal("constant", expression, pointer))
+        terminals.append(Terminal("constant", expression, _pointer(location)))
     return terminals
 
 
-def _add_number(shape: NumberShape, pointer: str, terminals: list[Terminal], literals: list[bytes]) -> None:
+def _add_number(
+    shape: NumberShape, location: Location | None, terminals: list[Terminal], literals: list[bytes]
+) -> None:
     if shape.values is None:
         bounds: dict[str, Number | None] = {
             "exclusive_minimum" if shape.exclusive_minimum else "minimum": shape.minimum,
@@ -69,7 +74,7 @@ def _add_number(shape: NumberShape, pointer: str, terminals: list[Terminal], lit
         multiple = None if shape.multiple is None else to_decimal(shape.multiple)
         expression = number_expression(**bounds, integer=shape.integer, multiple_of=multiple)
         if expression != NOTHING:
-            terminals.append(Terminal("integer" if shape.integer else "number", expression, pointer))
+            terminals.append(Terminal("integer" if shape.integer else "number", expression, _pointer(location)))
         return
     spellings: list[Expression] = []
     for value in shape.values:
@@ -79,14 +84,20 @@ def _add_number(shape: NumberShape, pointer: str, terminals: list[Terminal], lit
         else:
             spellings.append(spelling)
     if spellings:
-        terminals.append(Terminal("constant", Alternation(tuple(spellings)), pointer))
+        terminals.append(Terminal("constant", Alternation(tuple(spellings)), _pointer(location)))
 
 
-def _add_string(shape: StringShape, pointer: str, terminals: list[Terminal], literals: list[bytes]) -> None:
+def _add_string(
+    shape: StringShape, location: Location | None, terminals: list[Terminal], literals: list[bytes]
+) -> None:
     if shape.values is None:
-        terminals.append(Terminal("string", quoted(content(shape)), pointer))
+        terminals.append(Terminal("string", quoted(content(shape)), _pointer(location)))
     else:
         literals += map(spell_string, shape.values)
+
+
+def _pointer(location: Location | None) -> str:
+    return "" if location is None else location.pointer()
 
 
 def to_decimal(fraction: Fraction) -> Number:
