@@ -201,32 +201,17 @@ _SHOWN_PLACES = 3
 _SCHEMA_MAPS = frozenset(("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"))
 """Keywords whose value has schemas under names of the author's own."""
 
-_ANNOTATIONS = frozenset(
-    (
-        "$schema",
-        "$id",
-        "id",
-        "$anchor",
-        "$comment",
-        "$defs",
-        "definitions",
-        "title",
-        "description",
-        "default",
-        "examples",
-        "deprecated",
-        "readOnly",
-        "writeOnly",
-    )
-)
-"""Keywords that constrain nothing by themselves."""
-
-_VALUES = frozenset(("enum", "const", "default", "examples"))
+_VALUES = frozenset(("enum", "const"))
 """Keywords whose value is data, no schema."""
 
 
 def _keywords(document: Any, without: set[str]) -> dict[str, list[str]]:
-    """The places of every constraining keyword of a schema, by keyword."""
+    """The places of every keyword of a schema that is enforced, by keyword."""
+    from constrain.json_schema.keywords import keywords_of
+    from constrain.json_schema.references import DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020
+
+    drafts = (DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020)
+    enforced = {keyword for draft in drafts for keyword, handler in keywords_of(draft).items() if handler is not None}
     places: dict[str, list[str]] = {}
     pending: list[tuple[str, Any]] = [("", document)]
     while pending:
@@ -240,8 +225,10 @@ def _keywords(document: Any, without: set[str]) -> dict[str, list[str]]:
             place = f"{pointer}/{keyword.replace('~', '~0').replace('/', '~1')}"
             if place in without:
                 continue
-            if keyword not in _ANNOTATIONS:
+            if keyword in enforced:
                 places.setdefault(keyword, []).append(place)
+            elif keyword not in _SCHEMA_MAPS:
+                continue
             if keyword in _SCHEMA_MAPS and isinstance(value, dict):
                 names = ((name.replace("~", "~0").replace("/", "~1"), part) for name, part in value.items())
                 pending.extend((f"{place}/{name}", part) for name, part in names)
