@@ -36,8 +36,12 @@ def why_empty(goals: Goals, root: Goal) -> UnsatisfiableSchemaError:
         if step is None:
             place, message = _contradiction(goal, pointer)
             return UnsatisfiableSchemaError(message + _needed(path), pointer=place)
-        goal, token = step
+        inner, token = step
         path += escape(token)
+        if inner is NOTHING:
+            message = "what is required here is forbidden, by a schema that is false or by additionalProperties"
+            return UnsatisfiableSchemaError(message + _needed(path), pointer=pointer)
+        goal = inner
         if goal in seen:
             message = "a $ref cycle with no value: it would contain another value like itself, without end"
             return UnsatisfiableSchemaError(message + _needed(path), pointer=pointer)

@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError
-from constrain.json_schema import languages
 from constrain.json_schema.arrays import ArrayShape, item_goal
 from constrain.json_schema.goal import NOTHING, Goal
 from constrain.json_schema.keyword_sets import IN_PLACE_APPLICATORS
+from constrain.json_schema.languages import is_surely_empty
 from constrain.json_schema.numeric import intersect_numbers
 from constrain.json_schema.objects import ObjectShape, key_goal
-from constrain.json_schema.strings import StringShape, intersect_strings
+from constrain.json_schema.shapes import FALSE, NULL, TRUE
+from constrain.json_schema.strings import StringShape, intersect_strings, shorter
 
 if TYPE_CHECKING:
     from constrain.json_schema.goals import Goals
@@ -30,13 +31,46 @@ DISCRIMINATOR_DEPTH = 2
 
 def find_overlap(goals: Goals, branches: list[Shapes]) -> tuple[int, int] | None:
     """Two branches that are not proved disjoint, by index; ``None`` if all are."""
-    if len(branches) * (len(branches) - 1) // 2 > MAX_BRANCH_PAIRS:
-        raise LimitError(f"oneOf has more pairs of branches than MAX_BRANCH_PAIRS = {MAX_BRANCH_PAIRS}")
-    for index, branch in enumerate(branches):
-        for other in range(index):
-            if not are_disjoint(goals, branches[other], branch, DISCRIMINATOR_DEPTH):
-                return other, index
+    shared = _shared_constant(branches)
+    if shared is not None:
+        return shared
+    kinds = [_kinds(branch) for branch in branches]
+    pairs = 0
+    for index, (constants, others) in enumerate(kinds):
+        for earlier in range(index):
+            if not ((constants | others) & kinds[earlier][1] or others & kinds[earlier][0]):
+                continue
+            pairs += 1
+            if pairs > MAX_BRANCH_PAIRS:
+                raise LimitError(f"oneOf has more pairs of branches than MAX_BRANCH_PAIRS = {MAX_BRANCH_PAIRS}")
+            if not are_disjoint(goals, branches[earlier], branches[index], DISCRIMINATOR_DEPTH):
+                return earlier, index
     return None
+
+
+def _shared_constant(branches: list[Shapes]) -> tuple[int, int] | None:
+    """Two branches that list the same scalar."""
+    seen: dict[object, int] = {}
+    for index, branch in enumerate(branches):
+        values: list[object] = [("simple", bit) for bit in (NULL, FALSE, TRUE) if branch.simple & bit]
+        for shape in branch.numbers + branch.strings:
+            values += dict.fromkeys(shape.values or ())
+        for value in values:
+            if seen.setdefault(value, index) != index:
+                return seen[value], index
+    return None
+
+
+def _kinds(branch: Shapes) -> tuple[int, int]:
+    """Bits for the types of which a branch has listed values, and of which it has others."""
+    constants = others = 0
+    for bit, shapes in ((1, branch.numbers), (2, branch.strings)):
+        for shape in shapes:
+            if shape.values is None:
+                others |= bit
+            else:
+                constants |= bit
+    return constants, others | (4 if branch.arrays else 0) | (8 if branch.objects else 0)
 
 
 def are_disjoint(goals: Goals, a: Shapes, b: Shapes, depth: int) -> bool:
@@ -54,10 +88,10 @@ def are_disjoint(goals: Goals, a: Shapes, b: Shapes, depth: int) -> bool:
 def _disjoint_strings(a: StringShape, b: StringShape) -> bool:
     if a.values is not None or b.values is not None:
         return intersect_strings(a, b) is None
-    least = max(a.minimum, b.minimum)
-    if (a.maximum is not None and a.maximum < least) or (b.maximum is not None and b.maximum < least):
+    shape = StringShape(a.parts + b.parts, max(a.minimum, b.minimum), shorter(a.maximum, b.maximum))
+    if shape.maximum is not None and shape.maximum < shape.minimum:
         return True
-    return any(languages.are_disjoint(part, other) for part in a.parts for other in b.parts)
+    return bool(shape.parts) and is_surely_empty(shape.parts, shape.minimum, shape.maximum)
 
 
 def _disjoint_goals(goals: Goals, a: Goal, b: Goal, depth: int) -> bool:

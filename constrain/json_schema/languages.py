@@ -9,7 +9,7 @@ conditions on one string, ever come here.
 from __future__ import annotations
 
 import json
-from itertools import pairwise
+from itertools import combinations, pairwise
 from threading import RLock
 from typing import TYPE_CHECKING
 
@@ -70,19 +70,28 @@ def has_text(parts: tuple[Expression, ...], minimum: int = 0, maximum: int | Non
     if len(parts) == 1 and _surely_has(parts[0], minimum, maximum):
         return True
     with _lock:
-        language = _language(*parts)
-        if minimum == 0 and maximum is None:
-            return language.has_text(MAX_LANGUAGE_STATES)
-        return language.has_length(minimum, maximum)
+        return _language(*parts).has(minimum, maximum, MAX_LANGUAGE_STATES)
 
 
-def are_disjoint(a: Expression, b: Expression) -> bool:
-    """Whether it is quickly proved (within MAX_OVERLAP_STATES states) that no text is in both languages."""
+def is_surely_empty(parts: tuple[Expression, ...], minimum: int = 0, maximum: int | None = None) -> bool:
+    """Whether it is proved within MAX_OVERLAP_STATES that no such text is in the languages of all ``parts``."""
+    for one, two in combinations(map(_beginning, parts), 2):
+        if not one.startswith(two) and not two.startswith(one):
+            return True
+    if len(parts) == 1 and _surely_has(parts[0], minimum, maximum):
+        return False
     with _lock:
         try:
-            return not _language(a, b).has_text(MAX_OVERLAP_STATES)
+            return not _language(*parts).has(minimum, maximum, MAX_OVERLAP_STATES)
         except LimitError:
             return False
+
+
+def _beginning(expression: Expression) -> bytes:
+    """A text that all texts of the language begin with."""
+    if isinstance(expression, tree.Concatenation) and expression.parts:
+        expression = expression.parts[0]
+    return expression.text if isinstance(expression, tree.Literal) else b""
 
 
 def count_texts(expression: Expression) -> int | None:
@@ -402,14 +411,18 @@ class Language:
                     queue.append(target)
         return states
 
-    def has_text(self, limit: int) -> bool:
-        """Whether any text leads to a match; looks at up to ``limit`` states."""
+    def has(self, minimum: int, maximum: int | None, limit: int) -> bool:
+        """Whether a text of ``minimum`` to ``maximum`` code points matches; looks at up to ``limit`` states."""
+        return self._has_text(limit) if minimum == 0 and maximum is None else self._has_length(minimum, maximum, limit)
+
+    def _has_text(self, limit: int) -> bool:
+        """Whether any text leads to a match."""
         if self._nonempty is None:
             states = self._explore(lambda node: self.nullable[node], limit)
             self._nonempty = any(self.nullable[node] for node in states)
         return self._nonempty
 
-    def has_length(self, minimum: int, maximum: int | None) -> bool:
+    def _has_length(self, minimum: int, maximum: int | None, limit: int) -> bool:
         """Whether a text of ``minimum`` to ``maximum`` code points matches.
 
         Looks at the sets of states that the texts of length 0, 1, 2 ... lead to; this sequence is periodic in the
@@ -432,7 +445,7 @@ class Language:
                 return True
             seen[current] = length
             reached.append(matching)
-            current = frozenset(target for node in current for target in self._targets(node, classes))
+            current = frozenset(target for node in current for target in self._targets(node, classes, limit))
         if not current:
             return False
         start, period = seen[current], len(reached) - seen[current]
@@ -440,10 +453,10 @@ class Language:
         last = first + period - 1 if maximum is None else min(maximum, first + period - 1)
         return any(reached[start + (length - start) % period] for length in range(first, last + 1))
 
-    def _targets(self, node: Node, classes: list[tuple[int, int]]) -> frozenset[Node]:
+    def _targets(self, node: Node, classes: list[tuple[int, int]], limit: int) -> frozenset[Node]:
         found = self._successors.get(node)
         if found is None:
-            if len(self._successors) >= MAX_LANGUAGE_STATES:
+            if len(self._successors) >= limit:
                 raise too_many_states()
             derivatives = {self.derivative(node, representative) for representative, _ in classes}
             found = self._successors[node] = frozenset(derivatives - {NOTHING})

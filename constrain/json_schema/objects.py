@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain._errors import SchemaError, UnsupportedSchemaError
+from constrain._errors import LimitError, SchemaError, UnsupportedSchemaError
 from constrain.json_schema.goal import ANY, NOTHING, Goal
 from constrain.json_schema.keyword_sets import IN_PLACE_APPLICATORS
-from constrain.json_schema.languages import are_disjoint, matches
+from constrain.json_schema.languages import is_surely_empty, matches
 from constrain.json_schema.references import escape
 from constrain.json_schema.strings import pattern_expression
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from constrain.json_schema.goals import Goals
     from constrain.json_schema.references import Location
     from constrain.regex.tree import Expression
+
+MAX_KEY_PATTERNS = 200
+"""Patterns for the keys of one object, compared in pairs; real schemas stay below 20."""
 
 
 class KeyPattern(NamedTuple):
@@ -56,7 +59,7 @@ def intersect_objects(goals: Goals, a: ObjectShape, b: ObjectShape) -> ObjectSha
         return a
     maximum = a.maximum if b.maximum is None else b.maximum if a.maximum is None else min(a.maximum, b.maximum)
     minimum = max(a.minimum, b.minimum)
-    required = a.required + tuple(key for key in b.required if key not in a.required) if b.required else a.required
+    required = tuple(dict.fromkeys(a.required + b.required)) if a.required and b.required else a.required or b.required
     if maximum is not None and max(minimum, len(required)) > maximum:
         return None
     return ObjectShape(
@@ -120,9 +123,11 @@ def _intersect_patterns(goals: Goals, a: ObjectShape, b: ObjectShape) -> tuple[K
 
 def check_disjoint(goals: Goals, patterns: list[KeyPattern]) -> None:
     """Refuses key patterns that may match the same key."""
+    if len(patterns) > MAX_KEY_PATTERNS:
+        raise LimitError(f"an object has more key patterns than MAX_KEY_PATTERNS = {MAX_KEY_PATTERNS}")
     for index, pattern in enumerate(patterns):
         for other in patterns[:index]:
-            if not are_disjoint(pattern.expression, other.expression):
+            if not is_surely_empty((pattern.expression, other.expression)):
                 both = f"{other.text!r:.80} and {pattern.text!r:.80}"
                 raise UnsupportedSchemaError(
                     f"a key may match both {both}; such patterns cannot be enforced yet",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from constrain._errors import LimitError
 from constrain.json_schema.arrays import ANY_ARRAY, ArrayShape, intersect_arrays
 from constrain.json_schema.goal import ANY, NOTHING, Goal
-from constrain.json_schema.numeric import ANY_INTEGER, ANY_NUMBER, NumberShape, intersect_numbers
+from constrain.json_schema.numeric import ANY_INTEGER, ANY_NUMBER, Number, NumberShape, intersect_numbers
 from constrain.json_schema.objects import ANY_OBJECT, ObjectShape, intersect_objects
 from constrain.json_schema.strings import ANY_STRING, StringShape, intersect_strings
 
@@ -50,32 +50,39 @@ Shape = TypeVar("Shape")
 
 
 def union(alternatives: Iterable[Shapes]) -> Shapes:
-    """The values of any of the alternatives."""
+    """The values of any of the alternatives; listed scalars become one list."""
     simple = 0
     numbers: list[NumberShape] = []
     strings: list[StringShape] = []
     arrays: list[ArrayShape] = []
     objects: list[ObjectShape] = []
+    listed_numbers: dict[bool, dict[Number, None]] = {}
+    listed_strings: dict[str, None] = {}
     for shapes in alternatives:
         simple |= shapes.simple
-        numbers += (shape for shape in shapes.numbers if shape not in numbers)
-        strings += (shape for shape in shapes.strings if shape not in strings)
+        for number in shapes.numbers:
+            if number.values is not None:
+                listed_numbers.setdefault(number.integer, {}).update(dict.fromkeys(number.values))
+            elif number not in numbers:
+                numbers.append(number)
+        for string in shapes.strings:
+            if string.values is not None:
+                listed_strings.update(dict.fromkeys(string.values))
+            elif string not in strings:
+                strings.append(string)
         arrays += (shape for shape in shapes.arrays if shape not in arrays)
         objects += (shape for shape in shapes.objects if shape not in objects)
         if max(len(numbers), len(strings), len(arrays), len(objects)) > MAX_ALTERNATIVES:
             raise LimitError(f"a value has more alternatives than MAX_ALTERNATIVES = {MAX_ALTERNATIVES}")
-    return Shapes(simple, tuple(numbers), _merge_values(strings), tuple(arrays), tuple(objects))
-
-
-def _merge_values(strings: list[StringShape]) -> tuple[StringShape, ...]:
-    """Many ``const`` branches are one set of values; any string at all leaves nothing to add."""
-    if len(strings) < 2:
-        return tuple(strings)
+    if ANY_NUMBER in numbers:
+        numbers = [ANY_NUMBER]
+    else:
+        numbers += (NumberShape(integer, values=tuple(values)) for integer, values in listed_numbers.items())
     if ANY_STRING in strings:
-        return (ANY_STRING,)
-    values = dict.fromkeys(value for shape in strings if shape.values is not None for value in shape.values)
-    others = tuple(shape for shape in strings if shape.values is None)
-    return (*others, StringShape(values=tuple(values))) if values else others
+        strings = [ANY_STRING]
+    elif listed_strings:
+        strings.append(StringShape(values=tuple(listed_strings)))
+    return Shapes(simple, tuple(numbers), tuple(strings), tuple(arrays), tuple(objects))
 
 
 def intersect(goals: Goals, a: Shapes, b: Shapes) -> Shapes:

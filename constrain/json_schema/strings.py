@@ -48,9 +48,14 @@ def intersect_strings(a: StringShape, b: StringShape) -> StringShape | None:
         else:
             values = tuple(value for value in a.values if admits_string(b, value))
         return StringShape(values=values) if values else None
-    maximum = a.maximum if b.maximum is None else b.maximum if a.maximum is None else min(a.maximum, b.maximum)
+    maximum = shorter(a.maximum, b.maximum)
     parts = a.parts + tuple(part for part in b.parts if part not in a.parts) if b.parts else a.parts
     return nonempty(StringShape(parts, max(a.minimum, b.minimum), maximum))
+
+
+def shorter(a: int | None, b: int | None) -> int | None:
+    """The lower of two bounds, either of which may be missing."""
+    return a if b is None else b if a is None else min(a, b)
 
 
 def nonempty(shape: StringShape) -> StringShape | None:
@@ -90,7 +95,7 @@ def pattern_expression(at: Location, text: object, *tokens: str) -> Expression:
     try:
         return parse_pattern(text, "ecma", json=True, anchored=False)
     except PatternError as error:
-        raise PatternError(f"{error.message} (in the pattern {text!r:.200})", pointer=at.pointer(*tokens)) from error
+        raise PatternError(error.message, pointer=at.pointer(*tokens), column=error.column) from error
 
 
 def min_length(goals: Goals, at: Location, value: object, found: Assertions) -> None:

@@ -1,0 +1,89 @@
+"""Real schemas: what their valid and invalid instances say about the grammar, and what compiling costs."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from constrain._errors import ConstrainError
+from constrain.json_schema import compile_schema
+from tests.json_schema.grammar_interpreter import Interpreter
+from tests.support import LONG, maskbench
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SEED = 20
+SAMPLE = None if LONG else 400
+MAX_TEXT = 20_000  # bytes; longer instances are left to the kernel's own tests
+
+LABELLED_BY_FORMAT = {"Github_easy---o66309"}
+"""Invalid only by ``format: regex``, which is not regular and stays an annotation."""
+
+
+def sample() -> list[dict[str, Any]]:
+    rows = maskbench()
+    return rows if SAMPLE is None else random.Random(SEED).sample(rows, SAMPLE)
+
+
+def outcomes(row: dict[str, Any], **options: Any) -> Iterator[tuple[bool, bool, bytes]]:
+    """For each instance: is it valid, was it accepted, its text."""
+    try:
+        interpreter = Interpreter(compile_schema(row["schema"], **options).grammar)
+    except ConstrainError:
+        return
+    for test in row["tests"]:
+        text = json.dumps(test["data"], ensure_ascii=False).encode()
+        if len(text) <= MAX_TEXT:
+            yield test["valid"], interpreter.accepts(text), text
+
+
+def test_no_invalid_instance_is_accepted() -> None:
+    checked = 0
+    for row in sample():
+        if row["id"] in LABELLED_BY_FORMAT:
+            continue
+        for valid, accepted, text in outcomes(row):
+            if not valid:
+                checked += 1
+                assert not accepted, f"{row['id']} (seed {SEED}): {text[:300]!r}"
+    assert checked > 500
+
+
+def test_every_valid_instance_is_accepted_in_some_order_of_keys() -> None:
+    """Some instances do not have their keys in schema order; apart from that none is rejected."""
+    checked = reordered = 0
+    for row in sample():
+        if all(accepted or not valid for valid, accepted, _ in outcomes(row)):
+            checked += 1
+            continue
+        for valid, accepted, text in outcomes(row, property_order="any"):
+            reordered += valid
+            assert accepted or not valid, f"{row['id']} (seed {SEED}): {text[:300]!r}"
+    assert checked > 300
+    assert reordered < 0.05 * checked
+
+
+@pytest.mark.parametrize("options", [{"whitespace": "compact"}, {"whitespace": "any"}, {"close_objects": True}])
+def test_other_policies_accept_no_invalid_instance(options: dict[str, Any]) -> None:
+    for row in sample()[:100]:
+        if row["id"] in LABELLED_BY_FORMAT:
+            continue
+        for valid, accepted, text in outcomes(row, **options):
+            assert valid or not accepted, f"{row['id']} (seed {SEED}): {text[:300]!r}"
+
+
+def test_most_real_schemas_compile() -> None:
+    compiled = 0
+    rows = sample()
+    for row in rows:
+        try:
+            compile_schema(row["schema"])
+        except ConstrainError as error:
+            assert error.message
+        else:
+            compiled += 1
+    assert compiled > 0.85 * len(rows)
