@@ -24,7 +24,6 @@ def add_array(emitter: Emitter, automaton: RuleAutomaton, shape: ArrayShape) -> 
         edges.append(Edge(before, emitter.add(punctuation.close_empty_array), END))
     if longest == 0:
         return
-    comma = emitter.add(punctuation.comma)
     close = emitter.add(punctuation.close_array)
     after = before
     for index, goal in enumerate(prefix):
@@ -34,7 +33,7 @@ def add_array(emitter: Emitter, automaton: RuleAutomaton, shape: ArrayShape) -> 
             if index + 1 >= shape.minimum:
                 edges.append(Edge(after, close, END))
             before = automaton.state()
-            edges.append(Edge(after, comma, before))
+            edges.append(Edge(after, emitter.add(punctuation.comma), before))
     length = len(prefix)
     if longest == length:
         edges.append(Edge(after, close, END))
@@ -43,7 +42,11 @@ def add_array(emitter: Emitter, automaton: RuleAutomaton, shape: ArrayShape) -> 
     if length == 0:
         after, length = automaton.state(), 1
         edges += [Edge(before, symbol, after) for symbol in rest]
-    _add_loop(automaton, rest, after, (comma, close), (max(shape.minimum - length, 0), longest and longest - length))
+    if longest == length:
+        edges.append(Edge(after, close, END))
+        return
+    symbols = (emitter.add(punctuation.comma), close)
+    _add_loop(automaton, rest, after, symbols, (max(shape.minimum - length, 0), longest and longest - length))
 
 
 def _add_loop(
@@ -57,9 +60,6 @@ def _add_loop(
     comma, close = symbols
     minimum, maximum = bounds
     edges = automaton.edges
-    if maximum == 0:
-        edges.append(Edge(after, close, END))
-        return
     before = automaton.state()
     if minimum == 0 and maximum is None:
         edges.append(Edge(after, close, END))

@@ -21,6 +21,7 @@ from constrain.regex.tree import Concatenation, Expression, Literal
 if TYPE_CHECKING:
     from constrain.json_schema.policies import Policies
     from constrain.json_schema.shapes import Shapes
+    from constrain.json_schema.strings import StringShape
 
 MAX_EDGES = 2_000_000
 """Edges of one grammar: the largest real schemas make about 100,000."""
@@ -38,6 +39,7 @@ class Emitter:
         self._keys: dict[str, int] = {}
         self._undeclared: dict[int, Terminal] = {}
         self._symbols: dict[Goal, tuple[int, ...]] = {}
+        self._scalars: dict[object, list[Terminal]] = {}
         self._queue: list[tuple[Goal, int]] = []
         self._edges = 0
 
@@ -99,7 +101,11 @@ class Emitter:
         if symbols is None:
             shapes = goal.shapes
             assert shapes is not None
-            found = [self.add(terminal) for terminal in scalar_terminals(shapes, goal.location)]
+            key = (shapes.simple, shapes.numbers, tuple(map(_identity, shapes.strings)))
+            terminals = self._scalars.get(key)
+            if terminals is None:
+                terminals = self._scalars[key] = scalar_terminals(shapes, goal.location)
+            found = [self.add(terminal) for terminal in terminals]
             if any(unproductive_item(array) is None for array in shapes.arrays) or any(
                 is_productive(shape) for shape in shapes.objects
             ):
@@ -123,6 +129,11 @@ class Emitter:
             raise LimitError(f"the grammar has more edges than MAX_EDGES = {MAX_EDGES}")
         name = "value" if goal.location is None else goal.location.pointer() or "/"
         self.rules[rule] = Rule(name, tuple(automaton.edges), (END,), tuple(automaton.slots))
+
+
+def _identity(shape: StringShape) -> tuple[object, ...]:
+    """Equal for equal shapes whose patterns are the same objects; patterns are not hashed, which takes long."""
+    return tuple(map(id, shape.parts)), shape.minimum, shape.maximum, shape.values
 
 
 def _has_scalars(shapes: Shapes) -> bool:

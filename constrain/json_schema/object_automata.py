@@ -55,18 +55,16 @@ def add_object(emitter: Emitter, automaton: RuleAutomaton, shape: ObjectShape) -
     """Adds the objects of a productive shape, from START to END."""
     edges = automaton.edges
     punctuation = emitter.punctuation
-    members = declared_members(emitter, shape)
-    needed = sum(member.required for member in members)
+    needed = len(shape.required)
+    full = shape.maximum == needed  # no room for others
+    members = declared_members(emitter, shape, only_required=full)
     opened = automaton.state()
     edges.append(Edge(START, emitter.add(punctuation.open_object), opened))
     if needed == 0 and shape.minimum == 0:
         edges.append(Edge(opened, emitter.add(punctuation.close_empty_object), END))
     if shape.maximum == 0:
         return
-    if shape.maximum == needed:  # no room for others
-        members, classes = [member for member in members if member.required], []
-    else:
-        classes = key_classes(shape)
+    classes = [] if full else key_classes(shape)
     if not members and not classes:
         return
     if emitter.policies.property_order == "any":
@@ -82,11 +80,15 @@ def add_object(emitter: Emitter, automaton: RuleAutomaton, shape: ObjectShape) -
         _add_classes(emitter, automaton, plan, last)
 
 
-def declared_members(emitter: Emitter, shape: ObjectShape) -> list[Member]:
+def declared_members(emitter: Emitter, shape: ObjectShape, *, only_required: bool) -> list[Member]:
     """In schema order, then the required ones that no ``properties`` declares."""
     required = frozenset(shape.required)
     key = emitter.key
-    members = [Member(key(name), goal, name in required) for name, goal in shape.properties.items() if goal.productive]
+    members = [
+        Member(key(name), goal, name in required)
+        for name, goal in shape.properties.items()
+        if goal.productive and (name in required or not only_required)
+    ]
     undeclared = (name for name in shape.required if name not in shape.properties)
     return members + [Member(key(name), key_goal(shape, name), required=True) for name in undeclared]
 
@@ -109,7 +111,7 @@ def _add_members(emitter: Emitter, automaton: RuleAutomaton, plan: Plan, first: 
     ``needed`` is the number of required members, all of which are still to come.
     """
     edges = automaton.edges
-    comma, close = emitter.add(emitter.punctuation.comma), emitter.add(emitter.punctuation.close_object)
+    add, punctuation = emitter.add, emitter.punctuation
     members, maximum = plan.members, plan.maximum
     counted = plan.counted()
     offer = first
@@ -125,10 +127,10 @@ def _add_members(emitter: Emitter, automaton: RuleAutomaton, plan: Plan, first: 
             if not required:
                 edges.append(Edge(offer, EPSILON, next_offer, plan.at_least(plan.minimum - left)))
             room = () if needed or maximum is None else plan.at_most(maximum - 1)
-            edges.append(Edge(following, comma, next_offer, room))
+            edges.append(Edge(following, add(punctuation.comma), next_offer, room))
             offer = next_offer
         if needed == 0:
-            edges.append(Edge(following, close, END, plan.at_least(plan.minimum)))
+            edges.append(Edge(following, add(punctuation.close_object), END, plan.at_least(plan.minimum)))
     return offer
 
 

@@ -79,5 +79,6 @@ def add_unordered(
             edges.append(Edge(offer, symbol, read, fits, (*optional, (Action.REMEMBER, texts)), texts))
             edges.append(Edge(read, colon, value))
             edges += [Edge(value, symbol, following) for symbol in emitter.symbols(key_class.goal)]
-    edges.append(Edge(following, emitter.add(emitter.punctuation.comma), offer, more))
+    if greatest > 1:
+        edges.append(Edge(following, emitter.add(emitter.punctuation.comma), offer, more))
     edges.append(Edge(following, emitter.add(emitter.punctuation.close_object), END, enough))

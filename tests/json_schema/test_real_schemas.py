@@ -76,14 +76,14 @@ def test_other_policies_accept_no_invalid_instance(options: dict[str, Any]) -> N
             assert valid or not accepted, f"{row['id']} (seed {SEED}): {text[:300]!r}"
 
 
+def compiles(row: dict[str, Any]) -> bool:
+    try:
+        compile_schema(row["schema"])
+    except ConstrainError:
+        return False
+    return True
+
+
 def test_most_real_schemas_compile() -> None:
-    compiled = 0
     rows = sample()
-    for row in rows:
-        try:
-            compile_schema(row["schema"])
-        except ConstrainError as error:
-            assert error.message
-        else:
-            compiled += 1
-    assert compiled > 0.85 * len(rows)
+    assert sum(map(compiles, rows)) > 0.85 * len(rows)
