@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -15,6 +14,9 @@ from constrain.llama.binding import Candidates
 from constrain.llama.decode import Decoding
 from constrain.llama.sampler import Chain, Sampling
 from constrain.regex.tree import Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 TOKENS = [b"a", b"b", b"ab", b"c", b"abc", b"bbbb", b""]
 EOS = 6
@@ -44,7 +46,7 @@ class Scripted:
         self.evaluated: list[int] = []
         self.step = 0
 
-    def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:
+    def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:  # noqa: ARG002
         self.evaluated = list(tokens)
         return 0
 
@@ -100,7 +102,7 @@ def run(wishes: Sequence[int], grammar: Grammar | None, **options: Any) -> tuple
 
 
 def test_takes_what_the_model_likes_best_of_what_is_allowed() -> None:
-    decoding, model, tokens = run([C, BBBB], language(b"ab", b"abc", b"bb"))
+    decoding, _, tokens = run([C, BBBB], language(b"ab", b"abc", b"bb"))
     # C is not allowed, so A, the next best; then B before BBBB, which is not allowed either; then the end.
     assert tokens[0] == A
     assert b"".join(TOKENS[token] for token in tokens) in (b"ab", b"abc")
@@ -203,7 +205,7 @@ def test_without_a_matcher_anything_goes() -> None:
 def test_a_language_of_the_empty_text_alone_needs_no_token() -> None:
     builder = GrammarBuilder()
     builder.define(builder.rule("start"), [[]])
-    decoding, model, tokens = run([A], builder.build())
+    decoding, _, tokens = run([A], builder.build())
     assert tokens == []
     assert decoding.finish_reason == "stop"
 
