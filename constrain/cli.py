@@ -11,7 +11,7 @@ import sys
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
-from constrain._errors import ConstrainError, SchemaError, UnsupportedSchemaError
+from constrain._errors import ConstrainError, LimitError, PatternError, SchemaError, UnsupportedSchemaError
 
 try:
     import typer
@@ -173,9 +173,12 @@ def _compile_what_can_be(document: Any) -> tuple[Constraint | None, list[tuple[s
     while len(refused) < _MOST_REFUSALS:
         try:
             return compile_schema(document, vocabulary), refused
-        except SchemaError as error:  # noqa: PERF203
-            refused.append((error.pointer or "", error.message))
-            if not isinstance(error, UnsupportedSchemaError) or not _remove(document, error.pointer or ""):
+        except ConstrainError as error:  # noqa: PERF203
+            if error.pointer is None:
+                raise
+            refused.append((error.pointer, error.message))
+            removable = isinstance(error, (UnsupportedSchemaError, PatternError, LimitError))
+            if not removable or not _remove(document, error.pointer):
                 break
     return None, refused
 

@@ -1,0 +1,159 @@
+"""The command line, as a program of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import jsonschema
+import pytest
+
+import constrain.cli
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "maxLength": 20}, "age": {"type": "integer", "minimum": 0}},
+    "required": ["name"],
+    "additionalProperties": False,
+}
+
+
+@pytest.fixture
+def schema(tmp_path: Path) -> Path:
+    path = tmp_path / "schema.json"
+    path.write_text(json.dumps(SCHEMA))
+    return path
+
+
+def run(*arguments: str | Path, text: str = "") -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
+    command = [sys.executable, "-m", "constrain", *map(str, arguments)]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=False, env=environment)
+
+
+def run_on_terminal(*arguments: str | Path) -> tuple[int, str]:
+    """The exit status and all that a terminal shows."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "constrain", *map(str, arguments)]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, close_fds=True) as program:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(ours, 4096)
+            except OSError:  # Linux says so when the other side is closed.
+                break
+            if not piece:
+                break
+            shown += piece
+        status = program.wait()
+    os.close(ours)
+    return status, shown.decode()
+
+
+def test_generate_prints_json_and_nothing_else(schema: Path) -> None:
+    done = run("generate", "Make up a person.", "--schema", schema, "--seed", "1", "--max-tokens", "60")
+    assert (done.returncode, done.stderr) == (0, "")
+    jsonschema.validate(json.loads(done.stdout), SCHEMA)
+    again = run("generate", "-", "--schema", schema, "--seed", "1", "--max-tokens", "60", text="Make up a person.")
+    assert again.stdout == done.stdout
+
+
+def test_generate_without_a_schema_prints_text() -> None:
+    done = run("generate", "Say hello.", "--max-tokens", "5", "--temperature", "0")
+    assert done.returncode == 0
+    assert done.stdout.strip()
+
+
+def test_generate_on_a_terminal_shows_what_it_does(schema: Path) -> None:
+    status, shown = run_on_terminal("generate", "Make up a person.", "--schema", schema, "--seed", "1")
+    assert status == 0
+    assert "Loading the default model" in shown
+    assert "name" in shown
+    assert "tokens in" in shown
+
+
+FAILURES = {
+    "no schema file": (["--schema", "missing.json"], "missing.json"),
+    "no model file": (["--model", "missing.gguf"], "missing.gguf: cannot be opened"),
+    "no model": (["--model", "{folder}/schema.json"], "not a GGUF file"),
+    "too few tokens": (["--schema", "{folder}/schema.json", "--max-tokens", "2"], "max_tokens is 2"),
+    "seed": (["--seed", "99999999999"], "seed"),
+}
+
+
+@pytest.mark.parametrize("case", FAILURES)
+def test_failures_are_one_line(case: str, schema: Path) -> None:
+    arguments, message = FAILURES[case]
+    done = run("generate", "x", *(argument.format(folder=schema.parent) for argument in arguments))
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["generate"], ["write"], ["generate", "x", "--top-k", "many"]])
+def test_wrong_usage(arguments: list[str]) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_check_says_what_is_enforced_and_under_which_policies(schema: Path) -> None:
+    done = run("check", schema)
+    assert (done.returncode, done.stderr) == (0, "")
+    for expected in ("maxLength", "/properties/name/maxLength", "whitespace", "flexible", "shortest answer"):
+        assert expected in done.stdout
+    assert "Refused" not in done.stdout
+
+
+def test_check_lists_everything_that_is_refused(schema: Path) -> None:
+    lookahead = {"type": "string", "pattern": "(?=a)b"}
+    unsupported = {"a": lookahead, "b": {"contains": {"type": "null"}}, "c~/": {"propertyNames": {"minLength": 3}}}
+    schema.write_text(json.dumps({**SCHEMA, "properties": unsupported}))
+    done = run("check", schema)
+    assert done.returncode == 1
+    for pointer in ("/properties/a/pattern", "/properties/b/contains", "/properties/c~0~1/propertyNames"):
+        assert pointer in done.stdout
+
+
+def test_check_of_a_schema_without_values(schema: Path) -> None:
+    schema.write_text(json.dumps({"type": "integer", "minimum": 5, "maximum": 4}))
+    done = run("check", schema)
+    assert done.returncode == 1
+    assert "Refused" in done.stdout
+
+
+@pytest.mark.parametrize("text", ["", "{", "[" * 100_000])
+def test_check_of_what_is_no_json(schema: Path, text: str) -> None:
+    schema.write_text(text)
+    done = run("check", schema)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: {schema} is not JSON")
+
+
+def test_keywords_are_found_in_schemas_only() -> None:
+    document = {
+        "$defs": {"pattern": {"type": "string"}},
+        "properties": {"enum": {"enum": [{"type": "x"}], "unknown": {"minLength": 1}}},
+        "default": {"maxLength": 1},
+        "allOf": [{"minimum": 1}, True],
+    }
+    assert constrain.cli._keywords(document, {"/allOf/0/minimum"}) == {
+        "type": ["/$defs/pattern/type"],
+        "properties": ["/properties"],
+        "enum": ["/properties/enum/enum"],
+        "allOf": ["/allOf"],
+    }
+
+
+def test_control_characters_do_not_reach_a_terminal() -> None:
+    assert "a\x1b[2Jb\x9b\n\t".translate(constrain.cli._HARMLESS) == "a�[2Jb�\n\t"
