@@ -53,8 +53,7 @@ class Automaton {
   void fill(const Mask& mask, const Place& place, std::span<uint32_t> words);
   bool allows(const Place& place, uint32_t token);
 
-  // A shortest text that completes `place` (bytes), by the shortest matches of terminals.
-  std::string shortest_completion(const Place& place);
+  std::string shortest_completion(const Place& place);  // a shortest text (bytes) that completes `place`
   std::string forced_bytes(Place place, size_t limit);
   ByteSet next_bytes(const Place& place);
 
@@ -87,11 +86,15 @@ class Automaton {
   bool find_run(ExprId e, Run& run);
   std::shared_ptr<const UnitRun> unit_run(ExprId unit);
   void part_of_run(LexemePart& part, LexId lexer, const Run& run);
+  std::shared_ptr<const UnitRun> endless_units(ExprId e);
+  bool stays_alive(ExprId e, ExprId unit);
+  bool part_by_paths(LexemePart& part, LexId lexer);
   bool part_by_difference(LexemePart& part, LexId lexer);
   struct PartWalk;
-  void walk_lexeme(PartWalk& walk, uint32_t node, LexId lexer);
+  void walk_lexeme(PartWalk& walk, uint32_t node, uint32_t row);
   void finish_part(LexemePart& part, PartWalk& walk, LexId lexer);
-  LexId walk_step(LexId lexer, uint8_t byte);
+  uint32_t row_of(LexId lexer);
+  uint32_t row_step(uint32_t row, uint8_t byte);
   void check_work() const;
 
   // completion.cpp. Costs are bytes, then edges; `endless` if there is no way.
@@ -111,6 +114,8 @@ class Automaton {
   uint64_t origin_cost(OriginId origin);
   uint64_t text_cost(const std::string& text) const { return uint64_t{text.size()} << 16; }
   void complete_item(Item item, std::string& out);
+  std::string completion_by_rules(const Place& place);
+  std::string completion_by_search(const Place& place);
   void expand(const std::vector<Segment>& segments, std::string& out);
 
   const Grammar& grammar_;
@@ -126,8 +131,16 @@ class Automaton {
   size_t work_limit_ = 0;  // expressions at which the mask under way gives up
   FlatMap<uint32_t, uint32_t> part_ids_;
   std::vector<std::shared_ptr<const LexemePart>> parts_;
-  FlatMap<uint32_t, uint32_t> row_ids_;  // dense transition rows of states whose tries are being walked
-  std::vector<std::array<uint32_t, 256>> rows_;
+  struct Row {  // dense transitions of a lexer state that trie walks meet: rows, or no_row, or unknown_row
+    LexId lexer;
+    MatchId matched;
+    std::array<uint32_t, 256> next;
+  };
+  static constexpr uint32_t no_row = 0xFFFFFFFFu;
+  static constexpr uint32_t unknown_row = 0xFFFFFFFEu;
+  FlatMap<uint64_t, uint8_t> alive_;  // stays_alive, by expression and unit
+  FlatMap<uint32_t, uint32_t> row_ids_;
+  std::vector<Row> rows_;
 
   bool rules_solved_ = false;
   std::vector<uint64_t> rule_costs_;  // of a new activation

@@ -7,6 +7,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <bit>
 #include <cstring>
 #include <optional>
 
@@ -45,7 +46,8 @@ class Buffer {
                             nb::cast<std::string>(nb::repr(object.type()))).c_str());
     }
     const char* format = view_.format ? view_.format : "B";
-    bool right_type = static_cast<size_t>(view_.itemsize) == item_size && std::strchr(formats, format[std::strlen(format) - 1]);
+    bool native = std::strchr("><!", format[0]) == nullptr || (format[0] == '<') == (std::endian::native == std::endian::little);
+    bool right_type = native && static_cast<size_t>(view_.itemsize) == item_size && std::strchr(formats, format[std::strlen(format) - 1]);
     size_t found = static_cast<size_t>(view_.len) / static_cast<size_t>(view_.itemsize ? view_.itemsize : 1);
     if (right_type && found == items && view_.ndim == 1) return;
     std::string message = std::string(what) + " must have shape (" + std::to_string(items) + ",) and items of type " +
@@ -67,9 +69,16 @@ class Buffer {
   Py_buffer view_{};
 };
 
-void check_token(const Vocabulary& vocabulary, int64_t token) {
-  if (token >= 0 && token < static_cast<int64_t>(vocabulary.size())) return;
-  throw nb::index_error(("token id " + std::to_string(token) + " is not in the vocabulary of " + std::to_string(vocabulary.size()) + " tokens").c_str());
+// A token id out of a Python integer of any size (or whatever has __index__, as numpy's have).
+uint32_t token_of(const Vocabulary& vocabulary, nb::handle object) {
+  Py_ssize_t token = PyLong_CheckExact(object.ptr()) ? PyLong_AsSsize_t(object.ptr()) : PyNumber_AsSsize_t(object.ptr(), PyExc_OverflowError);
+  if (token == -1 && PyErr_Occurred()) {
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError)) throw nb::python_error();
+    PyErr_Clear();
+  }
+  if (token >= 0 && static_cast<uint64_t>(token) < vocabulary.size()) return static_cast<uint32_t>(token);
+  throw nb::index_error(("token id " + nb::cast<std::string>(nb::str(object)) + " is not in the vocabulary of " +
+                         std::to_string(vocabulary.size()) + " tokens").c_str());
 }
 
 // The mask of where the matcher stands. What must be computed is computed without the GIL.
@@ -115,9 +124,8 @@ void bind_vocabulary(nb::module_& m) {
            "tokens"_a, "special"_a, "eos"_a)
       .def_prop_ro("n_vocab", &Vocabulary::size)
       .def("token_bytes",
-           [](const Vocabulary& self, int64_t token) {
-             check_token(self, token);
-             std::string_view bytes = self.token(static_cast<uint32_t>(token));
+           [](const Vocabulary& self, nb::handle token) {
+             std::string_view bytes = self.token(token_of(self, token));
              return nb::bytes(bytes.data(), bytes.size());
            },
            "token_id"_a)
@@ -213,18 +221,19 @@ void bind_matcher(nb::module_& m) {
            },
            "logits"_a, "candidates"_a)
       .def("accept",
-           [](Matcher& self, int64_t token) {
-             check_token(self.grammar().vocabulary(), token);
+           [](Matcher& self, nb::handle token) {
+             uint32_t id = token_of(self.grammar().vocabulary(), token);
              Locked lock(self.grammar());
-             return self.accept(static_cast<uint32_t>(token));
+             return self.accept(id);
            },
            "token_id"_a)
       .def("accept_many",
-           [](Matcher& self, const std::vector<int64_t>& tokens) {
-             for (int64_t token : tokens) check_token(self.grammar().vocabulary(), token);
+           [](Matcher& self, nb::handle tokens) {
+             std::vector<uint32_t> ids;
+             for (nb::handle token : tokens) ids.push_back(token_of(self.grammar().vocabulary(), token));
              Locked lock(self.grammar());
              size_t n = 0;
-             while (n < tokens.size() && self.accept(static_cast<uint32_t>(tokens[n]))) ++n;
+             while (n < ids.size() && self.accept(ids[n])) ++n;
              return n;
            },
            "token_ids"_a)
@@ -279,10 +288,10 @@ void bind_matcher(nb::module_& m) {
              return nb::bytes(text.data(), text.size());
            })
       .def("diagnose",
-           [](Matcher& self, int64_t token) {
-             check_token(self.grammar().vocabulary(), token);
+           [](Matcher& self, nb::handle token) {
+             uint32_t id = token_of(self.grammar().vocabulary(), token);
              Locked lock(self.grammar());
-             Explanation why = self.explain(static_cast<uint32_t>(token));
+             Explanation why = self.explain(id);
              return std::tuple(why.allowed, why.at_end, why.offset, why.terminals);
            },
            "token_id"_a);
@@ -291,6 +300,7 @@ void bind_matcher(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(_kernel, m) {
+  nb::set_leak_warnings(false);  // objects that callers keep in module globals outlive the module: no concern of theirs
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
     auto raise = [](const char* name, const char* message) {
       nb::object type = nb::module_::import_("constrain._errors").attr(name);
@@ -302,6 +312,8 @@ NB_MODULE(_kernel, m) {
       raise("GrammarError", e.what());
     } catch (const LimitError& e) {
       raise("LimitError", e.what());
+    } catch (const ModelError& e) {
+      raise("ModelError", e.what());
     }
   });
   bind_vocabulary(m);

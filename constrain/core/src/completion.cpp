@@ -14,6 +14,7 @@ namespace constrain {
 namespace {
 
 constexpr size_t max_path_states = 4'000'000;
+constexpr size_t max_searched_places = 100'000;
 
 }  // namespace
 
@@ -192,6 +193,54 @@ void Automaton::complete_item(Item item, std::string& out) {
 }
 
 std::string Automaton::shortest_completion(const Place& place) {
+  std::string text = completion_by_rules(place);
+  if (grammar_.self_delimiting) return text;
+  // the rules do not know that the longest match may swallow what follows
+  Place at = place;
+  return step(at, text) && accepting(at) ? text : completion_by_search(place);
+}
+
+// A* over places: the way that the rules know is a lower bound on what is left.
+std::string Automaton::completion_by_search(const Place& start) {
+  struct Visit {
+    Place place;
+    size_t parent;
+    uint8_t byte;
+    size_t length;
+  };
+  std::vector<Visit> visits{{start, 0, 0, 0}};
+  using Entry = std::pair<size_t, size_t>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+  FlatMap<Hash, uint8_t> seen;
+  queue.emplace(0, 0);
+  while (!queue.empty()) {
+    size_t at = queue.top().second;
+    queue.pop();
+    if (accepting(visits[at].place)) {
+      std::string text;
+      for (size_t i = at; i != 0; i = visits[i].parent) text.push_back(static_cast<char>(visits[i].byte));
+      std::reverse(text.begin(), text.end());
+      return text;
+    }
+    for (unsigned b = 0; b < 256; ++b) {
+      Place next = visits[at].place;
+      if (!step(next, static_cast<uint8_t>(b))) continue;
+      Hash key = mix(mix(seeded(0), (uint64_t{index(next.lexer)} << 32) | index(next.set)), index(next.text));
+      if (seen.find(key)) continue;
+      seen.insert(key, 1);
+      if (visits.size() > max_searched_places) {
+        throw LimitError("the shortest way to finish takes too many steps to find (MAX_SEARCHED_PLACES = " +
+                         std::to_string(max_searched_places) + ")");
+      }
+      size_t length = visits[at].length + 1;
+      visits.push_back({next, at, static_cast<uint8_t>(b), length});
+      queue.emplace(length + completion_by_rules(next).size(), visits.size() - 1);
+    }
+  }
+  throw GrammarError("there is no way to finish from here");
+}
+
+std::string Automaton::completion_by_rules(const Place& place) {
   if (accepting(place)) return {};
   struct Choice {
     uint64_t cost = endless;
@@ -206,7 +255,7 @@ std::string Automaton::shortest_completion(const Place& place) {
     std::vector<Item> items(parser_.items(place.set).begin(), parser_.items(place.set).end());
     for (const Item& item : items) offer(item_cost(item), ExprId::epsilon, item, false);
   } else {
-    std::vector<Lexer::Entry> entries(lexer_.entries(place.lexer).begin(), lexer_.entries(place.lexer).end());
+    const std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(place.lexer);
     for (const Lexer::Entry& entry : entries) {
       uint64_t own = text_cost(lexer_.expressions().shortest(entry.expression));
       const Parser::Closure closure = parser_.closure(place.set);

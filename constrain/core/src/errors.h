@@ -14,4 +14,8 @@ struct LimitError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+struct ModelError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 }  // namespace constrain

@@ -47,6 +47,7 @@ ExprId ExpressionStore::bytes(const ByteSet& set) {
   Node node{.hash = set.hash(tagged(Kind::bytes)), .kind = Kind::bytes, .finite = true};
   if (const uint32_t* found = interned_.find(node.hash)) return ExprId{*found};
   node.arg[0] = static_cast<uint32_t>(byte_sets_.size());
+  if (set.size() == 1) node.lead = set.first();
   byte_sets_.push_back(set);
   return intern(node);
 }
@@ -66,7 +67,11 @@ ExprId ExpressionStore::literal(std::string_view text) {
 
 ExprId ExpressionStore::literal_at(uint32_t offset, uint32_t length) {
   if (length == 0) return ExprId::epsilon;
-  return intern({.hash = literal_hashes_[offset], .arg = {offset, length}, .kind = Kind::literal, .finite = true});
+  return intern({.hash = literal_hashes_[offset],
+                 .arg = {offset, length},
+                 .kind = Kind::literal,
+                 .finite = true,
+                 .lead = static_cast<uint8_t>(literals_[offset])});
 }
 
 ExprId ExpressionStore::concatenation(ExprId first, ExprId second) {
@@ -84,7 +89,8 @@ ExprId ExpressionStore::concatenation(ExprId first, ExprId second) {
                  .kind = Kind::concatenation,
                  .nullable = a.nullable && b.nullable,
                  .finite = a.finite && b.finite,
-                 .infinite = a.infinite || b.infinite});
+                 .infinite = a.infinite || b.infinite,
+                 .lead = a.nullable ? int16_t{-1} : a.lead});
 }
 
 ExprId ExpressionStore::alternation(std::vector<ExprId> parts) {
@@ -153,6 +159,7 @@ ExprId ExpressionStore::intersection_undecided(std::vector<ExprId> parts) {
   int positives = 0;
   for (ExprId part : flat) {
     const Node& node = nodes_[index(part)];
+    if (node.lead >= 0) result.lead = node.lead;
     result.hash = mix(result.hash, node.hash);
     result.nullable &= node.nullable;
     result.finite |= node.finite;
@@ -338,6 +345,7 @@ ExprId ExpressionStore::derive_window(const Node& node, uint8_t byte) {
 
 ExprId ExpressionStore::derivative(ExprId e, uint8_t byte) {
   if (index(e) <= index(ExprId::anything)) return e == ExprId::anything ? e : ExprId::nothing;
+  if (int16_t lead = nodes_[index(e)].lead; lead >= 0 && lead != byte) return ExprId::nothing;
   uint64_t key = (uint64_t{index(e)} << 8) | byte;
   if (const uint32_t* found = derivatives_.find(key)) return ExprId{*found};
   ExprId result = derive(e, byte);
@@ -463,6 +471,49 @@ ByteSet ExpressionStore::first(ExprId e) {
     }
   }
   return {};
+}
+
+ByteSet ExpressionStore::alphabet(ExprId e) {
+  if (const ByteSet* found = alphabets_.find(index(e))) return *found;
+  const Node node = nodes_[index(e)];
+  ByteSet set;
+  switch (node.kind) {
+    case Kind::nothing:
+    case Kind::epsilon:
+      break;
+    case Kind::anything:
+    case Kind::complement:
+      set = ByteSet::all();
+      break;
+    case Kind::bytes:
+    case Kind::multiple:
+      set = first(e);
+      break;
+    case Kind::literal:
+      for (uint32_t i = 0; i < node.arg[1]; ++i) set.add(static_cast<uint8_t>(literals_[node.arg[0] + i]));
+      break;
+    case Kind::concatenation:
+      set = alphabet(ExprId{node.arg[0]}) | alphabet(ExprId{node.arg[1]});
+      break;
+    case Kind::alternation:
+      for (uint32_t i = 0; i < node.arg[1]; ++i) set = set | alphabet(children_[node.arg[0] + i]);
+      break;
+    case Kind::intersection:
+      set = ByteSet::all();
+      for (uint32_t i = 0; i < node.arg[1]; ++i) set = set & alphabet(children_[node.arg[0] + i]);
+      break;
+    case Kind::repetition:
+    case Kind::window:
+      set = alphabet(ExprId{node.arg[0]});
+      break;
+    case Kind::literal_set:
+      for (uint32_t i = node.arg[1]; i < node.arg[2]; ++i) {
+        for (char c : literal_sets_[node.arg[0]].texts[i].substr(node.arg[3])) set.add(static_cast<uint8_t>(c));
+      }
+      break;
+  }
+  alphabets_.insert(index(e), set);
+  return set;
 }
 
 void ExpressionStore::collect_byte_sets(ExprId e, std::vector<ByteSet>& out) {

@@ -38,6 +38,7 @@ class ExpressionStore {
     bool nullable = false;
     bool finite = false;    // certainly a finite language
     bool infinite = false;  // certainly an infinite language
+    int16_t lead = -1;      // the only byte a match may begin with, where there is just one and it is easily told
   };
 
   // Named limits; the message of a LimitError names them.
@@ -69,6 +70,7 @@ class ExpressionStore {
   std::span<const ExprId> parts(ExprId e) const;  // of an alternation or intersection
 
   ByteSet first(ExprId e);               // bytes a match may begin with; may name a few too many
+  ByteSet alphabet(ExprId e);            // bytes that may stand anywhere in a match; likewise
   // One byte of each class of bytes that no derivative of these expressions can tell apart.
   std::vector<uint8_t> representatives(std::initializer_list<ExprId> expressions);
   const std::string& shortest(ExprId e);  // a shortest match; the reference lasts as long as the store
@@ -119,6 +121,7 @@ class ExpressionStore {
   FlatMap<uint64_t, uint32_t> derivatives_;
   FlatMap<uint32_t, uint32_t> shortest_ids_;
   std::deque<std::string> shortest_texts_;
+  FlatMap<uint32_t, ByteSet> alphabets_;
   std::vector<Verdict> verdicts_;  // of intersections
   FlatMap<Hash, uint32_t> unit_ids_;
   std::vector<std::vector<ExprId>> unit_targets_;

@@ -1,12 +1,14 @@
 // What a lexer state alone says about every token: which stay inside the lexeme, and where the others leave it.
 //
-// Three ways, cheapest first:
+// Four ways, cheapest first:
 //   - a run of one unit, X{m,n}R ("inside a JSON string"): the tokens made of X are known from one walk of the trie for
 //     all m, n and R; only what follows them is walked;
+//   - a state one part of which is X*R: all tokens of X stay inside; only the ways out of X* are walked;
 //   - a state that differs from a run, or from a plain expression, along a few literals only ("any key but these"): both
 //     are walked side by side, and no further once they agree;
 //   - any other: the trie is walked.
 #include <algorithm>
+#include <utility>
 
 #include "automaton.h"
 
@@ -14,20 +16,37 @@ namespace constrain {
 
 namespace {
 
-constexpr uint32_t unknown_step = 0xFFFFFFFFu;
-constexpr size_t max_rows = 1024;       // dense transition rows at a time, 1 KiB each
-constexpr size_t kept_rows = 32;        // ... and between walks
+constexpr size_t kept_rows = 32;        // dense transition rows kept between walks, 1 KiB each
 constexpr size_t max_additions = 2048;  // more single tokens than this are worth a bitmask
 constexpr size_t max_removals = 512;
+constexpr size_t max_alive_states = 1000;  // looked at before a state is taken for one that may die
 
 using Kind = ExpressionStore::Kind;
 
 }  // namespace
 
+// A walk's result on the way: tokens as a list while they are few, then as bits.
 struct Automaton::PartWalk {
   LexemePart& part;
+  uint32_t words;
+  std::shared_ptr<Bitmask> bits{};
   std::vector<std::pair<MatchId, std::vector<uint32_t>>> exits{};
 
+  void add(std::span<const uint32_t> tokens) {
+    if (!bits) {
+      part.add.insert(part.add.end(), tokens.begin(), tokens.end());
+      if (part.add.size() > max_additions) to_bits();
+    } else {
+      for (uint32_t token : tokens) (*bits)[token >> 5] |= 1u << (token & 31);
+    }
+  }
+  void to_bits() {
+    bits = part.base ? std::make_shared<Bitmask>(*part.base) : std::make_shared<Bitmask>(words);
+    for (uint32_t token : part.remove) (*bits)[token >> 5] &= ~(1u << (token & 31));
+    for (uint32_t token : part.add) (*bits)[token >> 5] |= 1u << (token & 31);
+    part.add.clear();
+    part.remove.clear();
+  }
   std::vector<uint32_t>& exits_of(MatchId matched) {
     for (auto& [known, nodes] : exits) {
       if (known == matched) return nodes;
@@ -36,24 +55,33 @@ struct Automaton::PartWalk {
   }
 };
 
-// A lexer step through a dense row: a trie walk asks the same few states for many bytes.
-LexId Automaton::walk_step(LexId lexer, uint8_t byte) {
-  const uint32_t* row = row_ids_.find(index(lexer));
-  if (!row) {
-    if (rows_.size() >= max_rows) {
-      rows_.clear();
-      row_ids_ = {};
+uint32_t Automaton::row_of(LexId lexer) {
+  if (lexer == LexId::dead) return no_row;
+  if (const uint32_t* found = row_ids_.find(index(lexer))) return *found;
+  auto row = static_cast<uint32_t>(rows_.size());
+  row_ids_.insert(index(lexer), row);
+  Row& made = rows_.emplace_back();
+  made.lexer = lexer;
+  made.matched = lexer_.matched(lexer);
+  made.next.fill(no_row);
+  for (const Lexer::Entry& entry : lexer_.entries(lexer)) {
+    const int16_t lead = lexer_.expressions()[entry.expression].lead;
+    if (lead >= 0) {
+      made.next[static_cast<size_t>(lead)] = unknown_row;
+    } else {
+      lexer_.expressions().first(entry.expression).each([&made](uint8_t byte) { made.next[byte] = unknown_row; });
     }
-    row_ids_.insert(index(lexer), static_cast<uint32_t>(rows_.size()));
-    rows_.emplace_back().fill(unknown_step);
-    row = row_ids_.find(index(lexer));
   }
-  uint32_t& next = rows_[*row][byte];
-  if (next == unknown_step) {
-    check_work();
-    next = index(lexer_.step(lexer, byte));
-  }
-  return LexId{next};
+  return row;
+}
+
+uint32_t Automaton::row_step(uint32_t row, uint8_t byte) {
+  uint32_t next = rows_[row].next[byte];
+  if (next != unknown_row) return next;
+  check_work();
+  next = row_of(lexer_.step(rows_[row].lexer, byte));
+  rows_[row].next[byte] = next;
+  return next;
 }
 
 std::shared_ptr<const LexemePart> Automaton::part(LexId lexer) {
@@ -76,10 +104,10 @@ std::shared_ptr<const LexemePart> Automaton::part(LexId lexer) {
 
 // States with equal keys have equal parts. Counts beyond what any token can reach are all one.
 Hash Automaton::part_key(LexId lexer) {
-  std::span<const Lexer::Entry> entries = lexer_.entries(lexer);
+  const std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(lexer);
   Run run;
   if (entries.size() == 1 && find_run(entries[0].expression, run)) {
-    const ExpressionStore::Node& node = lexer_.expressions()[entries[0].expression];
+    const ExpressionStore::Node node = lexer_.expressions()[entries[0].expression];
     ExprId repetition = node.kind == Kind::repetition ? entries[0].expression : ExprId{node.arg[0]};
     Hash key = mix(seeded(0x72756E), lexer_.expressions().hash(ExprId{lexer_.expressions()[repetition].arg[0]}));
     uint32_t minimum = std::min(run.minimum, run.units->most_units + 1);
@@ -93,7 +121,7 @@ Hash Automaton::part_key(LexId lexer) {
 
 std::shared_ptr<const LexemePart> Automaton::make_part(LexId lexer, bool& shareable) {
   auto part = std::make_shared<LexemePart>();
-  std::vector<Lexer::Entry> entries(lexer_.entries(lexer).begin(), lexer_.entries(lexer).end());
+  const std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(lexer);
   MatchId matched = lexer_.matched(lexer);
   for (uint32_t i = 0; i < entries.size(); ++i) {
     if (lexer_.expressions().nullable(entries[i].expression)) part->matched_at_root.push_back(i);
@@ -109,12 +137,13 @@ std::shared_ptr<const LexemePart> Automaton::make_part(LexId lexer, bool& sharea
   Run run;
   if (entries.size() == 1 && find_run(entries[0].expression, run)) {
     part_of_run(*part, lexer, run);
-  } else if (!part_by_difference(*part, lexer)) {
-    PartWalk walk{*part};
+  } else if (!part_by_difference(*part, lexer) && !part_by_paths(*part, lexer)) {
+    PartWalk walk{*part, vocabulary_.words()};
     const Trie& trie = vocabulary_.trie();
+    uint32_t row = row_of(lexer);
     trie.each_child(Trie::root, [&](uint32_t child) {
-      LexId next = walk_step(lexer, trie.byte(child));
-      if (next != LexId::dead) walk_lexeme(walk, child, next);
+      uint32_t next = row_step(row, trie.byte(child));
+      if (next != no_row) walk_lexeme(walk, child, next);
     });
     finish_part(*part, walk, lexer);
   }
@@ -125,20 +154,28 @@ std::shared_ptr<const LexemePart> Automaton::make_part(LexId lexer, bool& sharea
   return part;
 }
 
-// From `node`, whose byte has just led to `lexer`.
-void Automaton::walk_lexeme(PartWalk& walk, uint32_t node, LexId lexer) {
+// From `node`, whose byte has just led to `row`.
+void Automaton::walk_lexeme(PartWalk& walk, uint32_t node, uint32_t row) {
   const Trie& trie = vocabulary_.trie();
-  add_tokens(walk.part.add, node);
-  if (!trie.has_children(node)) return;
-  MatchId matched = lexer_.matched(lexer);
-  trie.each_child(node, [&](uint32_t child) {
-    LexId next = walk_step(lexer, trie.byte(child));
-    if (next != LexId::dead) {
-      walk_lexeme(walk, child, next);
-    } else if (matched != MatchId::none) {
-      walk.exits_of(matched).push_back(child);
+  walk.add(trie.tokens(node));
+  struct Frame {
+    uint32_t end, row;
+  };
+  std::vector<Frame> path{{trie.end(node), row}};
+  const uint32_t end = trie.end(node);
+  for (++node; node < end;) {
+    while (path.back().end <= node) path.pop_back();
+    uint32_t from = path.back().row;
+    uint32_t next = row_step(from, trie.byte(node));
+    if (next == no_row) {
+      if (rows_[from].matched != MatchId::none) walk.exits_of(rows_[from].matched).push_back(node);
+      node = trie.end(node);
+      continue;
     }
-  });
+    walk.add(trie.tokens(node));
+    if (trie.has_children(node)) path.push_back({trie.end(node), next});
+    ++node;
+  }
 }
 
 // Brings exits into their order, terminals into positions, and many single tokens into a bitmask.
@@ -157,14 +194,8 @@ void Automaton::finish_part(LexemePart& part, PartWalk& walk, LexId lexer) {
     });
     part.exits.push_back(std::move(group));
   }
-  if (part.add.size() > max_additions) {
-    auto base = part.base ? std::make_shared<Bitmask>(*part.base) : std::make_shared<Bitmask>(vocabulary_.words());
-    for (uint32_t token : part.remove) (*base)[token >> 5] &= ~(1u << (token & 31));
-    for (uint32_t token : part.add) (*base)[token >> 5] |= 1u << (token & 31);
-    part.base = std::move(base);
-    part.add.clear();
-    part.remove.clear();
-  }
+  if (part.add.size() > max_additions) walk.to_bits();
+  if (walk.bits) part.base = std::move(walk.bits);
 }
 
 // Runs of a unit --------------------------------------------------------------------------------------------------
@@ -196,10 +227,10 @@ std::shared_ptr<const UnitRun> Automaton::unit_run(ExprId unit) {
   const Trie& trie = vocabulary_.trie();
   auto run = std::make_shared<UnitRun>();
   auto all = std::make_shared<Bitmask>(vocabulary_.words());
-  LexId whole = lexer_.state({{TermId{0}, unit}});
+  const uint32_t whole = row_of(lexer_.state({{TermId{0}, unit}}));
   struct Frame {
     uint32_t end;
-    LexId state;
+    uint32_t row;
     uint32_t units;
     bool boundary;
   };
@@ -208,14 +239,14 @@ std::shared_ptr<const UnitRun> Automaton::unit_run(ExprId unit) {
   for (uint32_t node = 1; node < trie.size() && prefix_free;) {
     while (path.back().end <= node) path.pop_back();
     const Frame parent = path.back();
-    LexId next = walk_step(parent.state, trie.byte(node));
-    if (next == LexId::dead) {
+    uint32_t next = row_step(parent.row, trie.byte(node));
+    if (next == no_row) {
       if (parent.boundary) run->boundaries.push_back({node, parent.units});
       node = trie.end(node);
       continue;
     }
-    bool boundary = lexer_.matched(next) != MatchId::none;
-    prefix_free &= !boundary || lexer_.entries(next)[0].expression == ExprId::epsilon;
+    bool boundary = rows_[next].matched != MatchId::none;
+    prefix_free &= !boundary || lexer_.entries(rows_[next].lexer)[0].expression == ExprId::epsilon;
     uint32_t units = parent.units + (parent.boundary ? 1 : 0);
     for (uint32_t token : trie.tokens(node)) {
       run->by_units.emplace_back(units, token);
@@ -225,12 +256,20 @@ std::shared_ptr<const UnitRun> Automaton::unit_run(ExprId unit) {
     ++node;
   }
   if (prefix_free) {
-    std::sort(run->by_units.begin(), run->by_units.end(), std::greater<>());
-    run->most_units = run->by_units.empty() ? 0 : run->by_units.front().first;
+    std::vector<uint32_t> place;  // counting sort: where the tokens of so many units go
+    for (const auto& [units, token] : run->by_units) {
+      if (place.size() <= units) place.resize(units + 1);
+      ++place[units];
+    }
+    run->most_units = place.empty() ? 0 : static_cast<uint32_t>(place.size() - 1);
+    uint32_t next = 0;
+    for (size_t units = place.size(); units-- > 0;) next += std::exchange(place[units], next);
+    std::vector<std::pair<uint32_t, uint32_t>> sorted(run->by_units.size());
+    for (const auto& each : run->by_units) sorted[place[each.first]++] = each;
+    run->by_units = std::move(sorted);
     std::stable_sort(run->boundaries.begin(), run->boundaries.end(), [&trie](const auto& a, const auto& b) {
       return trie.byte(a.node) < trie.byte(b.node);
     });
-    run->by_units.shrink_to_fit();
     run->boundaries.shrink_to_fit();
     run->all = std::move(all);
   } else {
@@ -257,7 +296,7 @@ void Automaton::part_of_run(LexemePart& part, LexId lexer, const Run& run) {
     for (auto each = fits; each != by_units.end(); ++each) (*base)[each->second >> 5] |= 1u << (each->second & 31);
     part.base = std::move(base);
   }
-  PartWalk walk{part};
+  PartWalk walk{part, vocabulary_.words()};
   const Lexer::Entry entry = lexer_.entries(lexer)[0];
   const auto& boundaries = run.units->boundaries;
   MatchId ended = lexer_.match({entry.terminal});
@@ -265,11 +304,11 @@ void Automaton::part_of_run(LexemePart& part, LexId lexer, const Run& run) {
   for (size_t i = 0; i < boundaries.size();) {
     uint8_t byte = trie.byte(boundaries[i].node);
     ExprId next = lexer_.expressions().derivative(run.rest, byte);
-    LexId entered = next == ExprId::nothing ? LexId::dead : lexer_.state({{entry.terminal, next}});
+    uint32_t entered = next == ExprId::nothing ? no_row : row_of(lexer_.state({{entry.terminal, next}}));
     for (; i < boundaries.size() && trie.byte(boundaries[i].node) == byte; ++i) {
       uint32_t units = boundaries[i].units;
       if (units < run.minimum || units > run.maximum) continue;
-      if (entered != LexId::dead) {
+      if (entered != no_row) {
         walk_lexeme(walk, boundaries[i].node, entered);
       } else if (rest_nullable && units > 0) {  // at the root itself: matched_at_root
         walk.exits_of(ended).push_back(boundaries[i].node);
@@ -279,13 +318,113 @@ void Automaton::part_of_run(LexemePart& part, LexId lexer, const Run& run) {
   finish_part(part, walk, lexer);
 }
 
+// Paths ------------------------------------------------------------------------------------------------------------
+
+// The units X of an expression that stays alive whatever is read of X*: X*R, or X*R without something that leaves it a
+// way out everywhere. Null if it is not of that kind, or if few tokens are made of X.
+std::shared_ptr<const UnitRun> Automaton::endless_units(ExprId e) {
+  ExpressionStore& expressions = lexer_.expressions();
+  auto unit_of = [&](ExprId each) {
+    ExpressionStore::Node node = expressions[each];
+    if (node.kind == Kind::concatenation) node = expressions[ExprId{node.arg[0]}];
+    bool endless = node.kind == Kind::repetition && node.arg[2] == unbounded && !expressions.nullable(ExprId{node.arg[0]});
+    return endless ? ExprId{node.arg[0]} : ExprId::nothing;
+  };
+  ExprId unit = unit_of(e);
+  if (expressions[e].kind == Kind::intersection) {
+    for (ExprId part : expressions.parts(e)) unit = unit == ExprId::nothing ? unit_of(part) : unit;
+    if (unit == ExprId::nothing || !stays_alive(e, unit)) return nullptr;
+  }
+  if (unit == ExprId::nothing) return nullptr;
+  std::shared_ptr<const UnitRun> units = unit_run(unit);
+  return units->by_units.size() > max_additions ? units : nullptr;
+}
+
+bool Automaton::stays_alive(ExprId e, ExprId unit) {
+  uint64_t key = (uint64_t{index(e)} << 32) | index(unit);
+  if (const uint8_t* known = alive_.find(key)) return *known != 0;
+  ExpressionStore& expressions = lexer_.expressions();
+  std::vector<std::pair<ExprId, ExprId>> work{{e, unit}};
+  FlatMap<uint64_t, uint8_t> seen;
+  bool alive = true;
+  for (size_t i = 0; i < work.size() && alive; ++i) {
+    auto [state, rest] = work[i];
+    for (uint8_t byte : expressions.representatives({state, rest})) {
+      ExprId next_rest = expressions.derivative(rest, byte);
+      if (next_rest == ExprId::nothing) continue;
+      ExprId next = expressions.derivative(state, byte);
+      if (expressions.nullable(next_rest)) next_rest = unit;
+      uint64_t pair = (uint64_t{index(next)} << 32) | index(next_rest);
+      alive = alive && next != ExprId::nothing;
+      if (seen.find(pair)) continue;
+      seen.insert(pair, 1);
+      work.emplace_back(next, next_rest);
+    }
+    alive = alive && work.size() <= max_alive_states;
+  }
+  alive_.insert(key, alive);
+  return alive;
+}
+
+// A pattern that may be found anywhere goes on with any character: some part of the state is X*R. Then all tokens of X*
+// stay inside, and only the ways to where a token leaves X* need be walked.
+bool Automaton::part_by_paths(LexemePart& part, LexId lexer) {
+  ExpressionStore& expressions = lexer_.expressions();
+  std::shared_ptr<const UnitRun> units;
+  ByteSet alphabet;
+  for (size_t e = 0; e < lexer_.entries(lexer).size(); ++e) {
+    const ExprId whole = lexer_.entries(lexer)[e].expression;
+    alphabet = alphabet | expressions.alphabet(whole);
+    std::vector<ExprId> choices{whole};
+    if (expressions[whole].kind == Kind::alternation) {
+      std::span<const ExprId> parts = expressions.parts(whole);
+      choices.assign(parts.begin(), parts.end());
+    }
+    for (size_t i = 0; i < choices.size() && !units; ++i) units = endless_units(choices[i]);
+  }
+  if (!units) return false;
+  part.base = units->all;
+  PartWalk walk{part, vocabulary_.words()};
+  const Trie& trie = vocabulary_.trie();
+  // targets in trie order; between two of them, climb to their common ancestor
+  std::vector<uint32_t> targets;
+  for (const UnitRun::Boundary& boundary : units->boundaries) {
+    if (alphabet.contains(trie.byte(boundary.node))) targets.push_back(boundary.node);
+  }
+  std::sort(targets.begin(), targets.end());
+  struct Frame {
+    uint32_t node, row;
+  };
+  std::vector<Frame> path{{Trie::root, row_of(lexer)}};
+  for (uint32_t target : targets) {
+    while (path.back().node != Trie::root && trie.end(path.back().node) <= target) path.pop_back();
+    while (true) {
+      uint32_t child = path.back().node + 1;
+      while (trie.end(child) <= target) child = trie.end(child);
+      uint32_t next = row_step(path.back().row, trie.byte(child));
+      if (child != target) {  // inside X*, so alive
+        path.push_back({child, next});
+        continue;
+      }
+      if (next != no_row) {
+        walk_lexeme(walk, child, next);
+      } else if (path.back().node != Trie::root && rows_[path.back().row].matched != MatchId::none) {
+        walk.exits_of(rows_[path.back().row].matched).push_back(child);
+      }
+      break;
+    }
+  }
+  finish_part(part, walk, lexer);
+  return true;
+}
+
 // Differences -------------------------------------------------------------------------------------------------------
 
 // Walks the state beside a simpler expression whose part is known or cheap, as long as the two differ. Applies where an
 // entry is "something wide, without a few texts", or is itself a run beside narrower entries.
 bool Automaton::part_by_difference(LexemePart& part, LexId lexer) {
   ExpressionStore& expressions = lexer_.expressions();
-  std::vector<Lexer::Entry> entries(lexer_.entries(lexer).begin(), lexer_.entries(lexer).end());
+  const std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(lexer);
   ExprId wide = ExprId::nothing;
   uint32_t position = 0;
   for (uint32_t i = 0; i < entries.size() && wide == ExprId::nothing; ++i) {
@@ -295,7 +434,7 @@ bool Automaton::part_by_difference(LexemePart& part, LexId lexer) {
     if (expressions[e].kind == Kind::intersection) {
       ExprId positive = ExprId::nothing;
       bool simple = true;
-      for (ExprId each : expressions.parts(e)) {
+      for (ExprId each : expressions.parts(e)) {  // nothing is made here, so the span stays valid
         const ExpressionStore::Node& node = expressions[each];
         if (node.kind == Kind::complement) {
           simple &= expressions[ExprId{node.arg[0]}].finite;
@@ -310,6 +449,9 @@ bool Automaton::part_by_difference(LexemePart& part, LexId lexer) {
     }
   }
   if (wide == ExprId::nothing) return false;
+  for (uint32_t i = 0; i < entries.size(); ++i) {  // beside something as wide, the two would differ everywhere
+    if (i != position && endless_units(entries[i].expression)) return false;
+  }
   const TermId terminal = entries[position].terminal;
   LexId plain = lexer_.state({{terminal, wide}});
   if (plain == lexer) return false;
@@ -319,30 +461,29 @@ bool Automaton::part_by_difference(LexemePart& part, LexId lexer) {
   part.add = base->add;
 
   const Trie& trie = vocabulary_.trie();
-  PartWalk walk{part};
+  PartWalk walk{part, vocabulary_.words()};
   std::vector<uint32_t> added, removed, not_exits;
   struct Frame {
-    uint32_t node;
-    LexId own, other;
+    uint32_t node, own, other;
   };
   std::vector<Frame> stack;
-  auto children = [&](uint32_t node, LexId own, LexId other) {
-    bool ends = node != Trie::root && own != LexId::dead && lexer_.matched(own) != MatchId::none;
-    bool other_ends = node != Trie::root && other != LexId::dead && lexer_.matched(other) != MatchId::none;
+  auto children = [&](uint32_t node, uint32_t own, uint32_t other) {
+    bool ends = node != Trie::root && own != no_row && rows_[own].matched != MatchId::none;
+    bool other_ends = node != Trie::root && other != no_row && rows_[other].matched != MatchId::none;
     trie.each_child(node, [&](uint32_t child) {
-      LexId next = own == LexId::dead ? own : walk_step(own, trie.byte(child));
-      LexId next_other = other == LexId::dead ? other : walk_step(other, trie.byte(child));
-      if (other_ends && next_other == LexId::dead) not_exits.push_back(child);
-      if (ends && next == LexId::dead) walk.exits_of(lexer_.matched(own)).push_back(child);
+      uint32_t next = own == no_row ? own : row_step(own, trie.byte(child));
+      uint32_t next_other = other == no_row ? other : row_step(other, trie.byte(child));
+      if (other_ends && next_other == no_row) not_exits.push_back(child);
+      if (ends && next == no_row) walk.exits_of(rows_[own].matched).push_back(child);
       if (next != next_other) stack.push_back({child, next, next_other});
     });
   };
-  children(Trie::root, lexer, plain);
+  children(Trie::root, row_of(lexer), row_of(plain));
   while (!stack.empty()) {
     Frame at = stack.back();
     stack.pop_back();
-    if (at.own != LexId::dead && at.other == LexId::dead) add_tokens(added, at.node);
-    if (at.own == LexId::dead && at.other != LexId::dead) add_tokens(removed, at.node);
+    if (at.own != no_row && at.other == no_row) add_tokens(added, at.node);
+    if (at.own == no_row && at.other != no_row) add_tokens(removed, at.node);
     children(at.node, at.own, at.other);
   }
 

@@ -175,8 +175,9 @@ class Proof {
   }
 
   void check(uint32_t t, uint32_t follower, bool excluding) {
-    ByteSet end = ends(t), begin = begins(follower, excluding);
-    if (end.intersects(begin)) return;
+    ByteSet end = ends(t), begin = begins(follower, excluding), all = begins(follower, false);
+    // whatever is left of a follower some texts of which are excluded begins with one of `all`
+    if (end.intersects(begin) || (end & all) == all) return;
     for (uint32_t ignored : grammar_.ignored) {
       if (end.intersects(begins(ignored, false)) && ends(ignored).intersects(begin)) return;
     }

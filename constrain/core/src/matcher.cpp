@@ -15,12 +15,38 @@ constexpr size_t max_forced_bytes = 4096;  // at a time
 
 CompiledGrammar::CompiledGrammar(Grammar grammar, std::shared_ptr<const Vocabulary> vocabulary, size_t limit)
     : grammar_(std::move(grammar)), vocabulary_(std::move(vocabulary)), limit_(limit) {
-  automaton_ = std::make_shared<Automaton>(grammar_, *vocabulary_);
+  check_bytes();
+  renew();
 }
 
-void CompiledGrammar::renew_if_full() {
-  if (automaton_->memory_bytes() <= limit_) return;
+// Every byte that some text of the language needs must have a token of its own: otherwise a mask may run empty.
+void CompiledGrammar::check_bytes() {
+  ByteSet needed;
+  for (ExprId terminal : grammar_.terminals) needed = needed | grammar_.expressions.alphabet(terminal);
+  ByteSet there;
+  const Trie& trie = vocabulary_->trie();
+  trie.each_child(Trie::root, [&](uint32_t child) {
+    if (!trie.tokens(child).empty()) there.add(trie.byte(child));
+  });
+  needed.each([&](uint8_t byte) {
+    if (there.contains(byte)) return;
+    static const char* digits = "0123456789abcdef";
+    throw ModelError(std::string("the vocabulary has no token for the single byte 0x") + digits[byte >> 4] + digits[byte & 15] +
+                     ", which texts of this language may need: they could not be finished");
+  });
+}
+
+void CompiledGrammar::renew() {
   automaton_ = std::make_shared<Automaton>(grammar_, *vocabulary_);
+  automaton_->start();
+  keep_what_is_in_use();
+}
+
+void CompiledGrammar::keep_what_is_in_use() { threshold_ = std::max(limit_, 2 * automaton_->memory_bytes()); }
+
+void CompiledGrammar::renew_if_full() {
+  if (automaton_->memory_bytes() <= threshold_) return;
+  renew();
   ++generation_;
 }
 
@@ -45,6 +71,7 @@ Place& Matcher::here() {
       if (!grammar_->vocabulary().is_eos(token)) automaton_->step(place, grammar_->vocabulary().token(token));
       places_.push_back(place);
     }
+    grammar_->keep_what_is_in_use();
   }
   return places_.back();
 }
@@ -83,16 +110,24 @@ void Matcher::reset() {
   ended_ = false;
 }
 
-const Mask* Matcher::known_mask() { return automaton_->known_mask(here()); }
+const Mask* Matcher::known_mask() {
+  const Place& place = here();
+  return automaton_->known_mask(place);
+}
 
 const Mask& Matcher::mask() {
   grammar_->renew_if_full();
-  return automaton_->mask(here());
+  const Place& place = here();
+  return automaton_->mask(place);
 }
 
-void Matcher::fill(const Mask& mask, std::span<uint32_t> words) { automaton_->fill(mask, here(), words); }
+void Matcher::fill(const Mask& mask, std::span<uint32_t> words) { automaton_->fill(mask, places_.back(), words); }
 
-bool Matcher::accepting() { return !ended_ && automaton_->accepting(here()); }
+bool Matcher::accepting() {
+  if (ended_) return false;
+  const Place& place = here();
+  return automaton_->accepting(place);
+}
 
 bool Matcher::finished() {
   if (ended_) return true;
@@ -100,7 +135,10 @@ bool Matcher::finished() {
   return automaton_->accepting(place) && automaton_->next_bytes(place).empty();
 }
 
-std::string Matcher::shortest_completion() { return automaton_->shortest_completion(here()); }
+std::string Matcher::shortest_completion() {
+  const Place& place = here();
+  return automaton_->shortest_completion(place);
+}
 
 // Tokens of the shortest completion, each as long as possible.
 uint32_t Matcher::shortest_completion_tokens() {
@@ -126,7 +164,11 @@ uint32_t Matcher::shortest_completion_tokens() {
   return count;
 }
 
-std::string Matcher::forced_bytes() { return ended_ ? std::string() : automaton_->forced_bytes(here(), max_forced_bytes); }
+std::string Matcher::forced_bytes() {
+  if (ended_) return {};
+  const Place& place = here();
+  return automaton_->forced_bytes(place, max_forced_bytes);
+}
 
 Explanation Matcher::explain(uint32_t token) {
   Explanation result;

@@ -27,13 +27,18 @@ class CompiledGrammar {
   // All below: with the mutex held.
   const std::shared_ptr<Automaton>& automaton() { return automaton_; }
   void renew_if_full();  // starts a new generation once the tables have outgrown the limit
+  void keep_what_is_in_use();  // after a replay: the tables may grow to twice what they take now
   bool accepts(std::string_view text);
   uint32_t generation() const { return generation_; }
 
  private:
+  void check_bytes();
+  void renew();
+
   Grammar grammar_;
   std::shared_ptr<const Vocabulary> vocabulary_;
   size_t limit_;
+  size_t threshold_ = 0;
   std::mutex mutex_;
   std::shared_ptr<Automaton> automaton_;
   uint32_t generation_ = 0;
@@ -60,7 +65,7 @@ class Matcher {
 
   const Mask* known_mask();  // null if it must be computed
   const Mask& mask();
-  void fill(const Mask& mask, std::span<uint32_t> words);
+  void fill(const Mask& mask, std::span<uint32_t> words);  // `mask`: that of this place, just asked for
   bool accepting();
   bool finished();
   bool ended() const { return ended_; }  // end-of-generation was taken
