@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import heapq
 from itertools import count
+from typing import TYPE_CHECKING
 
 from tests.oracle.recognizer import Recognizer, State
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from constrain.grammar import Grammar

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from typing import NamedTuple, TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.grammar import COUNTER_UNBOUNDED, EPSILON, TEXT_SET, Action, Edge, Grammar, Rule
 from tests.oracle import expressions as rx

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from random import Random
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -16,7 +17,6 @@ import pytest
 import constrain
 from tests.oracle.generator import Case, RandomVocabulary, make_case, make_vocabulary
 from tests.oracle.masks import Oracle
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

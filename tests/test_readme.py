@@ -1,0 +1,42 @@
+"""The examples of the README, as they stand there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def run(*arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT / "examples", capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_python_examples_run(tmp_path: Path) -> None:
+    program = tmp_path / "readme.py"
+    program.write_text("\n".join(re.findall(r"```python\n(.*?)```", README, re.DOTALL)), encoding="utf-8")
+    run(str(program))
+
+
+def test_the_first_command_prints_what_the_readme_says() -> None:
+    command = re.search(r'^    pip install "\.\[demo\]" && python (\S+)$', README, re.MULTILINE)
+    assert command is not None
+    said = re.search(r"^    (Person\(name='Ada', age=36), hobbies=\[.*\]\)$", README, re.MULTILINE)
+    assert said is not None
+    assert run(str(ROOT / command[1])).startswith(said[1])  # hobbies may be told otherwise on another processor
+
+
+@pytest.mark.parametrize("command", re.findall(r"^    constrain (.*)$", README, re.MULTILINE))
+def test_command_lines_run(command: str) -> None:
+    arguments = [str(ROOT / word) if word.startswith("examples/") else word for word in shlex.split(command)]
+    assert run("-m", "constrain", *arguments)
