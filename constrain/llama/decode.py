@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from constrain._errors import BudgetError, ModelError
+from constrain.llama.plan import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -105,6 +106,7 @@ class Decoding:
     cached_tokens: int = field(default=0, init=False)
     prompt_seconds: float = field(default=0.0, init=False)
     generation_seconds: float = field(default=0.0, init=False)
+    _plan: Plan = field(default=Plan(b"", ()), init=False)
 
     def steps(self) -> Iterator[int]:
         """Generates the tokens of the answer, without the end of generation.
@@ -140,7 +142,9 @@ class Decoding:
         if self.max_tokens is not None and self.max_tokens <= room:
             limit, name = self.max_tokens, f"max_tokens is {self.max_tokens}"
         if self.matcher is not None:
-            needed = len(self.encode(self.matcher.shortest_completion()))
+            text = self.matcher.shortest_completion()
+            tokens = tuple(self.encode(text))
+            self._plan, needed = Plan(text, tokens), len(tokens)
             if needed > limit:
                 raise BudgetError(f"{name}, but the shortest answer takes {needed} tokens", needed=needed)
         return limit
@@ -166,31 +170,28 @@ class Decoding:
     def _constrained(self, matcher: Matcher, room: int) -> Iterator[int]:
         """What the matcher allows, always to a complete answer of at most ``room`` tokens."""
         token = -1
-        plan = matcher.shortest_completion()
         for left in range(room - 1, -1, -1):
             if matcher.is_finished:
                 return
             if self._late():
                 self.finish_reason = "timeout"
-                yield from self._close(matcher, plan)
+                yield from self._close(matcher)
                 return
             if token >= 0:
                 self.evaluator.decode(token)
             token = self._choose(matcher)
             if token in self.eos:
                 return
-            fitting = plan if matcher.is_finished else self._plan(matcher, left)
-            if fitting is None:
+            if not (matcher.is_finished or self._keeps_within(matcher, left)):
                 matcher.rollback(1)
                 self.finish_reason = "length"
-                yield from self._close(matcher, plan)
+                yield from self._close(matcher)
                 return
-            plan = fitting
             self.chain.accept(token)
             stopped = self.wants_stop(self.token_bytes(token))
             yield token
             if stopped:
-                yield from self._close(matcher, plan)
+                yield from self._close(matcher)
                 return
         if not matcher.is_finished:
             self.finish_reason = "length"
@@ -203,17 +204,16 @@ class Decoding:
         self._take(matcher, token)
         return token
 
-    def _plan(self, matcher: Matcher, left: int) -> bytes | None:
-        """The shortest completion from here if it fits into ``left`` tokens.
+    def _keeps_within(self, matcher: Matcher, left: int) -> bool:
+        """Whether the answer can be completed in ``left`` tokens from here, as far as is known; plans for it."""
+        plan = self._plan.followed_by(matcher.shortest_completion(), left, self.encode, self.token_bytes)
+        if plan is not None:
+            self._plan = plan
+        return plan is not None
 
-        A token has at least one byte, so a completion of few bytes need not be tokenized to know.
-        """
-        plan = matcher.shortest_completion()
-        return plan if len(plan) <= left or len(self.encode(plan)) <= left else None
-
-    def _close(self, matcher: Matcher, plan: bytes) -> Iterator[int]:
-        """Writes a completion, which needs no evaluation."""
-        for token in self.encode(plan):
+    def _close(self, matcher: Matcher) -> Iterator[int]:
+        """Writes the plan, which needs no evaluation."""
+        for token in self._plan.tokens or self.encode(self._plan.text):
             self._take(matcher, token)
             self.wants_stop(self.token_bytes(token))
             yield token
