@@ -41,7 +41,7 @@ class Lexemes:
     def sample(self, expression: Expression, excluded: frozenset[bytes]) -> bytes | None:
         """A text that is not excluded; ``None`` if none was found."""
         root = self._store.translate(expression)
-        for steps in (0, 1, 2, 3, 4, 6, 8, 12):
+        for steps in (0, 1, 2, 3, 4, 6, 8, 12) * 8:
             node, text = root, b""
             for _ in range(self._rng.randrange(steps + 1)):
                 choices = [byte for byte in BYTES if self._store.derivative(node, byte) != _NOTHING]
@@ -49,26 +49,23 @@ class Lexemes:
                     break
                 byte = self._rng.choice(choices)
                 node, text = self._store.derivative(node, byte), text + bytes([byte])
-            text += self._shortest(node, text, excluded)
-            if text not in excluded:
-                return text
+            rest = self._shortest(node, text, excluded)
+            if rest is not None:
+                return text + rest
         return None
 
-    def _shortest(self, node: int, before: bytes, excluded: frozenset[bytes]) -> bytes:
+    def _shortest(self, node: int, before: bytes, excluded: frozenset[bytes]) -> bytes | None:
         queue, seen = deque([(node, b"")]), {node}
-        best = b""
         while queue:
             current, text = queue.popleft()
-            if self._store.nullable[current]:
-                best = text
-                if before + text not in excluded:
-                    return text
+            if self._store.nullable[current] and before + text not in excluded:
+                return text
             for byte in BYTES:
                 target = self._store.derivative(current, byte)
                 if target != _NOTHING and target not in seen:
                     seen.add(target)
                     queue.append((target, text + bytes([byte])))
-        return best
+        return None
 
 
 def heights(grammar: Grammar) -> list[dict[int, int]]:
