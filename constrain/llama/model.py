@@ -44,7 +44,8 @@ class Model:
         n_ctx: size of the context in tokens, prompt and answer; ``None`` for the model's own, at most 4096; 0 for
             the model's own.
         n_gpu_layers: layers to offload, where llama-cpp-python was built for a GPU; -1 for all.
-        n_threads: threads that generate; ``None`` for llama-cpp-python's choice.
+        n_threads: threads to compute with; ``None`` for llama-cpp-python's choice (half of the cores to generate, all to
+            read a prompt).
         chat_template: a Jinja template in place of the model's own; ``""`` for none (prompts are passed on as they
             are).
         verbose: whether llama.cpp logs to standard error.
@@ -173,7 +174,12 @@ def _load(path: Path, n_ctx: int | None, n_gpu_layers: int, n_threads: int | Non
     with _loading, _error_log(verbose=verbose) as errors:
         try:
             return llama_cpp.Llama(
-                str(path), n_ctx=n_ctx, n_gpu_layers=n_gpu_layers, n_threads=n_threads, verbose=verbose
+                str(path),
+                n_ctx=n_ctx,
+                n_gpu_layers=n_gpu_layers,
+                n_threads=n_threads,
+                n_threads_batch=n_threads,
+                verbose=verbose,
             )
         except (ValueError, RuntimeError) as error:
             reason = " ".join("".join(errors).split()) or str(error)

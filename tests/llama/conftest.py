@@ -9,4 +9,4 @@ import constrain
 
 @pytest.fixture(scope="session")
 def model() -> constrain.Model:
-    return constrain.Model(n_ctx=1024)
+    return constrain.Model(n_ctx=1024, n_threads=1)

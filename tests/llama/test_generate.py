@@ -207,7 +207,7 @@ def test_logit_bias_and_repeat_penalty(model: constrain.Model) -> None:
 
 
 def test_what_calls_have_in_common_is_evaluated_once() -> None:
-    fresh = constrain.Model(n_ctx=1024)
+    fresh = constrain.Model(n_ctx=1024, n_threads=1)
     said = [{"role": "system", "content": "You know all books. " * 10}]
     first = constrain.complete(fresh, [*said, {"role": "user", "content": "A play?"}], schema=SCHEMA, seed=1)
     second = constrain.complete(fresh, [*said, {"role": "user", "content": "A poem?"}], schema=SCHEMA, seed=1)
@@ -220,9 +220,9 @@ def test_what_calls_have_in_common_is_evaluated_once() -> None:
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
 def test_reuse_gives_the_tokens_of_a_fresh_model(temperature: float) -> None:
     questions = ["A famous play?", "A famous poem by a man?", "A famous play?"]
-    used = constrain.Model(n_ctx=1024)
+    used = constrain.Model(n_ctx=1024, n_threads=1)
     for question in questions:
-        fresh = constrain.Model(n_ctx=1024)
+        fresh = constrain.Model(n_ctx=1024, n_threads=1)
         options: Any = {"schema": SCHEMA, "temperature": temperature, "seed": 4}
         again = constrain.complete(used, question, **options)
         assert again.tokens == constrain.complete(fresh, question, **options).tokens
