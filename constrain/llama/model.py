@@ -44,8 +44,8 @@ class Model:
         n_ctx: size of the context in tokens, prompt and answer; ``None`` for the model's own, at most 4096; 0 for
             the model's own.
         n_gpu_layers: layers to offload, where llama-cpp-python was built for a GPU; -1 for all.
-        n_threads: threads to compute with; ``None`` for llama-cpp-python's choice (half of the cores to generate, all to
-            read a prompt).
+        n_threads: threads to compute with; ``None`` for llama-cpp-python's choice (half of the cores to generate,
+            all to read a prompt).
         chat_template: a Jinja template in place of the model's own; ``""`` for none (prompts are passed on as they
             are).
         verbose: whether llama.cpp logs to standard error.
