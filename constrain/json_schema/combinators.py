@@ -38,9 +38,6 @@ TYPE_BITS = {
     "object": TYPE_OBJECT,
 }
 
-MAX_CONSTANT_DEPTH = 100
-"""Levels of arrays and objects inside one constant."""
-
 
 def type_(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """One type, or a list of types."""

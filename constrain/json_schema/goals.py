@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError, SchemaError, UnsatisfiableSchemaError
 from constrain.json_schema.assertions import Assertions
-from constrain.json_schema.combinators import MAX_CONSTANT_DEPTH, constants
 from constrain.json_schema.goal import ANY, NOTHING, Goal
 from constrain.json_schema.keyword_sets import ANNOTATIONS
 from constrain.json_schema.keywords import Handler, keywords_of, unknown_keyword
@@ -36,7 +35,6 @@ class Goals:
         self._conjunctions: dict[frozenset[Goal], Goal] = {}
         self._unknown: dict[str, Location] = {}
         self._in_place_depth = 0
-        self._constant_depth = 0
 
     # Making goals.
 
@@ -104,13 +102,7 @@ class Goals:
 
     def constant(self, at: Location, value: object) -> Goal:
         """The goal of being exactly ``value``, which is part of a constant at ``at``."""
-        self._constant_depth += 1
-        if self._constant_depth > MAX_CONSTANT_DEPTH:
-            raise LimitError(f"a constant is nested deeper than MAX_CONSTANT_DEPTH = {MAX_CONSTANT_DEPTH}")
-        goal = Goal(None)
-        goal.shapes = constants(self, at, [value], "const")
-        self._constant_depth -= 1
-        return goal
+        return Goal(self.references.inside(at, {"enum": [value]}))
 
     def conjunction(self, a: Goal, b: Goal) -> Goal:
         """The goal of satisfying both."""

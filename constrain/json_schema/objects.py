@@ -137,8 +137,8 @@ def check_disjoint(goals: Goals, patterns: list[KeyPattern]) -> None:
 
 def properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """Schemas for the values of keys."""
-    if not isinstance(value, dict):
-        raise SchemaError(f"properties must be an object, not {value!r:.80}", pointer=at.pointer("properties"))
+    if not isinstance(value, dict) or not all(key.__class__ is str for key in value):
+        raise SchemaError(f"properties must be a JSON object, not {value!r:.80}", pointer=at.pointer("properties"))
     child = goals.child
     found.parts_before_properties = len(found.parts)
     found.properties = {key: child(at, "/properties" + escape(key), schema) for key, schema in value.items()}

@@ -154,6 +154,10 @@ class References:
                 return inner
         return self._new(schema, parent, token, resource)
 
+    def inside(self, parent: Location, schema: dict[str, object]) -> Location:
+        """A location for a schema that stands for a part of a keyword's value; its pointer is that of ``parent``."""
+        return self._new(schema, parent, "", parent.resource)
+
     def _embedded(self, parent: Location, token: str, schema: dict[str, object]) -> Location | None:
         """The root of the resource that ``schema`` starts, if its ``$id`` is one and not just an anchor."""
         outer = parent.resource
