@@ -76,6 +76,23 @@ def test_other_policies_accept_no_invalid_instance(options: dict[str, Any]) -> N
             assert valid or not accepted, f"{row['id']} (seed {SEED}): {text[:300]!r}"
 
 
+@pytest.mark.parametrize("style", [{"separators": (",", ":")}, {"indent": 2}, {"indent": 4}, {"indent": "\t"}])
+def test_other_spellings_of_white_space_are_accepted_alike(style: dict[str, Any]) -> None:
+    compared = 0
+    for row in sample()[:60]:
+        try:
+            interpreter = Interpreter(compile_schema(row["schema"]).grammar)
+        except ConstrainError:
+            continue
+        for test in row["tests"]:
+            text = json.dumps(test["data"], ensure_ascii=False)
+            other = json.dumps(test["data"], ensure_ascii=False, **style)
+            if len(other) <= MAX_TEXT:
+                compared += 1
+                assert interpreter.accepts(text.encode()) == interpreter.accepts(other.encode()), row["id"]
+    assert compared > 100
+
+
 def compiles(row: dict[str, Any]) -> bool:
     try:
         compile_schema(row["schema"])
