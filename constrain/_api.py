@@ -186,6 +186,8 @@ def stream(
     from constrain.llama.sampler import Sampling
 
     given: dict[str, Any] = dict(options)
+    if unknown := given.keys() - Options.__annotations__.keys():
+        raise TypeError(f"unknown options: {', '.join(sorted(unknown))}")
     sampling = Sampling(**{key: given.pop(key) for key in _SAMPLING_KEYS & given.keys()})
     request = _Request(**given)
     result = result_type(schema)
