@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from random import Random
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import numpy as np
