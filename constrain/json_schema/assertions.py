@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain.json_schema.arrays import array_shape
+from constrain.json_schema.disjoint import exclusive_union
 from constrain.json_schema.goal import ANY, Goal
 from constrain.json_schema.numeric import ANY_INTEGER, ANY_NUMBER, NumberShape, intersect_numbers
 from constrain.json_schema.objects import KeyPattern, object_shape
@@ -13,6 +14,7 @@ from constrain.json_schema.strings import ANY_STRING, StringShape, intersect_str
 
 if TYPE_CHECKING:
     from constrain.json_schema.goals import Goals
+    from constrain.json_schema.references import Location
 
 TYPE_NULL, TYPE_BOOLEAN, TYPE_INTEGER, TYPE_NUMBER, TYPE_STRING, TYPE_ARRAY, TYPE_OBJECT = (1 << n for n in range(7))
 ALL_TYPES = 127
@@ -39,6 +41,8 @@ class Assertions:
     max_properties: int | None = None
     open: bool = True
 
+    exclusive: tuple[Location, list[Shapes]] | None = None  # a oneOf and its branches, which overlap by themselves
+
     def __init__(self) -> None:
         self.key_patterns: list[KeyPattern] = []
         self.parts_before_properties = 0  # keys come in the order in which the schema names them
@@ -56,14 +60,14 @@ class Assertions:
 
     def shapes(self, goals: Goals) -> Shapes:
         """The values that satisfy all that was asserted."""
-        own = self.own_shapes(goals)
-        if not self.parts:
-            return own
-        parts = self.parts
-        parts.insert(self.parts_before_properties, own)
-        shapes = parts[0]
-        for part in parts[1:]:
-            shapes = intersect(goals, shapes, part)
+        shapes = self.own_shapes(goals)
+        if self.parts:
+            self.parts.insert(self.parts_before_properties, shapes)
+            shapes = self.parts[0]
+            for part in self.parts[1:]:
+                shapes = intersect(goals, shapes, part)
+        if self.exclusive is not None:
+            shapes = exclusive_union(goals, *self.exclusive, shapes)
         return shapes
 
     def own_shapes(self, goals: Goals) -> Shapes:

@@ -111,16 +111,15 @@ def any_of(goals: Goals, at: Location, value: object, found: Assertions) -> None
 
 
 def one_of(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Branches of which no two can hold at once are alternatives like those of ``anyOf``."""
+    """Branches of which no two can hold at once are alternatives like those of ``anyOf``.
+
+    Where that is not so for the branches alone, it may be for what is left of them under the other keywords.
+    """
     alternatives = branches(goals, at, "oneOf", value)
-    overlap = find_overlap(goals, alternatives)
-    if overlap is not None:
-        first, second = overlap
-        raise UnsupportedSchemaError(
-            f"branches {first} and {second} may hold at once; such a oneOf cannot be enforced yet",
-            pointer=at.pointer("oneOf"),
-        )
-    found.parts.append(union(alternatives))
+    if find_overlap(goals, alternatives) is None:
+        found.parts.append(union(alternatives))
+    else:
+        found.exclusive = at, alternatives
 
 
 def branches(goals: Goals, at: Location, keyword: str, value: object) -> list[Shapes]:

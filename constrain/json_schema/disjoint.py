@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain._errors import LimitError
+from constrain._errors import LimitError, UnsupportedSchemaError
 from constrain.json_schema.arrays import ArrayShape, item_goal
 from constrain.json_schema.goal import NOTHING, Goal
 from constrain.json_schema.keyword_sets import IN_PLACE_APPLICATORS
 from constrain.json_schema.languages import is_surely_empty
 from constrain.json_schema.numeric import intersect_numbers
 from constrain.json_schema.objects import ObjectShape, key_goal
-from constrain.json_schema.shapes import FALSE, NULL, TRUE
+from constrain.json_schema.shapes import FALSE, NULL, TRUE, Shapes, intersect, union
 from constrain.json_schema.strings import StringShape, intersect_strings, shorter
 
 if TYPE_CHECKING:
     from constrain.json_schema.goals import Goals
-    from constrain.json_schema.shapes import Shapes
+    from constrain.json_schema.references import Location
 
 MAX_BRANCH_PAIRS = 50_000
 """Pairs of ``oneOf`` branches compared: about 300 branches."""
@@ -46,6 +46,19 @@ def find_overlap(goals: Goals, branches: list[Shapes]) -> tuple[int, int] | None
             if not are_disjoint(goals, branches[earlier], branches[index], DISCRIMINATOR_DEPTH):
                 return earlier, index
     return None
+
+
+def exclusive_union(goals: Goals, at: Location, alternatives: list[Shapes], context: Shapes) -> Shapes:
+    """What satisfies ``context`` and exactly one of the alternatives. Refuses alternatives that still overlap."""
+    narrowed = [intersect(goals, context, alternative) for alternative in alternatives]
+    overlap = find_overlap(goals, narrowed)
+    if overlap is not None:
+        first, second = overlap
+        raise UnsupportedSchemaError(
+            f"branches {first} and {second} may hold at once; such a oneOf cannot be enforced yet",
+            pointer=at.pointer("oneOf"),
+        )
+    return union(narrowed)
 
 
 def _shared_constant(branches: list[Shapes]) -> tuple[int, int] | None:
