@@ -35,17 +35,18 @@ def key_classes(shape: ObjectShape) -> list[KeyClass]:
     """The classes that have keys, and a value for them."""
     declared = tuple(dict.fromkeys((*shape.properties, *shape.required)))
     classes = []
-    for pattern in shape.patterns:
+    patterns = [pattern for pattern in shape.patterns if pattern.goal is not shape.additional]
+    for pattern in patterns:
         if pattern.goal.productive:
             matching = [key for key in declared if matches(pattern.expression, key)]
             number = _number_of_texts(pattern.expression) - len(matching)
             if number:
                 classes.append(KeyClass(_without(quoted(pattern.expression), matching), pattern.goal, number))
     if shape.additional.productive:
-        if not shape.patterns:
+        if not patterns:
             classes.append(KeyClass(_without(JSON_STRING, declared), shape.additional, inf))
         else:
-            forbidden = tuple(pattern.expression for pattern in shape.patterns)
+            forbidden = tuple(pattern.expression for pattern in patterns)
             others = Intersection((ANY_CONTENT, *map(Complement, forbidden)))
             outside = [key for key in declared if not any(matches(pattern, key) for pattern in forbidden)]
             number = _number_of_texts(others) - len(outside)

@@ -9,7 +9,8 @@ from fractions import Fraction
 from math import gcd
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain._errors import SchemaError
+from constrain._errors import LimitError, SchemaError
+from constrain.json_schema.numbers import MAX_INTEGER_DIGITS
 
 if TYPE_CHECKING:
     from constrain.json_schema.assertions import Assertions
@@ -21,6 +22,8 @@ Number = int | Decimal
 
 MAX_WHOLE_EXPONENT = 400
 """Whole decimals up to here become ``int``: more than any float reaches."""
+
+_TOO_LONG = 10**MAX_INTEGER_DIGITS
 
 
 class NumberShape(NamedTuple):
@@ -44,11 +47,11 @@ ANY_INTEGER = NumberShape(integer=True)
 
 def exact(value: object) -> Number | None:
     """The number a parsed JSON number stands for, by its decimal spelling; ``None`` if it is no finite number."""
-    if value.__class__ is int:
-        return value
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
+        if not -_TOO_LONG < value < _TOO_LONG:
+            raise LimitError(f"a number has more than MAX_INTEGER_DIGITS = {MAX_INTEGER_DIGITS} digits")
         return int(value)
     if isinstance(value, float):
         value = Decimal(repr(value))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from constrain._errors import UnsupportedSchemaError
 from constrain.grammar import Terminal
 from constrain.json_schema.keys import JSON_STRING, quoted
 from constrain.json_schema.numbers import number_expression, number_literal_expression
@@ -73,8 +74,11 @@ def _add_number(
         }
         multiple = None if shape.multiple is None else to_decimal(shape.multiple)
         expression = number_expression(**bounds, integer=shape.integer, multiple_of=multiple)
-        if expression != NOTHING:
-            terminals.append(Terminal("integer" if shape.integer else "number", expression, _pointer(location)))
+        if expression == NOTHING:
+            raise UnsupportedSchemaError(
+                "the numbers allowed here are all larger than a float can hold", pointer=_pointer(location)
+            )
+        terminals.append(Terminal("integer" if shape.integer else "number", expression, _pointer(location)))
         return
     spellings: list[Expression] = []
     for value in shape.values:
