@@ -36,8 +36,9 @@ def find_overlap(goals: Goals, branches: list[Shapes]) -> tuple[int, int] | None
         return shared
     kinds = [_kinds(branch) for branch in branches]
     pairs = 0
+    unlisted: list[int] = []  # branches with more than listed values
     for index, (constants, others) in enumerate(kinds):
-        for earlier in range(index):
+        for earlier in range(index) if others else unlisted:
             if not ((constants | others) & kinds[earlier][1] or others & kinds[earlier][0]):
                 continue
             pairs += 1
@@ -45,6 +46,8 @@ def find_overlap(goals: Goals, branches: list[Shapes]) -> tuple[int, int] | None
                 raise LimitError(f"oneOf has more pairs of branches than MAX_BRANCH_PAIRS = {MAX_BRANCH_PAIRS}")
             if not are_disjoint(goals, branches[earlier], branches[index], DISCRIMINATOR_DEPTH):
                 return earlier, index
+        if others:
+            unlisted.append(index)
     return None
 
 

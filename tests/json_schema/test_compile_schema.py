@@ -1,0 +1,182 @@
+"""What ``compile_schema`` reports, its policies, its limits, and that it can be called from several threads."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from referencing import Registry, Resource
+from referencing.jsonschema import DRAFT202012
+
+from constrain._errors import ConstrainError, LimitError, UnsupportedSchemaError
+from constrain.json_schema import compile_schema
+from tests.json_schema.grammar_interpreter import Interpreter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def accepts(schema: Any, text: str, **options: Any) -> bool:
+    return Interpreter(compile_schema(schema, whitespace="compact", **options).grammar).accepts(text.encode())
+
+
+def nested(depth: int, wrap: Callable[[Any], Any], leaf: Any) -> Any:
+    for _ in range(depth):
+        leaf = wrap(leaf)
+    return leaf
+
+
+def test_policies_are_reported() -> None:
+    policies = compile_schema({}, whitespace="any", close_objects=True).policies
+    assert policies == {
+        "whitespace": "any",
+        "property_order": "schema",
+        "formats": "assert",
+        "numbers": "canonical",
+        "close_objects": True,
+    }
+
+
+def test_unknown_policy_values_are_errors_of_the_caller() -> None:
+    with pytest.raises(ValueError, match="whitespace must be one of"):
+        compile_schema({}, whitespace="none")
+
+
+def test_a_policy_that_is_not_available_is_refused() -> None:
+    with pytest.raises(UnsupportedSchemaError, match="numbers='any'"):
+        compile_schema({}, numbers="any")
+
+
+def test_what_is_ignored_is_reported_with_its_first_place() -> None:
+    schema = {
+        "$schema": "https://example.com/dialect",
+        "properties": {"a": {"type": "string", "format": "int64", "x-note": 1}, "b": {"minLength": 1, "x-note": 2}},
+    }
+    warnings = compile_schema(schema).warnings
+    assert any("'https://example.com/dialect'" in warning for warning in warnings)
+    assert any("'int64'" in warning and "/properties/a/format" in warning for warning in warnings)
+    assert [warning for warning in warnings if "x-note" in warning] == [
+        "the keyword 'x-note' is not one of draft 2020-12 and is ignored (first at /properties/a/x-note)"
+    ]
+
+
+def test_nothing_is_reported_for_annotations() -> None:
+    assert compile_schema({"title": "t", "description": "d", "default": 1, "type": "integer"}).warnings == ()
+
+
+def test_references_are_looked_up_in_the_registry() -> None:
+    schema = {"type": "array", "items": {"$ref": "https://example.com/types.json#/$defs/flag"}}
+    types = {"$defs": {"flag": {"$ref": "#/$defs/truth"}, "truth": {"type": "boolean"}}}
+    resource = Resource.from_contents(types, default_specification=DRAFT202012)
+    registry = Registry().with_resource("https://example.com/types.json", resource)
+    for given in (registry, {"https://example.com/types.json": types}):
+        assert accepts(schema, "[true,false]", registry=given)
+        assert not accepts(schema, "[1]", registry=given)
+
+
+def test_the_schema_is_not_changed() -> None:
+    schema = {"allOf": [{"properties": {"a": {"enum": [[1], {"b": 2}]}}}], "required": ["a"], "$defs": {"x": {}}}
+    copy = {"allOf": [{"properties": {"a": {"enum": [[1], {"b": 2}]}}}], "required": ["a"], "$defs": {"x": {}}}
+    compile_schema(schema, close_objects=True)
+    assert schema == copy
+
+
+def test_a_subschema_object_may_occur_in_several_places() -> None:
+    shared = {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": False}
+    schema = {"type": "array", "prefixItems": [shared, shared], "items": {"not": True}}
+    grammar = compile_schema(schema).grammar
+    assert sum(rule.name == "/prefixItems/0" for rule in grammar.rules) == 1
+    assert accepts(schema, '[{"a":1},{}]')
+
+
+def test_goals_used_twice_share_a_rule() -> None:
+    schema = {"$defs": {"a": {"type": "array", "minItems": 1}}, "properties": {k: {"$ref": "#/$defs/a"} for k in "xyz"}}
+    assert [rule.name for rule in compile_schema(schema).grammar.rules].count("/$defs/a") == 1
+
+
+def test_edges_are_linear_in_the_number_of_properties() -> None:
+    def edges(count: int, **options: Any) -> int:
+        schema = {"type": "object", "properties": {f"p{i}": {"type": "string"} for i in range(count)}}
+        return sum(len(rule.edges) for rule in compile_schema(schema, **options).grammar.rules)
+
+    for options in ({}, {"property_order": "any"}):
+        assert edges(500, **options) - edges(300, **options) == edges(300, **options) - edges(100, **options)
+
+
+PATHOLOGICAL: dict[str, Any] = {
+    "an enum of 100,000 strings": {"enum": [f"value {i}" for i in range(100_000)]},
+    "the same under a pattern": {"enum": [f"value {i}" for i in range(100_000)], "pattern": "7$"},
+    "a maxLength of 10^9": {"type": "string", "maxLength": 10**9},
+    "a minLength of 10^9 under a pattern": {"type": "string", "minLength": 10**9, "pattern": "^(ab|cde)+$"},
+    "a maxItems of 10^9": {"type": "array", "minItems": 10**8, "maxItems": 10**9},
+    "a pattern with an exponential automaton": {"type": "string", "pattern": ".*a.{1000}"},
+    "two such patterns": {"allOf": [{"pattern": ".*a.{1000}"}, {"pattern": ".*b.{1000}"}], "type": "string"},
+    "such patterns for keys": {"patternProperties": {"^.*a.{99}$": {"type": "null"}, "^.*b.{99}$": {"type": "string"}}},
+    "10,000 levels of properties": nested(10_000, lambda s: {"properties": {"a": s}, "required": ["a"]}, {}),
+    "10,000 levels of items": nested(10_000, lambda s: {"items": s}, {"type": "string"}),
+    "10,000 levels of allOf": nested(10_000, lambda s: {"allOf": [s]}, {"type": "string"}),
+    "10,000 levels in a constant": {"const": nested(10_000, lambda v: [v], 1)},
+    "10,000 levels beside an anchor": {"$ref": "#a", **nested(10_000, lambda s: {"$defs": {"a": s}}, {"$anchor": "a"})},
+    "a chain of 20,000 references": {
+        "$ref": "#/$defs/0",
+        "$defs": {**{str(i): {"$ref": f"#/$defs/{i + 1}"} for i in range(20_000)}, "20000": {"type": "null"}},
+    },
+    "a chain of 3,000 required references": {
+        "properties": {str(i): {"$ref": f"#/$defs/{i}"} for i in range(3_000)},
+        "$defs": {
+            "0": {"type": "string"},
+            **{str(i): {"required": ["x"], "properties": {"x": {"$ref": f"#/$defs/{i - 1}"}}} for i in range(1, 3_000)},
+        },
+    },
+    "alternatives that multiply": {
+        "type": "object",
+        "allOf": [{"anyOf": [{"required": [f"a{i}"]}, {"required": [f"b{i}"]}]} for i in range(30)],
+    },
+    "oneOf of 5,000 constants": {"oneOf": [{"const": i} for i in range(5_000)]},
+    "oneOf of 300 tagged objects": {
+        "oneOf": [{"properties": {"t": {"const": i}}, "required": ["t"], "type": "object"} for i in range(300)]
+    },
+    "1,000 key patterns": {"patternProperties": {f"^k{i}_": {"type": "string"} for i in range(1_000)}},
+    "20,000 required keys": {"type": "object", "required": [f"k{i}" for i in range(20_000)]},
+    "a huge pattern": {"type": "string", "pattern": "a?" * 3_000, "maxLength": 9},
+    "numbers of 5,000 digits": {"type": "integer", "maximum": 10**5_000},
+}
+
+
+@pytest.mark.parametrize("schema", PATHOLOGICAL.values(), ids=PATHOLOGICAL)
+def test_pathological_schemas_compile_or_are_refused_soon(schema: Any) -> None:
+    start = time.perf_counter()
+    try:
+        compile_schema(schema)
+    except ConstrainError as error:
+        assert error.message  # noqa: PT017  either outcome is fine
+    assert time.perf_counter() - start < 2
+
+
+@pytest.mark.parametrize(
+    ("case", "limit"),
+    [
+        ("10,000 levels of items", "MAX_SCHEMA_DEPTH"),
+        ("10,000 levels of allOf", "MAX_IN_PLACE_DEPTH"),
+        ("two such patterns", "MAX_LANGUAGE_STATES"),
+        ("alternatives that multiply", "MAX_ALTERNATIVES"),
+        ("1,000 key patterns", "MAX_KEY_PATTERNS"),
+    ],
+)
+def test_limits_are_named(case: str, limit: str) -> None:
+    with pytest.raises(LimitError, match=limit):
+        compile_schema(PATHOLOGICAL[case])
+
+
+def test_compilation_in_threads() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "string", "pattern": "^x+$", "maxLength": 40}, "b": {"$ref": "#"}},
+        "patternProperties": {"^s[a-z]{1,3}$": {"type": "string"}},
+    }
+    expected = compile_schema(schema).grammar.dump()
+    with ThreadPoolExecutor(8) as pool:
+        dumps = list(pool.map(lambda _: compile_schema(schema).grammar.dump(), range(64)))
+    assert set(dumps) == {expected}
