@@ -278,11 +278,20 @@ def _json_text(schema: object) -> str:
 def parse_schema(text: str) -> object:
     """JSON text to a schema; numbers keep their exact decimal value. Raises SchemaError with line and column."""
     try:
-        return json.loads(text, parse_float=Decimal, parse_constant=_not_json)
+        return json.loads(text, parse_float=Decimal, parse_constant=_not_json, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
         raise SchemaError(f"not JSON: {error.msg}", line=error.lineno, column=error.colno) from error
     except RecursionError as error:
         raise SchemaError("the schema is nested too deeply to be read") from error
+
+
+def _object(members: list[tuple[str, object]]) -> dict[str, object]:
+    result = dict(members)
+    if len(result) < len(members):
+        keys = [key for key, _ in members]
+        twice = next(key for index, key in enumerate(keys) if key in keys[:index])
+        raise SchemaError(f"the key {json.dumps(twice)} stands twice in one object of the schema")
+    return result
 
 
 def _not_json(name: str) -> object:

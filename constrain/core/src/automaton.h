@@ -89,6 +89,7 @@ class Automaton {
   std::shared_ptr<const UnitRun> endless_units(ExprId e);
   bool stays_alive(ExprId e, ExprId unit);
   bool part_by_paths(LexemePart& part, LexId lexer);
+  bool differing_bytes(uint32_t own, uint32_t plain, ByteSet& bytes);
   bool part_by_difference(LexemePart& part, LexId lexer);
   struct PartWalk;
   void walk_lexeme(PartWalk& walk, uint32_t node, uint32_t row);
@@ -140,7 +141,7 @@ class Automaton {
   static constexpr uint32_t unknown_row = 0xFFFFFFFEu;
   FlatMap<uint64_t, uint8_t> alive_;  // stays_alive, by expression and unit
   FlatMap<uint32_t, uint32_t> row_ids_;
-  std::vector<Row> rows_;
+  std::deque<Row> rows_;
 
   bool rules_solved_ = false;
   std::vector<uint64_t> rule_costs_;  // of a new activation

@@ -13,10 +13,18 @@ class ByteSet {
  public:
   static ByteSet range(unsigned first, unsigned last) {
     ByteSet set;
-    for (unsigned b = first; b <= last; ++b) set.add(static_cast<uint8_t>(b));
+    for (unsigned i = 0; i < 4; ++i) {
+      unsigned low = first > i * 64 ? first - i * 64 : 0, high = last < i * 64 + 63 ? last - i * 64 : 63;
+      if (first > i * 64 + 63 || last < i * 64) continue;
+      set.words_[i] = (~uint64_t{0} >> (63 - (high - low))) << low;
+    }
     return set;
   }
-  static ByteSet all() { return range(0, 255); }
+  static ByteSet all() {
+    ByteSet set;
+    set.words_.fill(~uint64_t{0});
+    return set;
+  }
 
   bool contains(uint8_t b) const { return (words_[b >> 6] >> (b & 63)) & 1; }
   void add(uint8_t b) { words_[b >> 6] |= uint64_t{1} << (b & 63); }

@@ -154,26 +154,52 @@ std::shared_ptr<const LexemePart> Automaton::make_part(LexId lexer, bool& sharea
   return part;
 }
 
-// From `node`, whose byte has just led to `row`.
+// From `node`, whose byte has just led to `row`. The loop of the kernel that sees the most trie nodes.
 void Automaton::walk_lexeme(PartWalk& walk, uint32_t node, uint32_t row) {
   const Trie& trie = vocabulary_.trie();
   walk.add(trie.tokens(node));
+  if (!trie.has_children(node)) return;
+  const uint8_t* const bytes = trie.bytes();
+  const uint32_t* const ends = trie.ends();
+  const uint32_t* const first_tokens = trie.first_tokens();
+  const uint32_t* const tokens = trie.all_tokens();
   struct Frame {
     uint32_t end, row;
+    const Row* at;
   };
-  std::vector<Frame> path{{trie.end(node), row}};
-  const uint32_t end = trie.end(node);
+  std::array<Frame, 64> shallow;  // deeper paths go to the heap
+  std::vector<Frame> deep;
+  size_t depth = 0;
+  Frame top{ends[node], row, &rows_[row]};
+  const uint32_t end = ends[node];
   for (++node; node < end;) {
-    while (path.back().end <= node) path.pop_back();
-    uint32_t from = path.back().row;
-    uint32_t next = row_step(from, trie.byte(node));
+    while (top.end <= node) {
+      --depth;
+      if (depth >= shallow.size()) {
+        top = deep.back();
+        deep.pop_back();
+      } else {
+        top = shallow[depth];
+      }
+    }
+    uint32_t next = top.at->next[bytes[node]];
+    if (next == unknown_row) next = row_step(top.row, bytes[node]);
     if (next == no_row) {
-      if (rows_[from].matched != MatchId::none) walk.exits_of(rows_[from].matched).push_back(node);
-      node = trie.end(node);
+      if (top.at->matched != MatchId::none) walk.exits_of(top.at->matched).push_back(node);
+      node = ends[node];
       continue;
     }
-    walk.add(trie.tokens(node));
-    if (trie.has_children(node)) path.push_back({trie.end(node), next});
+    const uint32_t from = first_tokens[node], to = first_tokens[node + 1];
+    if (from != to) walk.add({tokens + from, to - from});
+    if (ends[node] != node + 1) {
+      if (depth >= shallow.size()) {
+        deep.push_back(top);
+      } else {
+        shallow[depth] = top;
+      }
+      ++depth;
+      top = {ends[node], next, &rows_[next]};
+    }
     ++node;
   }
 }
@@ -420,6 +446,39 @@ bool Automaton::part_by_paths(LexemePart& part, LexId lexer) {
 
 // Differences -------------------------------------------------------------------------------------------------------
 
+// The bytes after which a state may differ from a plain one, if that is easily told: where each entry begins with one
+// byte only, or is the plain expression, perhaps without finitely many texts.
+bool Automaton::differing_bytes(uint32_t own, uint32_t plain, ByteSet& bytes) {
+  if (own == no_row || plain == no_row) return false;
+  ExpressionStore& expressions = lexer_.expressions();
+  const auto [terminal, wide] = lexer_.entries(rows_[plain].lexer)[0];
+  bool has_wide = false;
+  for (const Lexer::Entry& entry : lexer_.entries(rows_[own].lexer)) {
+    const ExpressionStore::Node& node = expressions[entry.expression];
+    if (entry.expression == wide && entry.terminal == terminal) {
+      has_wide = true;
+    } else if (node.kind == Kind::intersection && entry.terminal == terminal) {
+      bool without_few = true;
+      bool around_wide = false;
+      ByteSet first;
+      for (ExprId part : expressions.parts(entry.expression)) {
+        const ExpressionStore::Node& each = expressions[part];
+        around_wide |= part == wide;
+        without_few &= part == wide || (each.kind == Kind::complement && expressions[ExprId{each.arg[0]}].finite);
+        if (each.kind == Kind::complement) first = first | expressions.first(ExprId{each.arg[0]});
+      }
+      if (!without_few || !around_wide) return false;
+      has_wide = true;
+      bytes = bytes | first;
+    } else if (node.lead >= 0) {
+      bytes.add(static_cast<uint8_t>(node.lead));
+    } else {
+      return false;
+    }
+  }
+  return has_wide;
+}
+
 // Walks the state beside a simpler expression whose part is known or cheap, as long as the two differ. Applies where an
 // entry is "something wide, without a few texts", or is itself a run beside narrower entries.
 bool Automaton::part_by_difference(LexemePart& part, LexId lexer) {
@@ -470,7 +529,10 @@ bool Automaton::part_by_difference(LexemePart& part, LexId lexer) {
   auto children = [&](uint32_t node, uint32_t own, uint32_t other) {
     bool ends = node != Trie::root && own != no_row && rows_[own].matched != MatchId::none;
     bool other_ends = node != Trie::root && other != no_row && rows_[other].matched != MatchId::none;
+    ByteSet differing;
+    bool all = ends || other_ends || !differing_bytes(own, other, differing);
     trie.each_child(node, [&](uint32_t child) {
+      if (!all && !differing.contains(trie.byte(child))) return;
       uint32_t next = own == no_row ? own : row_step(own, trie.byte(child));
       uint32_t next_other = other == no_row ? other : row_step(other, trie.byte(child));
       if (other_ends && next_other == no_row) not_exits.push_back(child);

@@ -34,6 +34,12 @@ class Trie {
   std::span<const uint32_t> tokens_below(uint32_t node) const {  // those of the node itself included
     return run(first_token_[node], first_token_[ends_[node]]);
   }
+  // Raw arrays, for walks over all of it: byte and end by node, first token by node (one more), tokens.
+  const uint8_t* bytes() const { return bytes_.data(); }
+  const uint32_t* ends() const { return ends_.data(); }
+  const uint32_t* first_tokens() const { return first_token_.data(); }
+  const uint32_t* all_tokens() const { return tokens_.data(); }
+
   template <typename F>
   void each_child(uint32_t node, F&& f) const {
     for (uint32_t child = node + 1; child < ends_[node]; child = ends_[child]) f(child);
