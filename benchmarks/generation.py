@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import statistics
 import time
@@ -46,15 +47,15 @@ SCHEMA = {
         "properties": {
             "name": {"type": "string", "minLength": 1, "maxLength": 40},
             "age": {"type": "integer", "minimum": 0, "maximum": 120},
-            "email": {"type": "string", "maxLength": 60},
             "role": {"enum": ["reader", "author", "editor"]},
+            "about": {"type": "string", "maxLength": 200},
             "tags": {"type": "array", "items": {"type": "string", "maxLength": 20}, "maxItems": 4},
         },
-        "required": ["name", "age", "email", "role", "tags"],
+        "required": ["name", "age", "role", "about", "tags"],
         "additionalProperties": False,
     },
 }
-PROMPT = "Make up a list of people with name, age, email, role and tags, as JSON."
+PROMPT = "Make up a list of people with name, age, role, a text about them, and tags, as JSON."
 SEED = 7
 
 
@@ -75,7 +76,7 @@ def main() -> None:
     parser.add_argument("--model", nargs="*", type=Path, default=[None], help="GGUF files; the default model if none")
     parser.add_argument("--tokens", type=int, default=128, help="tokens of each run (128)")
     parser.add_argument("--repeat", type=int, default=5, help="runs of each loop (5)")
-    parser.add_argument("--threads", type=int, default=None, help="threads; llama-cpp-python's choice by default")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads, for all loops (all cores)")
     parser.add_argument("--output", type=Path, default=Path("generation.json"), help="where the numbers go")
     arguments = parser.parse_args()
     console = Console()
@@ -86,6 +87,7 @@ def main() -> None:
     print_table(console, results, arguments.tokens)
     about = {
         "tokens": arguments.tokens,
+        "threads": arguments.threads,
         "machine": platform.platform(),
         "processor": platform.processor(),
         "llama_cpp": llama_cpp.__version__,
@@ -159,16 +161,23 @@ def theirs(model: constrain.Model, heat: float, *, grammar: bool) -> Iterator[in
 
 def print_table(console: Console, results: list[Result], tokens: int) -> None:
     """One row for each loop, with its rate beside that of the faster unconstrained one."""
-    table = Table("model", "temperature", "loop", "tokens/s", "of the faster unconstrained", title=f"{tokens} tokens")
+    table = Table(title=f"{tokens} tokens")
+    for column in (
+        "model",
+        "temperature",
+        "loop",
+        "tokens/s",
+        "of the faster unconstrained",
+        "times llama.cpp's grammar",
+    ):
+        table.add_column(column)
     for result in results:
-        peers = [
-            other.median
-            for other in results
-            if (other.model, other.temperature) == (result.model, result.temperature)
-            and other.loop in ("llama-cpp-python", "ours, unconstrained")
-        ]
-        share = result.median / max(peers)
-        table.add_row(result.model, str(result.temperature), result.loop, f"{result.median:.1f}", f"{share:.3f}")
+        setting = (result.model, result.temperature)
+        rates = {other.loop: other.median for other in results if (other.model, other.temperature) == setting}
+        share = result.median / max(rates["llama-cpp-python"], rates["ours, unconstrained"])
+        times = result.median / rates["llama.cpp grammar"]
+        numbers = (f"{result.median:.1f}", f"{share:.3f}", f"{times:.2f}")
+        table.add_row(result.model, str(result.temperature), result.loop, *numbers)
     console.print(table)
 
 
