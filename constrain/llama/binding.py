@@ -49,14 +49,31 @@ class Candidates:
         return int(array.data[array.selected].id)
 
 
-def _check_layouts() -> None:
-    array = llama_cpp.llama_token_data_array
-    names = [field[0] for field in array._fields_]
-    if CANDIDATE != _EXPECTED or names != ["data", "size", "selected", "sorted"]:
+def _check() -> None:
+    """Raises ``ModelError`` if the installed llama_cpp is not one that this package knows how to call."""
+    missing = [name for name in ("llama_n_ctx_seq", "llama_log_get") if not hasattr(llama_cpp, name)]
+    if missing or len(llama_cpp.llama_sampler_init_penalties.argtypes) != _PENALTY_ARGUMENTS:
+        raise ModelError(f"llama-cpp-python {llama_cpp.__version__} is too old; 0.3.36 or newer is needed")
+    names = [field[0] for field in llama_cpp.llama_token_data_array._fields_]
+    if CANDIDATE != _EXPECTED or names != ["data", "size", "selected", "sorted"] or not _library_agrees():
         raise ModelError(
-            f"llama_cpp {llama_cpp.__version__} lays out its candidate tokens as {CANDIDATE} in {names}, "
+            f"llama-cpp-python {llama_cpp.__version__} lays out its candidate tokens as {CANDIDATE} in {names}, "
             f"which this version of constrain does not know"
         )
 
 
-_check_layouts()
+def _library_agrees() -> bool:
+    """Whether llama.cpp itself reads candidates as they are written here: it must find the largest logit."""
+    candidates = Candidates(3)
+    candidates.buffer[:] = [(5, 0.0, 0.0), (6, 2.0, 0.0), (7, 1.0, 0.0)]
+    candidates.present(3)
+    sampler = llama_cpp.llama_sampler_init_greedy()
+    llama_cpp.llama_sampler_apply(sampler, candidates.reference)
+    llama_cpp.llama_sampler_free(sampler)
+    return candidates.selected() == 6
+
+
+_PENALTY_ARGUMENTS = 5
+"""Since llama.cpp's sampler for penalties is told the size of the vocabulary."""
+
+_check()
