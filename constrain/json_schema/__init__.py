@@ -1,10 +1,15 @@
 """JSON Schema to grammar.
 
 A schema location becomes a *goal*, a goal a disjunction of *shapes* (one JSON type each), shapes the automata of
-rules. Modules: ``references`` (where subschemas are), ``keywords`` (the table: which function reads which keyword),
-``assertions`` (what one schema object asserts), ``numeric``, ``strings``, ``arrays``, ``objects`` (a shape, its
-intersection, its keywords), ``shapes`` (disjunctions), ``goals`` (interning, expansion), ``productivity`` (emptiness),
-``emission`` with ``scalars``, ``array_automata``, ``object_automata`` and ``punctuation`` (the grammar).
+rules. Modules:
+
+- ``references``: where subschemas are; ``keywords``: the table of which function reads which keyword
+- ``assertions``: what one schema object asserts; ``combinators`` and ``formats_keyword``: keywords for any type
+- ``numeric``, ``strings``, ``arrays``, ``objects``: a shape, its intersection, its keywords
+- ``shapes``: disjunctions; ``disjoint``: proofs for ``oneOf``; ``goals``: interning and expansion
+- ``productivity``: which goals have a value; ``contradictions``: why one has none
+- ``languages`` and ``derivatives``: questions about patterns; ``keys``: classes of undeclared keys
+- ``emission`` with ``scalars``, ``punctuation``, ``array_automata``, ``object_automata``, ``unordered_objects``
 """
 
 from __future__ import annotations
@@ -13,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from constrain.json_schema.contradictions import why_empty
+from constrain.json_schema.derivatives import begin_compilation
 from constrain.json_schema.emission import Emitter
 from constrain.json_schema.goals import Goals
 from constrain.json_schema.policies import Policies
@@ -54,6 +60,7 @@ def compile_schema(
     """
     policies = Policies(whitespace, property_order, formats, numbers, close_objects)
     policies.check()
+    begin_compilation()
     goals = Goals(References(schema, registry), policies)
     root = goals.root()
     order = expand_all(goals, root)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 MAX_IN_PLACE_DEPTH = 60
 """Schemas that apply to the same value by way of each other (``$ref`` to ``allOf`` to ``$ref`` ...)."""
 
+MAX_COMBINED_PARTS = 150_000
+"""Parts of all goals that combine several: recursion under ``allOf`` could combine exponentially many sets of them."""
+
 PLAIN_KEYWORDS = ANNOTATIONS | {"type"}
 REFERENCE_KEYWORDS = ANNOTATIONS | {"$ref"}
 
@@ -34,6 +37,7 @@ class Goals:
         self.warnings: dict[str, None] = {}
         self._conjunctions: dict[frozenset[Goal], Goal] = {}
         self._unknown: dict[str, Location] = {}
+        self._combined_parts = 0
         self._in_place_depth = 0
 
     # Making goals.
@@ -116,6 +120,9 @@ class Goals:
         goal = self._conjunctions.get(key)
         if goal is None:
             parts = tuple(dict.fromkeys(a.parts + b.parts))
+            self._combined_parts += len(parts)
+            if self._combined_parts > MAX_COMBINED_PARTS:
+                raise LimitError(f"schemas combine to more goals than MAX_COMBINED_PARTS = {MAX_COMBINED_PARTS} allows")
             goal = self._conjunctions[key] = a if len(parts) == len(a.parts) else Goal(None, parts)
         return goal
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from constrain._errors import LimitError
 from constrain.json_schema.arrays import unproductive_item
 from constrain.json_schema.keys import capacity
 from constrain.json_schema.objects import unproductive_member
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from constrain.json_schema.goals import Goals
 
 
+MAX_GOALS = 50_000
+"""Goals of one schema: the largest real ones have 10,000; recursion under ``allOf`` can combine many more."""
+
+
 def expand_all(goals: Goals, root: Goal) -> list[Goal]:
     """Expands everything reachable from ``root``; returns the goals, each after one that led to it."""
     found = {root}
@@ -29,6 +34,8 @@ def expand_all(goals: Goals, root: Goal) -> list[Goal]:
             if child not in found:
                 found.add(child)
                 queue.append(child)
+        if len(queue) > MAX_GOALS:
+            raise LimitError(f"the schema expands to more goals than MAX_GOALS = {MAX_GOALS}")
     return queue
 
 

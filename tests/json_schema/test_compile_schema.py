@@ -139,6 +139,28 @@ PATHOLOGICAL: dict[str, Any] = {
         "oneOf": [{"properties": {"t": {"const": i}}, "required": ["t"], "type": "object"} for i in range(300)]
     },
     "1,000 key patterns": {"patternProperties": {f"^k{i}_": {"type": "string"} for i in range(1_000)}},
+    "100 key patterns that take long to tell apart": {
+        "patternProperties": {f"^[a-z]{{1,9}}{i:02}[a-z0-9]{{30}}-{i:02}$": {"maximum": i} for i in range(100)}
+    },
+    "300 patterns with lengths": {
+        "properties": {
+            f"p{i}": {"pattern": f"^([a-z]{{{i}}}[0-9]{{40}}|x)+$", "type": "string", "minLength": 9999}
+            for i in range(300)
+        }
+    },
+    "recursion that combines ever more goals": {
+        "$ref": "#/$defs/0",
+        "$defs": {
+            str(i): {
+                "type": "object",
+                "properties": {
+                    "a": {"allOf": [{"$ref": f"#/$defs/{(i * 2 + 1) % 40}"}, {"$ref": f"#/$defs/{(i * 3 + 2) % 40}"}]},
+                    "b": {"allOf": [{"$ref": f"#/$defs/{(i * 5 + 3) % 40}"}, {"$ref": f"#/$defs/{(i * 7 + 1) % 40}"}]},
+                },
+            }
+            for i in range(40)
+        },
+    },
     "20,000 required keys": {"type": "object", "required": [f"k{i}" for i in range(20_000)]},
     "a huge pattern": {"type": "string", "pattern": "a?" * 3_000, "maxLength": 9},
     "numbers of 5,000 digits": {"type": "integer", "maximum": 10**5_000},
