@@ -1,5 +1,5 @@
 """The native kernel: regular expressions, lexing, parsing and token masks (see README.md in this folder)."""
 
-from constrain.core._kernel import CompiledGrammar, Matcher, Vocabulary
+from constrain.core._kernel import CompiledGrammar, Matcher, Vocabulary, is_empty, list_matches, matches
 
-__all__ = ["CompiledGrammar", "Matcher", "Vocabulary"]
+__all__ = ["CompiledGrammar", "Matcher", "Vocabulary", "is_empty", "list_matches", "matches"]

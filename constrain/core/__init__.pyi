@@ -5,8 +5,18 @@ from collections.abc import Sequence
 from typing_extensions import Buffer
 
 from constrain.grammar import Grammar
+from constrain.regex.tree import Expression
 
-__all__ = ["CompiledGrammar", "Matcher", "Vocabulary"]
+__all__ = ["CompiledGrammar", "Matcher", "Vocabulary", "is_empty", "list_matches", "matches"]
+
+def is_empty(expression: Expression) -> bool:
+    """Does the expression match nothing at all? Raises LimitError where deciding takes too many states."""
+
+def matches(expression: Expression, text: bytes) -> bool:
+    """Does the expression match the whole text?"""
+
+def list_matches(expression: Expression, limit: int) -> list[bytes] | None:
+    """All texts the expression matches, shortest first; None if there are more than ``limit``."""
 
 class Vocabulary:
     """A tokenizer's tokens as a byte trie, with the masks that all grammars share."""

@@ -132,6 +132,32 @@ void bind_vocabulary(nb::module_& m) {
       .def_prop_ro("memory_bytes", [](const Vocabulary& self) { return self.memory_bytes() + self.store_bytes(); });
 }
 
+// Questions about expressions, for front ends. Each answer starts from an empty store: nothing accumulates.
+void bind_questions(nb::module_& m) {
+  m.def("is_empty",
+        [](nb::handle expression) {
+          ExpressionStore store;
+          return import_expression(store, expression) == ExprId::nothing;
+        },
+        "expression"_a);
+  m.def("matches",
+        [](nb::handle expression, nb::bytes text) {
+          ExpressionStore store;
+          return store.nullable(store.derivative(import_expression(store, expression), {text.c_str(), text.size()}));
+        },
+        "expression"_a, "text"_a);
+  m.def("list_matches",
+        [](nb::handle expression, size_t limit) -> nb::object {
+          ExpressionStore store;
+          std::optional<std::vector<std::string>> found = store.matches(import_expression(store, expression), limit);
+          if (!found) return nb::none();
+          nb::list result;
+          for (const std::string& text : *found) result.append(nb::bytes(text.data(), text.size()));
+          return result;
+        },
+        "expression"_a, "limit"_a);
+}
+
 void bind_grammar(nb::module_& m) {
   nb::class_<CompiledGrammar>(m, "CompiledGrammar")
       .def("__init__",
@@ -319,6 +345,7 @@ NB_MODULE(_kernel, m) {
   bind_vocabulary(m);
   bind_grammar(m);
   bind_matcher(m);
+  bind_questions(m);
 }
 
 }  // namespace constrain

@@ -212,6 +212,26 @@ bool ExpressionStore::decide_window(ExprId part, ExprId unit, ExprId state, uint
   }
 }
 
+std::optional<std::vector<std::string>> ExpressionStore::matches(ExprId start, size_t limit) {
+  std::vector<std::string> found;
+  if (start == ExprId::nothing) return found;
+  if (infinite(start)) return std::nullopt;
+  // every expression in the queue is live, so each stands for a match that is not listed yet
+  std::deque<std::pair<ExprId, std::string>> queue{{start, {}}};
+  while (!queue.empty()) {
+    if (found.size() + queue.size() > limit) return std::nullopt;
+    auto [e, text] = std::move(queue.front());
+    queue.pop_front();
+    if (nullable(e)) found.push_back(text);
+    if (text.size() > max_shortest_match) return std::nullopt;
+    first(e).each([&, &from = e, &so_far = text](uint8_t byte) {
+      ExprId next = derivative(from, byte);
+      if (next != ExprId::nothing) queue.emplace_back(next, so_far + static_cast<char>(byte));
+    });
+  }
+  return found;
+}
+
 const std::string& ExpressionStore::shortest(ExprId e) {
   if (const uint32_t* found = shortest_ids_.find(index(e))) return shortest_texts_[*found];
   std::string text = build_shortest(e);

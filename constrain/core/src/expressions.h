@@ -75,6 +75,9 @@ class ExpressionStore {
   std::vector<uint8_t> representatives(std::initializer_list<ExprId> expressions);
   const std::string& shortest(ExprId e);  // a shortest match; the reference lasts as long as the store
 
+  // All matches, shortest first, if there are at most `limit`.
+  std::optional<std::vector<std::string>> matches(ExprId e, size_t limit);
+
   size_t work() const { return nodes_.size() + children_.size() / 8; }  // grows with every expression made
   size_t memory_bytes() const;
 

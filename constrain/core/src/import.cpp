@@ -232,6 +232,8 @@ class RuleImporter {
 
 }  // namespace
 
+ExprId import_expression(ExpressionStore& store, nb::handle expression) { return Importer(store).expression(expression); }
+
 Grammar import_grammar(nb::handle object) {
   Grammar grammar;
   Importer importer(grammar.expressions);

@@ -9,5 +9,6 @@ namespace constrain {
 
 // Throws GrammarError or LimitError; checks what the Python types do not.
 Grammar import_grammar(nanobind::handle grammar);
+ExprId import_expression(ExpressionStore& store, nanobind::handle expression);
 
 }  // namespace constrain
