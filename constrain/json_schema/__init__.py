@@ -67,5 +67,5 @@ def compile_schema(
     mark_productive(order)
     if not root.productive:
         raise why_empty(goals, root)
-    grammar = Emitter(policies).emit(root)
+    grammar = Emitter(policies).emit(root, order)
     return CompiledSchema(grammar, policies._asdict(), goals.report())

@@ -12,6 +12,7 @@ from constrain.json_schema.goal import NOTHING, Goal
 from constrain.json_schema.keys import capacity
 from constrain.json_schema.object_automata import add_object
 from constrain.json_schema.objects import ObjectShape, unproductive_member
+from constrain.json_schema.productivity import children
 from constrain.json_schema.punctuation import PUNCTUATION
 from constrain.json_schema.rule_automaton import END, START, RuleAutomaton
 from constrain.json_schema.scalars import scalar_terminals
@@ -19,6 +20,8 @@ from constrain.json_schema.spelling import spell_string
 from constrain.regex.tree import Concatenation, Expression, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from constrain.json_schema.policies import Policies
     from constrain.json_schema.shapes import Shapes
     from constrain.json_schema.strings import StringShape
@@ -37,14 +40,19 @@ class Emitter:
         self.rules: list[Rule | None] = []
         self._ids: dict[int, int] = {}
         self._keys: dict[str, int] = {}
+        self._bare_keys: dict[str, int] = {}
         self._undeclared: dict[int, Terminal] = {}
         self._symbols: dict[Goal, tuple[int, ...]] = {}
         self._scalars: dict[object, list[Terminal]] = {}
         self._queue: list[tuple[Goal, int]] = []
+        self._ambiguous: set[Goal] = set()
+        self.keys_apart = False
+        """Whether declared keys are read apart from their colons in the rule that is being made."""
         self._edges = 0
 
-    def emit(self, root: Goal) -> Grammar:
-        """The grammar of a productive goal."""
+    def emit(self, root: Goal, reachable: Iterable[Goal]) -> Grammar:
+        """The grammar of a productive goal; ``reachable``: itself and all goals it leads to."""
+        self._ambiguous = ambiguous_goals(reachable)
         around = self.punctuation.around
         if around is None and root.shapes is not None and not _has_scalars(root.shapes):
             self.symbols(root)
@@ -75,16 +83,19 @@ class Emitter:
         return symbol
 
     def key(self, name: str) -> int:
-        """The symbol of a declared key, its colon included."""
-        symbol = self._keys.get(name)
+        """The symbol of a declared key, its colon included unless ``keys_apart``."""
+        keys = self._bare_keys if self.keys_apart else self._keys
+        symbol = keys.get(name)
         if symbol is None:
             spelled = spell_string(name)
             tail = self.punctuation.colon_tail
-            if isinstance(tail, Literal):
+            if self.keys_apart:
+                terminal = Terminal(f"key {name}", Literal(spelled))
+            elif isinstance(tail, Literal):
                 terminal = Terminal(f"key {name}", Literal(spelled + tail.text))
             else:
                 terminal = Terminal(f"key {name}", Concatenation((Literal(spelled), tail)))
-            symbol = self._keys[name] = len(self.terminals)
+            symbol = keys[name] = len(self.terminals)
             self.terminals.append(terminal)
         return symbol
 
@@ -117,6 +128,7 @@ class Emitter:
 
     def _emit_rule(self, goal: Goal, rule: int) -> None:
         automaton = RuleAutomaton()
+        self.keys_apart = goal in self._ambiguous
         assert goal.shapes is not None
         for array in goal.shapes.arrays:
             if unproductive_item(array) is None:
@@ -129,6 +141,29 @@ class Emitter:
             raise LimitError(f"the grammar has more edges than MAX_EDGES = {MAX_EDGES}")
         name = "value" if goal.location is None else goal.location.pointer() or "/"
         self.rules[rule] = Rule(name, tuple(automaton.edges), (END,), tuple(automaton.slots))
+
+
+def ambiguous_goals(goals: Iterable[Goal]) -> set[Goal]:
+    """The goals that may be read side by side with others of a different kind, some with undeclared keys.
+
+    There, one and the same key may be a declared one and an undeclared one. Both must end at the closing quote then:
+    a lexeme that goes on to the colon would be preferred to one that ends before it.
+    """
+    found = {goal for goal in goals if goal.shapes and (len(goal.shapes.arrays) > 1 or len(goal.shapes.objects) > 1)}
+    stack = list(found)
+    while stack:
+        shapes = stack.pop().shapes
+        assert shapes is not None
+        for child in children(shapes):
+            if child not in found:
+                found.add(child)
+                stack.append(child)
+    takes_any_key = any(
+        shape.patterns or shape.additional is not NOTHING
+        for goal in found
+        for shape in (goal.shapes.objects if goal.shapes else ())
+    )
+    return found if takes_any_key else set()
 
 
 def _identity(shape: StringShape) -> tuple[object, ...]:

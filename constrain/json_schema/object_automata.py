@@ -22,7 +22,7 @@ from constrain.grammar import EPSILON, TEXT_SET, Action, Condition, Edge
 from constrain.json_schema.keys import KeyClass, key_classes
 from constrain.json_schema.objects import ObjectShape, key_goal
 from constrain.json_schema.rule_automaton import END, START, RuleAutomaton
-from constrain.json_schema.unordered_objects import Member, add_unordered
+from constrain.json_schema.unordered_objects import Member, add_key, add_unordered
 
 if TYPE_CHECKING:
     from constrain.json_schema.emission import Emitter
@@ -118,9 +118,9 @@ def _add_members(emitter: Emitter, automaton: RuleAutomaton, plan: Plan, first: 
     for index, (key, goal, required) in enumerate(members):
         needed -= required
         left = len(members) - index - 1 + plan.extra
-        value, following = automaton.state(), automaton.state()
         fits = () if required or maximum is None else plan.at_most(maximum - 1 - needed)
-        edges.append(Edge(offer, key, value, fits, counted))
+        value = add_key(emitter, automaton, Edge(offer, key, automaton.state(), fits, counted))
+        following = automaton.state()
         edges += [Edge(value, symbol, following) for symbol in emitter.symbols(goal)]
         if left:
             next_offer = automaton.state()

@@ -30,7 +30,7 @@ def expand_all(goals: Goals, root: Goal) -> list[Goal]:
     found = {root}
     queue = [root]
     for goal in queue:
-        for child in _children(goals.shapes(goal)):
+        for child in children(goals.shapes(goal)):
             if child not in found:
                 found.add(child)
                 queue.append(child)
@@ -39,7 +39,8 @@ def expand_all(goals: Goals, root: Goal) -> list[Goal]:
     return queue
 
 
-def _children(shapes: Shapes) -> Iterator[Goal]:
+def children(shapes: Shapes) -> Iterator[Goal]:
+    """The goals of all parts of arrays and objects of these shapes."""
     for array in shapes.arrays:
         yield from array.prefix
         yield array.rest
@@ -87,5 +88,5 @@ def _blockers(goal: Goal) -> list[Goal] | None:
         elif shape.minimum == 0 or capacity(shape) >= shape.minimum:
             return None
         else:  # any further member may help
-            blockers += (child for child in _children(Shapes(objects=(shape,))) if not child.productive)
+            blockers += (child for child in children(Shapes(objects=(shape,))) if not child.productive)
     return blockers

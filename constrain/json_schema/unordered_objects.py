@@ -28,6 +28,16 @@ class Member(NamedTuple):
     required: bool
 
 
+def add_key(emitter: Emitter, automaton: RuleAutomaton, edge: Edge) -> int:
+    """Adds an edge that reads a declared key, one for the colon if that is apart; returns where the value begins."""
+    automaton.edges.append(edge)
+    if not emitter.keys_apart:
+        return edge.target
+    value = automaton.state()
+    automaton.edges.append(Edge(edge.target, emitter.add(emitter.punctuation.colon), value))
+    return value
+
+
 def add_unordered(
     emitter: Emitter,
     automaton: RuleAutomaton,
@@ -65,10 +75,11 @@ def add_unordered(
         enough += (Condition(found, needed, None),)
 
     for key, goal, required in members:
-        value, used = automaton.state(), automaton.slot(1)
+        used = automaton.slot(1)
         actions = [*every, (Action.INCREMENT, found)] if required else optional
         conditions = (Condition(used, 0, 0), *(() if required else fits))
-        edges.append(Edge(offer, key, value, conditions, (*actions, (Action.INCREMENT, used))))
+        edge = Edge(offer, key, automaton.state(), conditions, (*actions, (Action.INCREMENT, used)))
+        value = add_key(emitter, automaton, edge)
         edges += [Edge(value, symbol, following) for symbol in emitter.symbols(goal)]
     if classes:
         texts = automaton.slot(TEXT_SET)

@@ -3,7 +3,7 @@
 A configuration is a rule, a state, the memory of this activation and an interned return frame. All configurations at
 one byte offset are closed over edges that read nothing and over calls; terminals are matched by the derivative
 matcher of ``tests/regex`` and may end wherever their expression says. A grammar that calls itself self-delimiting is
-held to that: a lexeme that could have gone on with the byte that follows it raises AssertionError.
+held to that: it must accept the same where a lexeme is always read as far as any usable terminal can read.
 """
 
 from __future__ import annotations
@@ -35,7 +35,14 @@ class Interpreter:
             self._edges.append(edges)
 
     def accepts(self, text: bytes) -> bool:
-        """Is the whole text in the language?"""
+        """Is the whole text in the language? AssertionError if a self-delimiting grammar needs lexemes cut short."""
+        accepted = self._run(text, longest=False)
+        if self.grammar.self_delimiting:
+            assert self._run(text, longest=True) == accepted, f"not self-delimiting: {text!r}"
+        return accepted
+
+    def _run(self, text: bytes, *, longest: bool) -> bool:
+        """``longest``: a lexeme goes on for as long as any usable terminal can take the next byte."""
         frames: dict[tuple[int, int, Memory, int], int] = {}
         frame_list: list[tuple[int, int, Memory, int]] = []
         start: Configuration = (0, 0, self._fresh(0), NO_FRAME)
@@ -45,7 +52,7 @@ class Interpreter:
         for offset in range(len(text) + 1):
             stack = list(pending.pop(offset, ()))
             seen = set(stack)
-            lexemes: dict[int, list[int]] = {}
+            uses: list[tuple[Edge, int, Memory, int]] = []
 
             def reach(configuration: Configuration) -> None:
                 if configuration not in seen:  # noqa: B023
@@ -73,13 +80,16 @@ class Interpreter:
                         callee = ~edge.symbol
                         reach((callee, 0, self._fresh(callee), number))
                     else:
-                        if edge.symbol not in lexemes:
-                            lexemes[edge.symbol] = self._ends(edge.symbol, text, offset)
-                        for end in lexemes[edge.symbol]:
-                            lexeme = text[offset:end]
-                            if edge.excluding >= 0 and lexeme in memory[edge.excluding]:
-                                continue
-                            pending[end].add((rule, edge.target, self._after(rule, memory, edge, lexeme), frame))
+                        uses.append((edge, rule, memory, frame))
+            symbols = {edge.symbol for edge, *_ in uses if edge.symbol is not None}
+            lexemes = {symbol: self._ends(symbol, text, offset) for symbol in symbols}
+            least = max((stop for _, stop in lexemes.values()), default=0) if longest else 0
+            for edge, rule, memory, frame in uses:
+                assert edge.symbol is not None
+                for end in lexemes[edge.symbol][0]:
+                    lexeme = text[offset:end]
+                    if end >= least and not (edge.excluding >= 0 and lexeme in memory[edge.excluding]):
+                        pending[end].add((rule, edge.target, self._after(rule, memory, edge, lexeme), frame))
         return accepted
 
     def _fresh(self, rule: int) -> Memory:
@@ -103,7 +113,8 @@ class Interpreter:
                 changed[slot] |= {lexeme}
         return tuple(changed)
 
-    def _ends(self, terminal: int, text: bytes, offset: int) -> list[int]:
+    def _ends(self, terminal: int, text: bytes, offset: int) -> tuple[list[int], int]:
+        """Where the terminal matches, and how far it can read at all."""
         store, node = self._store, self._roots[terminal]
         ends = []
         for position in range(offset, len(text)):
@@ -112,7 +123,7 @@ class Interpreter:
                 ends.append(position)
             node = store.derivative(node, text[position])
             if node == _NOTHING:
-                return ends
+                return ends, position
         if store.nullable[node] and len(text) > offset:
             ends.append(len(text))
-        return ends
+        return ends, len(text)
