@@ -19,21 +19,27 @@ CompiledGrammar::CompiledGrammar(Grammar grammar, std::shared_ptr<const Vocabula
   renew();
 }
 
-// Every byte that some text of the language needs must have a token of its own: otherwise a mask may run empty.
+// Every terminal must have a match that single-byte tokens can spell: otherwise a mask may run empty.
 void CompiledGrammar::check_bytes() {
-  ByteSet needed;
-  for (ExprId terminal : grammar_.terminals) needed = needed | grammar_.expressions.alphabet(terminal);
+  ExpressionStore& expressions = grammar_.expressions;
   ByteSet there;
   const Trie& trie = vocabulary_->trie();
   trie.each_child(Trie::root, [&](uint32_t child) {
     if (!trie.tokens(child).empty()) there.add(trie.byte(child));
   });
-  needed.each([&](uint8_t byte) {
-    if (there.contains(byte)) return;
-    static const char* digits = "0123456789abcdef";
-    throw ModelError(std::string("the vocabulary has no token for the single byte 0x") + digits[byte >> 4] + digits[byte & 15] +
-                     ", which texts of this language may need: they could not be finished");
-  });
+  const ExprId spelled = expressions.repetition(expressions.bytes(there), 0, unbounded);
+  for (size_t t = 0; t < grammar_.terminals.size(); ++t) {
+    const ByteSet needed = expressions.alphabet(grammar_.terminals[t]);
+    if (grammar_.terminals[t] == ExprId::nothing || (needed & there) == needed) continue;
+    if (expressions.intersection({grammar_.terminals[t], spelled}) != ExprId::nothing) continue;
+    std::string missing;
+    needed.each([&](uint8_t byte) {
+      static const char* digits = "0123456789abcdef";
+      if (!there.contains(byte) && missing.size() < 40) missing += std::string(" 0x") + digits[byte >> 4] + digits[byte & 15];
+    });
+    throw ModelError("terminal " + grammar_.terminal_names[t] +
+                     " cannot be written with this vocabulary, which has no token of their own for the bytes" + missing);
+  }
 }
 
 void CompiledGrammar::renew() {
