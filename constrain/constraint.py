@@ -163,7 +163,9 @@ class Matcher(core.Matcher):
         else:
             place = f"token {token_id} ({token!r}) fails at byte {offset} ({token[offset : offset + 1]!r})"
         terminals = [self.constraint.grammar.terminals[index] for index in expected]
-        names = [f"{t.name} (from {t.pointer or '/'})" if t.pointer else t.name for t in terminals[:EXPLAINED_TERMINALS]]
+        names = [
+            f"{t.name} (from {t.pointer or '/'})" if t.pointer else t.name for t in terminals[:EXPLAINED_TERMINALS]
+        ]
         if len(terminals) > EXPLAINED_TERMINALS:
             names.append(f"{len(terminals) - EXPLAINED_TERMINALS} more")
         return f"{place}; expected {', '.join(names) if names else 'the end of the text'}"
@@ -263,7 +265,8 @@ def _json_text(schema: object) -> str:
         import pydantic
 
         try:
-            schema = pydantic.TypeAdapter(schema).json_schema()
+            adapter: pydantic.TypeAdapter[object] = pydantic.TypeAdapter(schema)  # type: ignore[arg-type]
+            schema = adapter.json_schema()
         except pydantic.errors.PydanticUserError as error:
             raise SchemaError(f"no JSON Schema can be made of {schema!r}: {error}") from error
     try:
@@ -272,7 +275,6 @@ def _json_text(schema: object) -> str:
         raise SchemaError(f"the schema holds what JSON cannot express: {error}") from error
     except RecursionError as error:
         raise SchemaError("the schema is nested too deeply to be read") from error
-
 
 
 def parse_schema(text: str) -> object:

@@ -8,12 +8,14 @@ activation of a rule owns slots (counters, sets of texts already read) that its 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from constrain.regex.tree import Expression
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from constrain.regex.tree import Expression
 
 EPSILON = None
 """The symbol of an edge that reads nothing."""

@@ -1,5 +1,7 @@
 """The native kernel: regular expressions, lexing, parsing and token masks (see README.md in this folder)."""
 
+from __future__ import annotations
+
 from constrain.core._kernel import CompiledGrammar, Matcher, Vocabulary, is_empty, list_matches, matches
 
 __all__ = ["CompiledGrammar", "Matcher", "Vocabulary", "is_empty", "list_matches", "matches"]
