@@ -94,7 +94,7 @@ def test_derivatives_match_what_plain_recursion_matches(seed: int) -> None:
             assert least is None or least > 4, terminal
 
 
-DEEPEST = 9
+DEEPEST = 7
 """Frames of a stack: enough for texts of four bytes, few enough to follow all stacks."""
 
 Frame = tuple[int, int, tuple]
