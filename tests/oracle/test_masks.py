@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 CASES = int(os.environ.get("CONSTRAIN_ORACLE_CASES", "10000" if os.environ.get("CONSTRAIN_LONG") else "2000"))
 CASES_PER_GRAMMAR = 10  # about: two vocabularies, and a walk of a few tokens with each
-MOST_REFUSED = {"fenced": 0.15, "coded": 0.0, "wild": 0.65}
+MOST_REFUSED = {"fenced": 0.02, "coded": 0.0, "wild": 0.65}
 """The share of a style's grammars that the kernel may refuse because it cannot tell their lexemes apart."""
 
 BLOCKS = 20
