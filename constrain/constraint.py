@@ -147,8 +147,16 @@ class Matcher(core.Matcher):
         tokens = encode(forced)
         probe = self.fork()
         probe.accept_many(tokens)
-        # what follows might join the last token: it is only certain where the text must end
-        return tokens if probe.is_finished else tokens[:-1]
+        if probe.is_finished:  # nothing follows that could join the last token
+            return tokens
+        settled = self.constraint.vocabulary._core.settled(forced)
+        end = kept = 0
+        for token in tokens:
+            end += len(self.constraint.vocabulary.token_bytes(token))
+            if end > settled:
+                break
+            kept += 1
+        return tokens[:kept]
 
     def explain(self, token_id: int) -> str:
         """Why a token is not allowed here: the byte at which it fails, what was expected there, and from where."""

@@ -32,6 +32,8 @@ class Vocabulary:
     @property
     def memory_bytes(self) -> int: ...
     def token_bytes(self, token_id: int) -> bytes: ...
+    def settled(self, text: bytes) -> int:
+        """How many bytes at the beginning of ``text`` no token can cover together with what may follow ``text``."""
 
 class CompiledGrammar:
     """The automaton of a grammar over a vocabulary, built as it is used; safe to share between threads."""

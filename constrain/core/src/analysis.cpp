@@ -1,5 +1,7 @@
 // Checks of a grammar as a whole, made once when it is compiled.
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "errors.h"
 #include "grammar.h"
@@ -7,6 +9,8 @@
 namespace constrain {
 
 namespace {
+
+constexpr size_t max_silent_states = 100'000;
 
 // States from which the rule can end, given which rules are known to (memory is not looked at: front ends see to it that
 // conditions never close the last way).
@@ -50,28 +54,49 @@ std::vector<bool> states_that_end(const Grammar& grammar) {
   return ends;
 }
 
+// Can the rule end without reading, given which others can? Counters are followed exactly.
+bool ends_silently(const Grammar& grammar, const Rule& rule) {
+  using Counters = std::vector<uint32_t>;
+  std::set<std::pair<uint32_t, Counters>> seen{{index(rule.start), Counters(rule.slots.size(), 0)}};
+  std::vector<std::pair<uint32_t, Counters>> work(seen.begin(), seen.end());
+  while (!work.empty()) {
+    auto [q, counters] = work.back();
+    work.pop_back();
+    if (grammar.states[q].accepting) return true;
+    for (const Edge& edge : grammar.edges_of(StateId{q})) {
+      if (edge.kind == EdgeKind::terminal || (edge.kind == EdgeKind::rule && !grammar.rules[edge.symbol].nullable)) continue;
+      std::span<const Condition> conditions = grammar.conditions_of(edge);
+      if (!std::all_of(conditions.begin(), conditions.end(), [&](const Condition& c) {
+            return counters[c.slot] >= c.minimum && (c.maximum == unbounded || counters[c.slot] <= c.maximum);
+          })) {
+        continue;
+      }
+      Counters next = counters;
+      for (const Action& action : grammar.actions_of(edge)) {
+        auto cap = static_cast<uint32_t>(rule.slots[action.slot]);
+        next[action.slot] = std::min(next[action.slot] + 1, cap);
+      }
+      if (seen.size() > max_silent_states) {
+        throw LimitError("rule " + rule.name + " counts too far without reading (MAX_SILENT_STATES = " + std::to_string(max_silent_states) + ")");
+      }
+      if (seen.emplace(index(edge.target), next).second) work.emplace_back(index(edge.target), std::move(next));
+    }
+  }
+  return false;
+}
+
 void find_nullable_rules(Grammar& grammar) {
+  std::vector<bool> silent(grammar.rules.size());  // reads nothing on some first edge: only such a rule can be nullable
+  for (size_t r = 0; r < grammar.rules.size(); ++r) {
+    const State& start = grammar.state(grammar.rules[r].start);
+    std::span<const Edge> edges = grammar.edges_of(grammar.rules[r].start);
+    silent[r] = start.accepting || std::any_of(edges.begin(), edges.end(), [](const Edge& e) { return e.kind != EdgeKind::terminal; });
+  }
   for (bool changed = true; changed;) {
     changed = false;
-    for (Rule& rule : grammar.rules) {
-      if (rule.nullable) continue;
-      std::vector<StateId> work{rule.start};
-      std::vector<StateId> seen = work;
-      while (!work.empty() && !rule.nullable) {
-        StateId q = work.back();
-        work.pop_back();
-        rule.nullable = grammar.state(q).accepting;
-        for (const Edge& edge : grammar.edges_of(q)) {
-          bool silent = edge.kind == EdgeKind::epsilon || (edge.kind == EdgeKind::rule && grammar.rules[edge.symbol].nullable);
-          // counters are 0 at the start, and an edge that reads nothing may only count from there
-          for (const Condition& c : grammar.conditions_of(edge)) silent &= c.minimum == 0;
-          if (silent && std::find(seen.begin(), seen.end(), edge.target) == seen.end()) {
-            seen.push_back(edge.target);
-            work.push_back(edge.target);
-          }
-        }
-      }
-      changed |= rule.nullable;
+    for (size_t r = grammar.rules.size(); r-- > 0;) {  // mostly, what a rule reads comes after it
+      if (!silent[r] || grammar.rules[r].nullable || !ends_silently(grammar, grammar.rules[r])) continue;
+      grammar.rules[r].nullable = changed = true;
     }
   }
 }

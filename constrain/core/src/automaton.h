@@ -86,8 +86,8 @@ class Automaton {
   bool find_run(ExprId e, Run& run);
   std::shared_ptr<const UnitRun> unit_run(ExprId unit);
   void part_of_run(LexemePart& part, LexId lexer, const Run& run);
-  std::shared_ptr<const UnitRun> endless_units(ExprId e);
-  bool stays_alive(ExprId e, ExprId unit);
+  std::shared_ptr<const UnitRun> endless_units(ExprId e, ExprId& unit);
+  bool stays_inside(LexId lexer, ExprId unit);
   bool part_by_paths(LexemePart& part, LexId lexer);
   bool differing_bytes(uint32_t own, uint32_t plain, ByteSet& bytes);
   bool part_by_difference(LexemePart& part, LexId lexer);
@@ -139,7 +139,7 @@ class Automaton {
   };
   static constexpr uint32_t no_row = 0xFFFFFFFFu;
   static constexpr uint32_t unknown_row = 0xFFFFFFFEu;
-  FlatMap<uint64_t, uint8_t> alive_;  // stays_alive, by expression and unit
+  FlatMap<uint64_t, uint8_t> inside_;  // stays_inside, by lexer state and unit
   FlatMap<uint32_t, uint32_t> row_ids_;
   std::deque<Row> rows_;
 

@@ -129,6 +129,9 @@ void bind_vocabulary(nb::module_& m) {
              return nb::bytes(bytes.data(), bytes.size());
            },
            "token_id"_a)
+      .def("settled",
+           [](const Vocabulary& self, nb::bytes text) { return self.settled({text.c_str(), text.size()}); },
+           "text"_a)
       .def_prop_ro("memory_bytes", [](const Vocabulary& self) { return self.memory_bytes() + self.store_bytes(); });
 }
 

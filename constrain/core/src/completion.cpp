@@ -69,7 +69,7 @@ Automaton::OwnPath Automaton::find_own_path(StateId state, MemoryId memory) {
         }
         ExprId e = lexer_.expression(terminal);
         if (e == ExprId::nothing) continue;
-        const std::string& text = lexer_.expressions().shortest(e);
+        const std::string text = lexer_.expressions().shortest(e);
         edge_cost += text_cost(text);
         segment = {false, index(e)};
         if (remember >= 0) {
@@ -134,7 +134,7 @@ uint64_t Automaton::origin_cost(OriginId wanted) {
   for (size_t i = 0; i < open.size(); ++i) {
     OriginId origin = open[i];
     if (parser_.ends_text(origin)) queue.emplace(0, static_cast<uint32_t>(i));
-    std::vector<Item> waiting(parser_.waiting(origin).begin(), parser_.waiting(origin).end());
+    const std::vector<Item> waiting = parser_.copy_of_waiting(origin);
     for (const Item& item : waiting) {
       uint64_t own = own_path(item.state, item.memory).cost;
       if (own == endless) continue;
@@ -187,7 +187,7 @@ void Automaton::complete_item(Item item, std::string& out) {
   for (;;) {
     expand(own_path(item.state, item.memory).segments, out);
     if (parser_.ends_text(item.origin)) return;
-    std::vector<Item> waiting(parser_.waiting(item.origin).begin(), parser_.waiting(item.origin).end());
+    const std::vector<Item> waiting = parser_.copy_of_waiting(item.origin);
     item = *std::min_element(waiting.begin(), waiting.end(), [this](const Item& a, const Item& b) { return item_cost(a) < item_cost(b); });
   }
 }
@@ -252,14 +252,14 @@ std::string Automaton::completion_by_rules(const Place& place) {
     if (cost < best.cost) best = {cost, rest, item, whole};
   };
   if (place.fresh) {
-    std::vector<Item> items(parser_.items(place.set).begin(), parser_.items(place.set).end());
+    const std::vector<Item> items = parser_.copy_of_items(place.set);
     for (const Item& item : items) offer(item_cost(item), ExprId::epsilon, item, false);
   } else {
     const std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(place.lexer);
     for (const Lexer::Entry& entry : entries) {
       uint64_t own = text_cost(lexer_.expressions().shortest(entry.expression));
       const Parser::Closure closure = parser_.closure(place.set);
-      std::vector<Parser::Step> steps(parser_.steps(closure).begin(), parser_.steps(closure).end());
+      std::vector<Parser::Step> steps = parser_.copy_of_steps(closure);
       for (Parser::Step& step : steps) {
         if (step.terminal != entry.terminal) continue;
         if (step.remember >= 0) {
@@ -272,7 +272,7 @@ std::string Automaton::completion_by_rules(const Place& place) {
       }
       if (std::find(grammar_.ignored.begin(), grammar_.ignored.end(), index(entry.terminal)) != grammar_.ignored.end()) {
         if (closure.accepting) offer(own, entry.expression, {}, true);
-        std::vector<Item> items(parser_.items(place.set).begin(), parser_.items(place.set).end());
+        const std::vector<Item> items = parser_.copy_of_items(place.set);
         for (const Item& item : items) {
           uint64_t rest = item_cost(item);
           if (rest != endless) offer(own + rest, entry.expression, item, false);

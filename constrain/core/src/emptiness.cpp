@@ -82,15 +82,17 @@ std::optional<bool> ExpressionStore::decide_multiple(ExprId e) {
   ExprId digits = intersection(std::move(others));
   if (digits == ExprId::nothing) return false;
   Multiple machine = multiples_[node.arg[0]];
-  uint64_t power = 1;
-  for (uint32_t i = 0; i < machine.scale && power < (uint64_t{1} << 59); ++i) power *= 10;
-  machine.divisor /= std::gcd(machine.divisor, power);  // of the integer part alone
+  for (uint32_t i = 0; i < machine.scale; ++i) {  // of the integer part alone: the divisor without 10^scale
+    uint64_t common = std::gcd(machine.divisor, uint64_t{10});
+    if (common == 1) break;
+    machine.divisor /= common;
+  }
   unsigned budget = 2'000;
-  return multiple_completes(digits, machine, node.arg[2] | (uint64_t{node.arg[3]} << 32), budget);
+  return multiple_completes(digits, machine, node.arg[2] | (uint64_t{node.arg[3]} << 32), node.arg[1] == 2, budget);
 }
 
 std::optional<bool> ExpressionStore::multiple_completes(ExprId digits, const Multiple& machine, uint64_t residue,
-                                                        unsigned& budget) {
+                                                        bool begun, unsigned& budget) {
   if (budget-- == 0) {
     budget = 0;
     return std::nullopt;
@@ -103,7 +105,7 @@ std::optional<bool> ExpressionStore::multiple_completes(ExprId digits, const Mul
   uint64_t shifted = residue;
   for (;;) {
     uint64_t wanted = (divisor - shifted) % divisor;  // least number those digits must spell
-    if (nullable(run) && wanted < power && (power > 1 || digits != run || wanted == 0)) return true;
+    if (nullable(run) && wanted < power && begun) return true;
     ByteSet possible = first(run);
     complete &= (possible & ByteSet::range('0', '9')) == possible;
     ExprId next = derivative(run, '0');
@@ -111,8 +113,9 @@ std::optional<bool> ExpressionStore::multiple_completes(ExprId digits, const Mul
     for (uint8_t d = '1'; d <= '9' && free; ++d) free = derivative(run, d) == next;
     if (!free) break;
     if (next == ExprId::nothing) return complete ? std::optional<bool>(false) : std::nullopt;
-    if (next == run && power >= divisor) return nullable(run) ? std::optional<bool>(true) : std::nullopt;
+    if (next == run && power >= divisor && begun) return nullable(run) ? std::optional<bool>(true) : std::nullopt;
     run = next;
+    begun = true;
     shifted = shifted * 10 % divisor;
     power = power >= divisor ? power : power * 10;
   }
@@ -121,7 +124,7 @@ std::optional<bool> ExpressionStore::multiple_completes(ExprId digits, const Mul
   for (uint8_t d = '0'; d <= '9'; ++d) {
     ExprId next = derivative(digits, d);
     if (next == ExprId::nothing) continue;
-    std::optional<bool> answer = multiple_completes(next, machine, (residue * 10 + (d - '0')) % divisor, budget);
+    std::optional<bool> answer = multiple_completes(next, machine, (residue * 10 + (d - '0')) % divisor, true, budget);
     if (answer.value_or(false)) return true;
     complete &= answer.has_value();
   }
@@ -232,12 +235,48 @@ std::optional<std::vector<std::string>> ExpressionStore::matches(ExprId start, s
   return found;
 }
 
-const std::string& ExpressionStore::shortest(ExprId e) {
+// Is every text matched? Searched for a derivative that is not nullable.
+bool ExpressionStore::is_universal(ExprId start) {
+  if (const uint8_t* known = universal_.find(index(start))) return *known != 0;
+  std::vector<ExprId> queue{start};
+  FlatMap<uint32_t, uint8_t> seen;
+  seen.insert(index(start), 1);
+  bool universal = true;
+  for (size_t at = 0; at < queue.size() && universal; ++at) {
+    if (queue.size() > max_intersection_states) {
+      throw LimitError(limit_message("deciding whether a complement matches anything takes too many states",
+                                     "MAX_INTERSECTION_STATES", max_intersection_states));
+    }
+    universal = nullable(queue[at]);
+    for (uint8_t byte : representatives({queue[at]})) {
+      ExprId next = derivative(queue[at], byte);
+      universal = universal && nullable(next);
+      if (!universal) break;
+      if (seen.find(index(next))) continue;
+      seen.insert(index(next), 1);
+      queue.push_back(next);
+    }
+  }
+  universal_.insert(index(start), universal);
+  return universal;
+}
+
+std::string ExpressionStore::shortest(ExprId e) {
+  switch (nodes_[index(e)].kind) {
+    case Kind::alternation:
+    case Kind::intersection:
+    case Kind::complement:
+    case Kind::multiple:
+    case Kind::window:
+      break;
+    default:
+      return build_shortest(e);
+  }
   if (const uint32_t* found = shortest_ids_.find(index(e))) return shortest_texts_[*found];
   std::string text = build_shortest(e);
   shortest_ids_.insert(index(e), static_cast<uint32_t>(shortest_texts_.size()));
-  shortest_texts_.push_back(std::move(text));
-  return shortest_texts_.back();
+  shortest_texts_.push_back(text);
+  return text;
 }
 
 std::string ExpressionStore::build_shortest(ExprId e) {
@@ -250,7 +289,7 @@ std::string ExpressionStore::build_shortest(ExprId e) {
     case Kind::anything:
       return {};
     case Kind::bytes: {
-      const ByteSet& set = byte_sets_[node.arg[0]];
+      const ByteSet set = byte_sets_[node.arg[0]];
       for (uint8_t byte : representatives({e})) {
         if (set.contains(byte)) return std::string(1, static_cast<char>(byte));
       }
@@ -258,18 +297,24 @@ std::string ExpressionStore::build_shortest(ExprId e) {
     }
     case Kind::literal:
       return literals_.substr(node.arg[0], node.arg[1]);
-    case Kind::concatenation:
-      return shortest(ExprId{node.arg[0]}) + shortest(ExprId{node.arg[1]});
+    case Kind::concatenation: {
+      std::string text;
+      for (ExprId rest = e;; rest = ExprId{nodes_[index(rest)].arg[1]}) {
+        bool last = nodes_[index(rest)].kind != Kind::concatenation;
+        text += shortest(last ? rest : ExprId{nodes_[index(rest)].arg[0]});
+        if (last) return text;
+      }
+    }
     case Kind::alternation: {
-      const std::string* best = nullptr;
+      std::optional<std::string> best;
       for (uint32_t i = 0; i < node.arg[1]; ++i) {
-        const std::string& text = shortest(children_[node.arg[0] + i]);
-        if (!best || text.size() < best->size()) best = &text;
+        std::string text = shortest(children_[node.arg[0] + i]);
+        if (!best || text.size() < best->size()) best = std::move(text);
       }
       return *best;
     }
     case Kind::repetition: {
-      const std::string& unit = shortest(ExprId{node.arg[0]});
+      const std::string unit = shortest(ExprId{node.arg[0]});
       if (uint64_t{node.arg[1]} * unit.size() > max_shortest_match) {
         throw LimitError(limit_message("a repetition's shortest match is too long", "MAX_SHORTEST_MATCH", max_shortest_match));
       }

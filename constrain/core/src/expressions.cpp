@@ -80,8 +80,14 @@ ExprId ExpressionStore::concatenation(ExprId first, ExprId second) {
   if (second == ExprId::epsilon) return first;
   const Node& a = nodes_[index(first)];
   if (a.kind == Kind::concatenation) {  // lean to the right, so that a derivative touches the front only
-    ExprId head{a.arg[0]}, tail{a.arg[1]};
-    return concatenation(head, concatenation(tail, second));
+    std::vector<ExprId> heads;
+    ExprId last = first;
+    for (; nodes_[index(last)].kind == Kind::concatenation; last = ExprId{nodes_[index(last)].arg[1]}) {
+      heads.push_back(ExprId{nodes_[index(last)].arg[0]});
+    }
+    second = concatenation(last, second);
+    for (size_t i = heads.size(); i-- > 0;) second = concatenation(heads[i], second);
+    return second;
   }
   const Node& b = nodes_[index(second)];
   return intern({.hash = mix(mix(tagged(Kind::concatenation), a.hash), b.hash),
@@ -195,7 +201,12 @@ ExprId ExpressionStore::complement(ExprId part) {
   const Node& node = nodes_[index(part)];
   if (node.kind == Kind::complement) return ExprId{node.arg[0]};
   if (node.kind == Kind::nothing) return ExprId::anything;
-  if (node.kind == Kind::anything) return ExprId::nothing;
+  if (node.kind == Kind::anything || (node.nullable && !node.finite && is_universal(part))) return ExprId::nothing;
+  return intern_complement(part);
+}
+
+ExprId ExpressionStore::intern_complement(ExprId part) {
+  const Node& node = nodes_[index(part)];
   return intern({.hash = mix(tagged(Kind::complement), node.hash),
                  .arg = {index(part)},
                  .kind = Kind::complement,
@@ -204,10 +215,10 @@ ExprId ExpressionStore::complement(ExprId part) {
 }
 
 ExprId ExpressionStore::repetition(ExprId part, uint32_t minimum, uint32_t maximum) {
+  if (minimum > maximum) return ExprId::nothing;
   if (maximum == 0) return ExprId::epsilon;
   if (part == ExprId::nothing) return minimum == 0 ? ExprId::epsilon : ExprId::nothing;
   if (part == ExprId::epsilon || part == ExprId::anything) return part;
-  if (minimum > maximum) return ExprId::nothing;
   if (minimum == 1 && maximum == 1) return part;
   const Node& node = nodes_[index(part)];
   if (node.nullable) minimum = 0;
@@ -272,6 +283,15 @@ ExprId ExpressionStore::multiple_at(uint32_t machine, uint32_t phase, uint64_t r
     for (uint32_t i = digits; i < m.scale && r != 0; ++i) r = r * 10 % m.divisor;
     nullable = r == 0 && (phase != phase_fraction);
   }
+  if (phase >= phase_fraction) {  // can the fraction digits that are left make a multiple?
+    uint64_t shifted = residue, power = 1;
+    uint32_t digits = std::min(phase - phase_fraction, m.scale);
+    for (uint32_t i = digits; i < m.scale; ++i) {
+      shifted = shifted * 10 % m.divisor;
+      power = power >= m.divisor ? power : power * 10;
+    }
+    if ((m.divisor - shifted) % m.divisor >= power) return ExprId::nothing;
+  }
   Hash hash = mix(mix(mix(tagged(Kind::multiple), m.divisor), m.scale), mix({phase, 1}, residue));
   return intern({.hash = hash,
                  .arg = {machine, phase, static_cast<uint32_t>(residue), static_cast<uint32_t>(residue >> 32)},
@@ -315,7 +335,6 @@ ExprId ExpressionStore::window_at(ExprId part, ExprId unit, ExprId state, uint32
   if (part == ExprId::nothing || minimum > maximum) return ExprId::nothing;
   bool boundary = state == unit;
   if (boundary && minimum == 0 && maximum == unbounded) return part;
-  if (boundary && maximum == 0) return nullable(part) ? ExprId::epsilon : ExprId::nothing;
   Hash hash = mix(mix(mix(tagged(Kind::window), this->hash(part)), this->hash(unit)), this->hash(state));
   hash = mix(hash, (uint64_t{minimum} << 32) | maximum);
   if (const uint32_t* found = interned_.find(hash)) return ExprId{*found};
@@ -325,7 +344,7 @@ ExprId ExpressionStore::window_at(ExprId part, ExprId unit, ExprId state, uint32
                  .arg = {index(part), index(unit), index(state), minimum, maximum},
                  .kind = Kind::window,
                  .nullable = boundary && minimum == 0 && node.nullable,
-                 .finite = node.finite || maximum != unbounded});
+                 .finite = node.finite});
 }
 
 ExprId ExpressionStore::derive_window(const Node& node, uint8_t byte) {
@@ -372,12 +391,16 @@ ExprId ExpressionStore::derive(ExprId e, uint8_t byte) {
       if (static_cast<uint8_t>(literals_[node.arg[0]]) != byte) return ExprId::nothing;
       return literal_at(node.arg[0] + 1, node.arg[1] - 1);
     case Kind::concatenation: {
-      ExprId first{node.arg[0]}, second{node.arg[1]};
-      ExprId left = concatenation(derivative(first, byte), second);
-      if (!nullable(first)) return left;
-      ExprId right = derivative(second, byte);
-      if (left == ExprId::nothing) return right;
-      return right == ExprId::nothing ? left : alternation({left, right});
+      std::vector<ExprId> next;  // one for each part that may come first, since those before it are nullable
+      for (ExprId rest = e; rest != ExprId::epsilon;) {
+        const Node at = nodes_[index(rest)];
+        bool last = at.kind != Kind::concatenation;
+        ExprId head = last ? rest : ExprId{at.arg[0]};
+        rest = last ? ExprId::epsilon : ExprId{at.arg[1]};
+        next.push_back(concatenation(derivative(head, byte), rest));
+        if (!nullable(head)) break;
+      }
+      return next.size() == 1 ? next[0] : alternation(std::move(next));
     }
     case Kind::alternation:
     case Kind::intersection: {
@@ -423,6 +446,17 @@ ExprId ExpressionStore::derive(ExprId e, uint8_t byte) {
 }
 
 ByteSet ExpressionStore::first(ExprId e) {
+  ByteSet before;  // what nullable parts in front may begin with
+  while (nodes_[index(e)].kind == Kind::concatenation) {
+    const Node& node = nodes_[index(e)];
+    before = before | first(ExprId{node.arg[0]});
+    if (!nullable(ExprId{node.arg[0]})) return before;
+    e = ExprId{node.arg[1]};
+  }
+  return before | first_of(e);
+}
+
+ByteSet ExpressionStore::first_of(ExprId e) {
   const Node& node = nodes_[index(e)];
   switch (node.kind) {
     case Kind::nothing:
@@ -438,10 +472,8 @@ ByteSet ExpressionStore::first(ExprId e) {
       set.add(static_cast<uint8_t>(literals_[node.arg[0]]));
       return set;
     }
-    case Kind::concatenation: {
-      ByteSet set = first(ExprId{node.arg[0]});
-      return nullable(ExprId{node.arg[0]}) ? set | first(ExprId{node.arg[1]}) : set;
-    }
+    case Kind::concatenation:
+      return first(e);
     case Kind::alternation: {
       ByteSet set;
       for (ExprId part : parts(e)) set = set | first(part);
@@ -493,7 +525,11 @@ ByteSet ExpressionStore::alphabet(ExprId e) {
       for (uint32_t i = 0; i < node.arg[1]; ++i) set.add(static_cast<uint8_t>(literals_[node.arg[0] + i]));
       break;
     case Kind::concatenation:
-      set = alphabet(ExprId{node.arg[0]}) | alphabet(ExprId{node.arg[1]});
+      for (ExprId rest = e;; rest = ExprId{nodes_[index(rest)].arg[1]}) {
+        bool last = nodes_[index(rest)].kind != Kind::concatenation;
+        set = set | alphabet(last ? rest : ExprId{nodes_[index(rest)].arg[0]});
+        if (last) break;
+      }
       break;
     case Kind::alternation:
       for (uint32_t i = 0; i < node.arg[1]; ++i) set = set | alphabet(children_[node.arg[0] + i]);
@@ -528,9 +564,12 @@ void ExpressionStore::collect_byte_sets(ExprId e, std::vector<ByteSet>& out) {
       out.push_back(first(e));
       return;
     case Kind::concatenation:
-      collect_byte_sets(ExprId{node.arg[0]}, out);
-      if (nullable(ExprId{node.arg[0]})) collect_byte_sets(ExprId{node.arg[1]}, out);
-      return;
+      for (ExprId rest = e;; rest = ExprId{nodes_[index(rest)].arg[1]}) {
+        bool last = nodes_[index(rest)].kind != Kind::concatenation;
+        ExprId head = last ? rest : ExprId{nodes_[index(rest)].arg[0]};
+        collect_byte_sets(head, out);
+        if (last || !nullable(head)) return;
+      }
     case Kind::alternation:
     case Kind::intersection:
       for (uint32_t i = 0; i < node.arg[1]; ++i) collect_byte_sets(children_[node.arg[0] + i], out);
@@ -550,7 +589,7 @@ void ExpressionStore::collect_byte_sets(ExprId e, std::vector<ByteSet>& out) {
   }
 }
 
-std::vector<uint8_t> ExpressionStore::representatives(std::initializer_list<ExprId> expressions) {
+std::vector<uint8_t> ExpressionStore::representatives(std::span<const ExprId> expressions) {
   std::vector<ByteSet> sets;
   for (ExprId e : expressions) collect_byte_sets(e, sets);
   std::array<uint64_t, 256> signature{};
@@ -579,7 +618,7 @@ std::vector<uint8_t> ExpressionStore::representatives(std::initializer_list<Expr
 
 size_t ExpressionStore::memory_bytes() const {
   size_t total = nodes_.size() * (sizeof(Node) + 1) + children_.size() * 4 + byte_sets_.size() * sizeof(ByteSet);
-  total += literals_.size() * (1 + sizeof(Hash)) + interned_.bytes() + derivatives_.bytes() + unit_ids_.bytes();
+  total += alphabets_.bytes() + literals_.size() * (1 + sizeof(Hash)) + interned_.bytes() + derivatives_.bytes() + unit_ids_.bytes();
   for (const LiteralSet& set : literal_sets_) total += set.texts.size() * sizeof(std::string);
   return total;
 }

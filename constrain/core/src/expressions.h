@@ -72,8 +72,11 @@ class ExpressionStore {
   ByteSet first(ExprId e);               // bytes a match may begin with; may name a few too many
   ByteSet alphabet(ExprId e);            // bytes that may stand anywhere in a match; likewise
   // One byte of each class of bytes that no derivative of these expressions can tell apart.
-  std::vector<uint8_t> representatives(std::initializer_list<ExprId> expressions);
-  const std::string& shortest(ExprId e);  // a shortest match; the reference lasts as long as the store
+  std::vector<uint8_t> representatives(std::span<const ExprId> expressions);
+  std::vector<uint8_t> representatives(std::initializer_list<ExprId> expressions) {
+    return representatives(std::span<const ExprId>(expressions.begin(), expressions.size()));
+  }
+  std::string shortest(ExprId e);  // a shortest match
 
   // All matches, shortest first, if there are at most `limit`.
   std::optional<std::vector<std::string>> matches(ExprId e, size_t limit);
@@ -96,6 +99,9 @@ class ExpressionStore {
   ExprId literal_set_at(uint32_t set, uint32_t low, uint32_t high, uint32_t depth);
   ExprId multiple_at(uint32_t machine, uint32_t phase, uint64_t residue);
   ExprId window_at(ExprId part, ExprId unit, ExprId unit_state, uint32_t minimum, uint32_t maximum);
+  ExprId intern_complement(ExprId part);
+  bool is_universal(ExprId e);
+  ByteSet first_of(ExprId e);
   ExprId intersection_undecided(std::vector<ExprId> parts);
   ExprId derive(ExprId e, uint8_t byte);
   ExprId derive_multiple(const Node& node, uint8_t byte);
@@ -106,7 +112,7 @@ class ExpressionStore {
   enum class Verdict : uint8_t { unknown, live, empty };
   bool decide_intersection(ExprId e);
   std::optional<bool> decide_multiple(ExprId e);
-  std::optional<bool> multiple_completes(ExprId digits, const Multiple& machine, uint64_t residue, unsigned& budget);
+  std::optional<bool> multiple_completes(ExprId digits, const Multiple& machine, uint64_t residue, bool begun, unsigned& budget);
   bool decide_window(ExprId part, ExprId unit, ExprId unit_state, uint32_t minimum, uint32_t maximum);
   std::vector<ExprId> after_unit(ExprId part, ExprId unit, ExprId unit_state);
   bool ends_units(ExprId part, ExprId unit);
@@ -122,7 +128,8 @@ class ExpressionStore {
   std::vector<Multiple> multiples_;
   FlatMap<Hash, uint32_t> interned_;
   FlatMap<uint64_t, uint32_t> derivatives_;
-  FlatMap<uint32_t, uint32_t> shortest_ids_;
+  FlatMap<uint32_t, uint8_t> universal_;
+  FlatMap<uint32_t, uint32_t> shortest_ids_;  // of those that take a search or a choice to find
   std::deque<std::string> shortest_texts_;
   FlatMap<uint32_t, ByteSet> alphabets_;
   std::vector<Verdict> verdicts_;  // of intersections

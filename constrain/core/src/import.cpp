@@ -24,6 +24,11 @@ uint32_t count_of(nb::handle number) {  // large numbers: no text is that long
   return static_cast<uint32_t>(value);
 }
 
+nb::tuple tuple_of(nb::handle object) {
+  if (!PyTuple_Check(object.ptr())) throw GrammarError("a tuple is wanted, not " + nb::cast<std::string>(nb::repr(object.type())));
+  return nb::borrow<nb::tuple>(object);
+}
+
 uint32_t maximum_of(nb::handle number) { return number.is_none() ? unbounded : count_of(number); }
 
 std::string bytes_of(nb::handle object) {
@@ -53,7 +58,7 @@ class Importer {
  private:
   std::vector<ExprId> parts(nb::handle tuple, unsigned depth) {
     std::vector<ExprId> result;
-    for (nb::handle part : nb::borrow<nb::tuple>(tuple)) result.push_back(expression(part, depth + 1));
+    for (nb::handle part : tuple_of(tuple)) result.push_back(expression(part, depth + 1));
     return result;
   }
 
@@ -91,7 +96,7 @@ class Importer {
                                  maximum_of(object.attr("maximum")));
       case 8: {
         std::vector<std::string> texts;
-        for (nb::handle text : nb::borrow<nb::tuple>(object.attr("texts"))) texts.push_back(bytes_of(text));
+        for (nb::handle text : tuple_of(object.attr("texts"))) texts.push_back(bytes_of(text));
         return store_.literal_set(std::move(texts));
       }
       case 9: {
@@ -113,8 +118,9 @@ class Importer {
 
   static std::vector<CodePointRange> ranges(nb::handle object) {
     std::vector<CodePointRange> result;
-    for (nb::handle range : nb::borrow<nb::tuple>(object.attr("ranges"))) {
-      nb::tuple pair = nb::borrow<nb::tuple>(range);
+    for (nb::handle range : tuple_of(object.attr("ranges"))) {
+      nb::tuple pair = tuple_of(range);
+      if (pair.size() != 2) throw GrammarError("a range is not (first, last)");
       CodePointRange r{count_of(pair[0]), count_of(pair[1])};
       if (r.first > r.second || r.second > 0x10FFFF) throw GrammarError("a class holds a range that is not one");
       result.push_back(r);
@@ -135,19 +141,19 @@ class RuleImporter {
     Rule made;
     made.name = nb::cast<std::string>(rule.attr("name"));
     auto index = static_cast<uint32_t>(grammar_.rules.size());
-    for (nb::handle slot : nb::borrow<nb::tuple>(rule.attr("slots"))) {
+    for (nb::handle slot : tuple_of(rule.attr("slots"))) {
       long long cap = nb::cast<long long>(slot);
       made.slots.push_back(static_cast<int32_t>(std::min<long long>(cap, 0x7FFFFFFF)));
     }
     auto base = static_cast<uint32_t>(grammar_.states.size());
     made.start = StateId{base};
-    nb::tuple edges = nb::borrow<nb::tuple>(rule.attr("edges"));
-    nb::tuple accepting = nb::borrow<nb::tuple>(rule.attr("accepting"));
+    nb::tuple edges = tuple_of(rule.attr("edges"));
+    nb::tuple accepting = tuple_of(rule.attr("accepting"));
     uint32_t states = 1;
     std::vector<std::pair<uint32_t, Edge>> found;
     found.reserve(edges.size());
     for (nb::handle each : edges) {
-      nb::tuple edge = nb::borrow<nb::tuple>(each);
+      nb::tuple edge = tuple_of(each);
       if (edge.size() != 6) throw GrammarError("rule " + made.name + ": an edge is not (source, symbol, target, conditions, actions, excluding)");
       uint32_t source = count_of(edge[0]), target = count_of(edge[2]);
       if (std::max(source, target) >= max_states) throw LimitError("rule " + made.name + " has too many states (MAX_RULE_STATES)");
@@ -193,16 +199,18 @@ class RuleImporter {
       edge.symbol = static_cast<uint32_t>(number);
     }
     edge.conditions_begin = static_cast<uint32_t>(grammar_.conditions.size());
-    nb::tuple conditions = nb::borrow<nb::tuple>(tuple[3]);
+    nb::tuple conditions = tuple_of(tuple[3]);
     for (nb::handle each : conditions) {
-      nb::tuple c = nb::borrow<nb::tuple>(each);
+      nb::tuple c = tuple_of(each);
+      if (c.size() != 3) throw GrammarError("rule " + rule.name + ": a condition is not (slot, minimum, maximum)");
       grammar_.conditions.push_back({slot(c[0], rule, false), count_of(c[1]), maximum_of(c[2])});
     }
     edge.conditions_count = static_cast<uint32_t>(conditions.size());
     edge.actions_begin = static_cast<uint32_t>(grammar_.actions.size());
-    nb::tuple actions = nb::borrow<nb::tuple>(tuple[4]);
+    nb::tuple actions = tuple_of(tuple[4]);
     for (nb::handle each : actions) {
-      nb::tuple a = nb::borrow<nb::tuple>(each);
+      nb::tuple a = tuple_of(each);
+      if (a.size() != 2) throw GrammarError("rule " + rule.name + ": an action is not (action, slot)");
       bool remember = nb::cast<int>(a[0]) != 0;
       if (remember && edge.kind != EdgeKind::terminal) {
         throw GrammarError("rule " + rule.name + ": only an edge that reads a terminal can remember a text");
@@ -237,15 +245,15 @@ ExprId import_expression(ExpressionStore& store, nb::handle expression) { return
 Grammar import_grammar(nb::handle object) {
   Grammar grammar;
   Importer importer(grammar.expressions);
-  for (nb::handle each : nb::borrow<nb::tuple>(object.attr("terminals"))) {
+  for (nb::handle each : tuple_of(object.attr("terminals"))) {
     grammar.terminals.push_back(importer.expression(each.attr("expression")));
     grammar.terminal_names.push_back(nb::cast<std::string>(each.attr("name")));
   }
-  nb::tuple rules = nb::borrow<nb::tuple>(object.attr("rules"));
+  nb::tuple rules = tuple_of(object.attr("rules"));
   if (rules.size() == 0) throw GrammarError("a grammar needs at least one rule");
   RuleImporter rule_importer(grammar, rules.size());
   for (nb::handle each : rules) rule_importer.add(each);
-  for (nb::handle each : nb::borrow<nb::tuple>(object.attr("ignored"))) {
+  for (nb::handle each : tuple_of(object.attr("ignored"))) {
     grammar.ignored.push_back(count_of(each));
     if (grammar.ignored.back() >= grammar.terminals.size()) throw GrammarError("an ignored terminal does not exist");
   }

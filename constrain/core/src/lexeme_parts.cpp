@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kept_rows = 32;        // dense transition rows kept between walks, 1 KiB each
 constexpr size_t max_additions = 2048;  // more single tokens than this are worth a bitmask
 constexpr size_t max_removals = 512;
-constexpr size_t max_alive_states = 1000;  // looked at before a state is taken for one that may die
+constexpr size_t max_inside_states = 1000;  // looked at before a state is taken for one that leaves its units anywhere
 
 using Kind = ExpressionStore::Kind;
 
@@ -346,9 +346,9 @@ void Automaton::part_of_run(LexemePart& part, LexId lexer, const Run& run) {
 
 // Paths ------------------------------------------------------------------------------------------------------------
 
-// The units X of an expression that stays alive whatever is read of X*: X*R, or X*R without something that leaves it a
-// way out everywhere. Null if it is not of that kind, or if few tokens are made of X.
-std::shared_ptr<const UnitRun> Automaton::endless_units(ExprId e) {
+// The units X of an expression that begins with X* without limit, or is such a one without something. Null if it is not of
+// that kind, or if few tokens are made of X.
+std::shared_ptr<const UnitRun> Automaton::endless_units(ExprId e, ExprId& unit) {
   ExpressionStore& expressions = lexer_.expressions();
   auto unit_of = [&](ExprId each) {
     ExpressionStore::Node node = expressions[each];
@@ -356,40 +356,51 @@ std::shared_ptr<const UnitRun> Automaton::endless_units(ExprId e) {
     bool endless = node.kind == Kind::repetition && node.arg[2] == unbounded && !expressions.nullable(ExprId{node.arg[0]});
     return endless ? ExprId{node.arg[0]} : ExprId::nothing;
   };
-  ExprId unit = unit_of(e);
-  if (expressions[e].kind == Kind::intersection) {
+  unit = unit_of(e);
+  if (expressions[e].kind == Kind::intersection || expressions[e].kind == Kind::alternation) {
     for (ExprId part : expressions.parts(e)) unit = unit == ExprId::nothing ? unit_of(part) : unit;
-    if (unit == ExprId::nothing || !stays_alive(e, unit)) return nullptr;
   }
   if (unit == ExprId::nothing) return nullptr;
   std::shared_ptr<const UnitRun> units = unit_run(unit);
   return units->by_units.size() > max_additions ? units : nullptr;
 }
 
-bool Automaton::stays_alive(ExprId e, ExprId unit) {
-  uint64_t key = (uint64_t{index(e)} << 32) | index(unit);
-  if (const uint8_t* known = alive_.find(key)) return *known != 0;
+// Is the state alive after whatever is read of X*, never a whole lexeme there, and can it leave X* between units only?
+bool Automaton::stays_inside(LexId lexer, ExprId unit) {
+  uint64_t key = (uint64_t{index(lexer)} << 32) | index(unit);
+  if (const uint8_t* known = inside_.find(key)) return *known != 0;
   ExpressionStore& expressions = lexer_.expressions();
-  std::vector<std::pair<ExprId, ExprId>> work{{e, unit}};
+  std::vector<std::pair<LexId, ExprId>> work{{lexer, unit}};  // a state, and what is left of the unit under way
   FlatMap<uint64_t, uint8_t> seen;
-  bool alive = true;
-  for (size_t i = 0; i < work.size() && alive; ++i) {
+  bool inside = true;
+  for (size_t i = 0; i < work.size() && inside; ++i) {
     auto [state, rest] = work[i];
-    for (uint8_t byte : expressions.representatives({state, rest})) {
+    inside = (state == lexer || lexer_.matched(state) == MatchId::none) && work.size() <= max_inside_states;
+    std::vector<ExprId> together{rest};
+    for (const Lexer::Entry& entry : lexer_.entries(state)) together.push_back(entry.expression);
+    for (uint8_t byte : expressions.representatives(together)) {
+      if (!inside) break;
       ExprId next_rest = expressions.derivative(rest, byte);
-      if (next_rest == ExprId::nothing) continue;
-      ExprId next = expressions.derivative(state, byte);
+      LexId next = lexer_.step(state, byte);
+      if (next_rest == ExprId::nothing) {
+        inside = rest == unit || next == LexId::dead;
+        continue;
+      }
+      inside = next != LexId::dead;
       if (expressions.nullable(next_rest)) next_rest = unit;
       uint64_t pair = (uint64_t{index(next)} << 32) | index(next_rest);
-      alive = alive && next != ExprId::nothing;
       if (seen.find(pair)) continue;
       seen.insert(pair, 1);
       work.emplace_back(next, next_rest);
     }
-    alive = alive && work.size() <= max_alive_states;
   }
-  alive_.insert(key, alive);
-  return alive;
+  inside_.insert(key, inside);
+  if (inside) {  // what is reached between units from here is no different
+    for (const auto& [state, rest] : work) {
+      if (rest == unit && lexer_.matched(state) == MatchId::none) inside_.insert((uint64_t{index(state)} << 32) | index(unit), 1);
+    }
+  }
+  return inside;
 }
 
 // A pattern that may be found anywhere goes on with any character: some part of the state is X*R. Then all tokens of X*
@@ -397,18 +408,14 @@ bool Automaton::stays_alive(ExprId e, ExprId unit) {
 bool Automaton::part_by_paths(LexemePart& part, LexId lexer) {
   ExpressionStore& expressions = lexer_.expressions();
   std::shared_ptr<const UnitRun> units;
+  ExprId unit{};
   ByteSet alphabet;
   for (size_t e = 0; e < lexer_.entries(lexer).size(); ++e) {
     const ExprId whole = lexer_.entries(lexer)[e].expression;
     alphabet = alphabet | expressions.alphabet(whole);
-    std::vector<ExprId> choices{whole};
-    if (expressions[whole].kind == Kind::alternation) {
-      std::span<const ExprId> parts = expressions.parts(whole);
-      choices.assign(parts.begin(), parts.end());
-    }
-    for (size_t i = 0; i < choices.size() && !units; ++i) units = endless_units(choices[i]);
+    if (!units) units = endless_units(whole, unit);
   }
-  if (!units) return false;
+  if (!units || !stays_inside(lexer, unit)) return false;
   part.base = units->all;
   PartWalk walk{part, vocabulary_.words()};
   const Trie& trie = vocabulary_.trie();
@@ -509,7 +516,7 @@ bool Automaton::part_by_difference(LexemePart& part, LexId lexer) {
   }
   if (wide == ExprId::nothing) return false;
   for (uint32_t i = 0; i < entries.size(); ++i) {  // beside something as wide, the two would differ everywhere
-    if (i != position && endless_units(entries[i].expression)) return false;
+    if (ExprId unit; i != position && endless_units(entries[i].expression, unit)) return false;
   }
   const TermId terminal = entries[position].terminal;
   LexId plain = lexer_.state({{terminal, wide}});

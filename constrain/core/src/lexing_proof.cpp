@@ -5,6 +5,7 @@
 // rules has a text that is lexed that way, and a live state can be completed. The test is sufficient, not necessary:
 // callers are not told apart, and what may be read beside T is taken pair by pair.
 #include <algorithm>
+#include <optional>
 
 #include "errors.h"
 #include "grammar.h"
@@ -20,7 +21,7 @@ using StateSet = std::vector<bool>;
 
 class Proof {
  public:
-  explicit Proof(Grammar& grammar) : grammar_(grammar), count_(grammar.terminals.size()) {
+  explicit Proof(Grammar& grammar) : grammar_(grammar), count_(grammar.terminals.size()), ends_(count_) {
     callers_.resize(grammar.rules.size());
     for (uint32_t q = 0; q < grammar.states.size(); ++q) {
       for (const Edge& edge : grammar.edges_of(StateId{q})) {
@@ -152,6 +153,7 @@ class Proof {
 
   // Bytes that end terminal `t`, whatever is read beside it.
   ByteSet ends(uint32_t t) {
+    if (ends_[t]) return *ends_[t];
     ByteSet result;
     ByteSet no = taken(t, t);
     for (uint32_t u = 0; u < count_; ++u) {
@@ -160,6 +162,7 @@ class Proof {
     for (unsigned b = 0; b < 256; ++b) {
       if (!no.contains(static_cast<uint8_t>(b))) result.add(static_cast<uint8_t>(b));
     }
+    ends_[t] = result;
     return result;
   }
 
@@ -174,12 +177,16 @@ class Proof {
     return result;
   }
 
-  void check(uint32_t t, uint32_t follower, bool excluding) {
-    ByteSet end = ends(t), begin = begins(follower, excluding), all = begins(follower, false);
+  bool separates(uint32_t t, uint32_t follower, bool excluding) {
+    ByteSet end = ends(t), all = begins(follower, false);
     // whatever is left of a follower some texts of which are excluded begins with one of `all`
-    if (end.intersects(begin) || (end & all) == all) return;
+    return end.intersects(begins(follower, excluding)) || (end & all) == all;
+  }
+
+  void check(uint32_t t, uint32_t follower, bool excluding) {
+    if (separates(t, follower, excluding)) return;
     for (uint32_t ignored : grammar_.ignored) {
-      if (end.intersects(begins(ignored, false)) && ends(ignored).intersects(begin)) return;
+      if (separates(t, ignored, false) && separates(ignored, follower, excluding)) return;
     }
     refuse(t, follower);
   }
@@ -188,9 +195,7 @@ class Proof {
   void check_ignored(uint32_t ignored) {
     for (uint32_t q = 0; q < grammar_.states.size(); ++q) {
       for (const Edge& edge : grammar_.edges_of(StateId{q})) {
-        if (edge.kind == EdgeKind::terminal && !ends(ignored).intersects(begins(edge.symbol, edge.excluding >= 0))) {
-          refuse(ignored, edge.symbol);
-        }
+        if (edge.kind == EdgeKind::terminal && !separates(ignored, edge.symbol, edge.excluding >= 0)) refuse(ignored, edge.symbol);
       }
     }
   }
@@ -210,6 +215,7 @@ class Proof {
   std::vector<std::vector<bool>> beside_;
   FlatMap<uint64_t, uint32_t> taken_ids_;
   std::vector<ByteSet> taken_;
+  std::vector<std::optional<ByteSet>> ends_;  // by terminal, once known
 };
 
 }  // namespace

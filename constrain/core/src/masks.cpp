@@ -1,6 +1,7 @@
 // Masks: for a lexer state and a set, the union of the tokens that stay inside the lexeme (lexeme_parts.cpp; they
 // depend on the lexer state alone) and of those that end it and go on.
 #include <algorithm>
+#include <tuple>
 
 #include "automaton.h"
 #include "errors.h"
@@ -71,6 +72,7 @@ void Automaton::finish_only(Mask& mask, const Place& place) {
 }
 
 void Automaton::compute(Mask& mask, LexId lexer, SetId set) {
+  if (lexer == LexId::dead) return;  // nothing can be read here: the text ends
   std::shared_ptr<const LexemePart> part = this->part(lexer);
   mask.base = part->base;
   mask.add = part->add;
@@ -109,30 +111,38 @@ void Automaton::compute(Mask& mask, LexId lexer, SetId set) {
 
 // Tokens from `node` on, where `place` has just taken the node's byte.
 void Automaton::walk_suffixes(Mask& mask, uint32_t node, Place place) {
-  check_work();
   const Trie& trie = vocabulary_.trie();
-  if (lexer_.tentative(place.lexer)) {
-    // inside a lexeme that must not be one of a set of texts which is not known here
-    auto certain = [this](const Lexer::Entry& entry) {
-      return !lexer_.is_tentative(entry.terminal) || lexer_.expressions().infinite(entry.expression);
-    };
-    std::span<const Lexer::Entry> entries = lexer_.entries(place.lexer);
-    add_tokens(std::any_of(entries.begin(), entries.end(), certain) ? mask.add : mask.by_text, node);
-  } else {
-    add_tokens(mask.add, node);
-  }
-  if (!trie.has_children(node)) return;
-  bool unknown = false;  // the lexeme ends here, if its text is not among those not known
-  for (TermId t : lexer_.terminals_of(lexer_.matched(place.lexer))) unknown |= lexer_.is_tentative(t);
-  trie.each_child(node, [&](uint32_t child) {
-    Place next = place;
-    if (unknown && lexer_.step(place.lexer, trie.byte(child)) == LexId::dead) {
-      std::span<const uint32_t> tokens = trie.tokens_below(child);
-      mask.by_text.insert(mask.by_text.end(), tokens.begin(), tokens.end());
-    } else if (step(next, trie.byte(child))) {
-      walk_suffixes(mask, child, next);
+  auto leave_to_text = [&](uint32_t from) {
+    std::span<const uint32_t> tokens = trie.tokens_below(from);
+    mask.by_text.insert(mask.by_text.end(), tokens.begin(), tokens.end());
+  };
+  std::vector<std::pair<uint32_t, Place>> stack{{node, place}};
+  while (!stack.empty()) {
+    std::tie(node, place) = stack.back();
+    stack.pop_back();
+    check_work();
+    bool unknown = false;  // the lexeme may end here, if its text is not among those that are not known
+    if (lexer_.tentative(place.lexer)) {
+      auto certain = [this](const Lexer::Entry& entry) {
+        return !lexer_.is_tentative(entry.terminal) || lexer_.expressions().infinite(entry.expression);
+      };
+      std::span<const Lexer::Entry> entries = lexer_.entries(place.lexer);
+      if (std::none_of(entries.begin(), entries.end(), certain)) {
+        leave_to_text(node);
+        continue;
+      }
+      for (TermId t : lexer_.terminals_of(lexer_.matched(place.lexer))) unknown |= lexer_.is_tentative(t);
     }
-  });
+    add_tokens(mask.add, node);
+    trie.each_child(node, [&](uint32_t child) {
+      Place next = place;
+      if (unknown && lexer_.step(place.lexer, trie.byte(child)) == LexId::dead) {
+        leave_to_text(child);
+      } else if (step(next, trie.byte(child))) {
+        stack.emplace_back(child, next);
+      }
+    });
+  }
 }
 
 // The state is a whole lexeme already: every token that may begin the next one, unless this lexeme would take its byte.

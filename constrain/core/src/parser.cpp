@@ -355,6 +355,14 @@ SetId Parser::advance(SetId set, MatchId matched, TextId text) {
   return result;
 }
 
+std::vector<Item> Parser::copy_of_items(SetId set) const { return {items(set).begin(), items(set).end()}; }
+
+std::vector<Item> Parser::copy_of_waiting(OriginId origin) const { return {waiting(origin).begin(), waiting(origin).end()}; }
+
+std::vector<Parser::Step> Parser::copy_of_steps(const Closure& closure) const {
+  return {steps(closure).begin(), steps(closure).end()};
+}
+
 size_t Parser::memory_bytes() const {
   size_t total = (sets_.pool.size() + origins_.pool.size()) * sizeof(Item) + sets_.ids.bytes() + origins_.ids.bytes();
   total += (sets_.runs.size() + origins_.runs.size()) * 8 + closures_.size() * (sizeof(Closure) + 1);

@@ -51,6 +51,11 @@ class Parser {
 
   std::span<const Item> items(SetId set) const { return view(sets_, index(set)); }
   std::span<const Item> waiting(OriginId origin) const { return view(origins_, index(origin)); }
+  // For loops that make sets or origins, which move the tables.
+  std::vector<Item> copy_of_items(SetId set) const;
+  std::vector<Item> copy_of_waiting(OriginId origin) const;
+  std::vector<Step> copy_of_steps(const Closure& closure) const;
+
   bool ends_text(OriginId origin) const { return origin_ends_[index(origin)]; }
   const Grammar& grammar() const { return grammar_; }
 
