@@ -55,6 +55,9 @@ def _read_name(scanner: Scanner, start: int, skipped: int) -> None:
         plain = plain.replace(".", "_").replace("[", "_").replace("]", "_")
     if end < 0 or not plain.isidentifier():
         scanner.fail("the name of this group is not a name, or has no closing >", start)
+    if name in scanner.names:
+        scanner.fail(f"two groups have the name {name}", start)
+    scanner.names.add(name)
     scanner.position = end + 1
 
 

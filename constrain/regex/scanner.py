@@ -25,12 +25,13 @@ class Flags(NamedTuple):
 class Scanner:
     """A pattern and a position in it (an index into ``text``)."""
 
-    __slots__ = ("dialect", "flags", "position", "text")
+    __slots__ = ("dialect", "flags", "names", "position", "text")
 
     def __init__(self, text: str, dialect: Dialect) -> None:
         self.text = text
         self.dialect = dialect
         self.flags = Flags()
+        self.names: set[str] = set()  # of groups
         self.position = 0
 
     def fail(self, message: str, at: int) -> NoReturn:
