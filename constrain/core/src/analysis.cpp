@@ -86,18 +86,27 @@ bool ends_silently(const Grammar& grammar, const Rule& rule) {
 }
 
 void find_nullable_rules(Grammar& grammar) {
-  std::vector<bool> silent(grammar.rules.size());  // reads nothing on some first edge: only such a rule can be nullable
-  for (size_t r = 0; r < grammar.rules.size(); ++r) {
+  std::vector<std::vector<uint32_t>> callers(grammar.rules.size());  // rules with an edge that reads the rule
+  std::vector<uint32_t> work;
+  for (uint32_t r = 0; r < grammar.rules.size(); ++r) {
     const State& start = grammar.state(grammar.rules[r].start);
     std::span<const Edge> edges = grammar.edges_of(grammar.rules[r].start);
-    silent[r] = start.accepting || std::any_of(edges.begin(), edges.end(), [](const Edge& e) { return e.kind != EdgeKind::terminal; });
-  }
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (size_t r = grammar.rules.size(); r-- > 0;) {  // mostly, what a rule reads comes after it
-      if (!silent[r] || grammar.rules[r].nullable || !ends_silently(grammar, grammar.rules[r])) continue;
-      grammar.rules[r].nullable = changed = true;
+    // only a rule that reads nothing on some first edge can be nullable
+    if (start.accepting || std::any_of(edges.begin(), edges.end(), [](const Edge& e) { return e.kind != EdgeKind::terminal; })) {
+      work.push_back(r);
     }
+  }
+  for (const State& state : grammar.states) {
+    for (uint32_t i = state.edges_begin; i < state.edges_begin + state.edges_count; ++i) {
+      if (grammar.edges[i].kind == EdgeKind::rule) callers[grammar.edges[i].symbol].push_back(state.rule);
+    }
+  }
+  while (!work.empty()) {
+    uint32_t r = work.back();
+    work.pop_back();
+    if (grammar.rules[r].nullable || !ends_silently(grammar, grammar.rules[r])) continue;
+    grammar.rules[r].nullable = true;
+    work.insert(work.end(), callers[r].begin(), callers[r].end());
   }
 }
 

@@ -63,7 +63,7 @@ class Automaton {
   size_t memory_bytes() const;
   uint64_t limited_masks() const { return limited_masks_; }
 
-  // Work (ExpressionStore::work) spent on one mask; beyond, the mask keeps only a way to finish.
+  // Work (ExpressionStore::work) spent on one mask; beyond, the mask is that of single bytes.
   static constexpr size_t max_mask_work = 400'000;
 
  private:

@@ -247,6 +247,7 @@ ExprId ExpressionStore::literal_set(std::vector<std::string> texts) {
     hash = mix(hash, word);
   }
   auto high = static_cast<uint32_t>(texts.size());
+  for (const std::string& text : texts) literal_set_bytes_ += sizeof(text) + (text.size() > 15 ? text.size() : 0);
   literal_sets_.push_back({std::move(texts), hash});
   return literal_set_at(static_cast<uint32_t>(literal_sets_.size() - 1), 0, high, 0);
 }
@@ -619,8 +620,7 @@ std::vector<uint8_t> ExpressionStore::representatives(std::span<const ExprId> ex
 size_t ExpressionStore::memory_bytes() const {
   size_t total = nodes_.size() * (sizeof(Node) + 1) + children_.size() * 4 + byte_sets_.size() * sizeof(ByteSet);
   total += alphabets_.bytes() + literals_.size() * (1 + sizeof(Hash)) + interned_.bytes() + derivatives_.bytes() + unit_ids_.bytes();
-  for (const LiteralSet& set : literal_sets_) total += set.texts.size() * sizeof(std::string);
-  return total;
+  return total + literal_set_bytes_;
 }
 
 // Code points to UTF-8 ------------------------------------------------------------------------------------------

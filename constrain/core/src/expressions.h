@@ -125,6 +125,7 @@ class ExpressionStore {
   std::string literals_;             // all literal texts, one after the other
   std::vector<Hash> literal_hashes_;  // of the rest of its literal from each offset on
   std::vector<LiteralSet> literal_sets_;
+  size_t literal_set_bytes_ = 0;
   std::vector<Multiple> multiples_;
   FlatMap<Hash, uint32_t> interned_;
   FlatMap<uint64_t, uint32_t> derivatives_;

@@ -375,7 +375,8 @@ bool Automaton::stays_inside(LexId lexer, ExprId unit) {
   bool inside = true;
   for (size_t i = 0; i < work.size() && inside; ++i) {
     auto [state, rest] = work[i];
-    inside = (state == lexer || lexer_.matched(state) == MatchId::none) && work.size() <= max_inside_states;
+    // the state itself may be a whole lexeme, as long as reading on never leads back to one
+    inside = (i == 0 || lexer_.matched(state) == MatchId::none) && work.size() <= max_inside_states;
     std::vector<ExprId> together{rest};
     for (const Lexer::Entry& entry : lexer_.entries(state)) together.push_back(entry.expression);
     for (uint8_t byte : expressions.representatives(together)) {

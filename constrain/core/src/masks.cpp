@@ -52,23 +52,12 @@ const Mask& Automaton::mask(const Place& place) {
   return masks_.back();
 }
 
-// What remains when a limit was met: the first token of a text that completes this place.
+// What remains when a limit was met: single bytes, each verified by itself. A place that is alive takes at least one.
 void Automaton::finish_only(Mask& mask, const Place& place) {
   Place at = place;
   if (lexer_.remembers(place.lexer)) at.text = TextId::unknown;
-  std::string text = shortest_completion(at);
   mask.eos = accepting(at);
-  const Trie& trie = vocabulary_.trie();
-  uint32_t node = Trie::root;
-  for (char c : text) {
-    uint32_t next = 0;
-    trie.each_child(node, [&](uint32_t child) {
-      if (trie.byte(child) == static_cast<uint8_t>(c)) next = child;
-    });
-    if (next == 0) break;
-    node = next;
-    add_tokens(mask.by_text, node);  // checked against the real text when the mask is filled
-  }
+  vocabulary_.trie().each_child(Trie::root, [&](uint32_t child) { add_tokens(mask.by_text, child); });
 }
 
 void Automaton::compute(Mask& mask, LexId lexer, SetId set) {

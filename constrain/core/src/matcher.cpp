@@ -9,7 +9,8 @@ namespace constrain {
 
 namespace {
 
-constexpr size_t max_forced_bytes = 4096;  // at a time
+constexpr size_t max_forced_bytes = 4096;      // at a time
+constexpr size_t tokens_between_checks = 64;  // of the size of the tables, where no mask is asked for
 
 }  // namespace
 
@@ -70,13 +71,16 @@ Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar) : grammar_(std::move(
 // The current place. If a new generation has begun, what has been read is read again in it.
 Place& Matcher::here() {
   if (automaton_ != grammar_->automaton()) {
-    automaton_ = grammar_->automaton();
-    Place place = automaton_->start();
-    places_.assign(1, place);
+    std::shared_ptr<Automaton> next = grammar_->automaton();
+    Place place = next->start();
+    std::vector<Place> places{place};
+    places.reserve(places_.size());
     for (uint32_t token : tokens_) {
-      if (!grammar_->vocabulary().is_eos(token)) automaton_->step(place, grammar_->vocabulary().token(token));
-      places_.push_back(place);
+      if (!grammar_->vocabulary().is_eos(token)) next->step(place, grammar_->vocabulary().token(token));
+      places.push_back(place);
     }
+    automaton_ = std::move(next);
+    places_ = std::move(places);
     grammar_->keep_what_is_in_use();
   }
   return places_.back();
@@ -84,6 +88,7 @@ Place& Matcher::here() {
 
 bool Matcher::accept(uint32_t token) {
   if (ended_) return false;
+  if (tokens_.size() % tokens_between_checks == 0) grammar_->renew_if_full();
   Place place = here();
   const Vocabulary& vocabulary = grammar_->vocabulary();
   if (vocabulary.is_eos(token)) {
