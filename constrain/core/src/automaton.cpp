@@ -80,7 +80,8 @@ std::string Automaton::forced_bytes(Place place, size_t limit) {
 
 size_t Automaton::memory_bytes() const {
   return lexer_.memory_bytes() + memory_.memory_bytes() + parser_.memory_bytes() + mask_ids_.bytes() + mask_bytes_ +
-         rows_.size() * sizeof(Row) + parts_.size() * 64;
+         rows_.size() * sizeof(Row) + parts_.size() * 64 + paths_.size() * (sizeof(OwnPath) + sizeof(Segment)) + path_ids_.bytes() +
+         origin_costs_.bytes() + inside_.bytes();
 }
 
 }  // namespace constrain

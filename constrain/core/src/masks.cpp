@@ -46,7 +46,7 @@ const Mask& Automaton::mask(const Place& place) {
     mask = {};
     finish_only(mask, place);
   }
-  mask_bytes_ += mask.memory_bytes();
+  mask_bytes_ += mask.memory_bytes() + (mask.base && mask.base.use_count() == 1 ? 4 * mask.base->size() : 0);
   mask_ids_.insert(key, static_cast<uint32_t>(masks_.size()));
   masks_.push_back(std::move(mask));
   return masks_.back();
