@@ -8,7 +8,7 @@ rules. Modules:
 - ``numeric``, ``strings``, ``arrays``, ``objects``: a shape, its intersection, its keywords
 - ``shapes``: disjunctions; ``disjoint``: proofs for ``oneOf``; ``goals``: interning and expansion
 - ``productivity``: which goals have a value; ``contradictions``: why one has none
-- ``languages`` and ``derivatives``: questions about patterns; ``keys``: classes of undeclared keys
+- ``languages``: questions about patterns, answered by the kernel; ``keys``: classes of undeclared keys
 - ``emission`` with ``scalars``, ``punctuation``, ``array_automata``, ``object_automata``, ``unordered_objects``
 """
 
@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from constrain.json_schema.contradictions import why_empty
-from constrain.json_schema.derivatives import begin_compilation
 from constrain.json_schema.emission import Emitter
 from constrain.json_schema.goals import Goals
+from constrain.json_schema.languages import begin_compilation
 from constrain.json_schema.policies import Policies
 from constrain.json_schema.productivity import expand_all, mark_productive
 from constrain.json_schema.references import References

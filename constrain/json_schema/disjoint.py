@@ -14,7 +14,7 @@ from constrain.json_schema.goal import NOTHING, Goal
 from constrain.json_schema.keyword_sets import IN_PLACE_APPLICATORS
 from constrain.json_schema.languages import is_surely_empty
 from constrain.json_schema.numeric import intersect_numbers
-from constrain.json_schema.objects import ObjectShape, key_goal
+from constrain.json_schema.objects import ObjectShape, key_goals
 from constrain.json_schema.shapes import FALSE, NULL, TRUE, Shapes, intersect, union
 from constrain.json_schema.strings import StringShape, intersect_strings, shorter
 
@@ -143,4 +143,5 @@ def _disjoint_objects(goals: Goals, a: ObjectShape, b: ObjectShape, depth: int) 
     least = max(a.minimum, b.minimum, len(required))
     if (a.maximum is not None and a.maximum < least) or (b.maximum is not None and b.maximum < least):
         return True
-    return any(_disjoint_goals(goals, key_goal(a, key), key_goal(b, key), depth) for key in required)
+    ours, theirs = key_goals(a, required), key_goals(b, required)
+    return any(_disjoint_goals(goals, ours[key], theirs[key], depth) for key in required)

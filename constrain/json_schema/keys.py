@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain.json_schema.languages import count_texts, matches
-from constrain.json_schema.objects import ObjectShape, key_goal
+from constrain.json_schema.languages import count_texts, matching
+from constrain.json_schema.objects import ObjectShape, key_goals
 from constrain.json_schema.spelling import spell_string
 from constrain.json_schema.strings import ANY_CONTENT
 from constrain.regex.tree import Complement, Concatenation, Expression, Intersection, Literal, LiteralSet
@@ -38,17 +38,17 @@ def key_classes(shape: ObjectShape) -> list[KeyClass]:
     patterns = [pattern for pattern in shape.patterns if pattern.goal is not shape.additional]
     for pattern in patterns:
         if pattern.goal.productive:
-            matching = [key for key in declared if matches(pattern.expression, key)]
-            number = _number_of_texts(pattern.expression) - len(matching)
+            taken = matching(pattern.expression, declared)
+            number = _number_of_texts(pattern.expression) - len(taken)
             if number:
-                classes.append(KeyClass(_without(quoted(pattern.expression), matching), pattern.goal, number))
+                classes.append(KeyClass(_without(quoted(pattern.expression), taken), pattern.goal, number))
     if shape.additional.productive:
         if not patterns:
             classes.append(KeyClass(_without(JSON_STRING, declared), shape.additional, inf))
         else:
             forbidden = tuple(pattern.expression for pattern in patterns)
             others = Intersection((ANY_CONTENT, *map(Complement, forbidden)))
-            outside = [key for key in declared if not any(matches(pattern, key) for pattern in forbidden)]
+            outside = matching(others, declared)
             number = _number_of_texts(others) - len(outside)
             if number:
                 expression = _without(JSON_STRING, outside)
@@ -70,7 +70,7 @@ def _without(expression: Expression, keys: list[str] | tuple[str, ...]) -> Expre
 def capacity(shape: ObjectShape) -> float:
     """The greatest number of members an object of this shape can have."""
     declared = dict.fromkeys((*shape.properties, *shape.required))
-    members: float = sum(key_goal(shape, key).productive for key in declared)
+    members: float = sum(goal.productive for goal in key_goals(shape, declared).values())
     if shape.additional.productive and not shape.patterns:
         members = inf
     elif shape.additional.productive or shape.patterns:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.grammar import EPSILON, TEXT_SET, Action, Condition, Edge
 from constrain.json_schema.keys import KeyClass, key_classes
-from constrain.json_schema.objects import ObjectShape, key_goal
+from constrain.json_schema.objects import ObjectShape, key_goals
 from constrain.json_schema.rule_automaton import END, START, RuleAutomaton
 from constrain.json_schema.unordered_objects import Member, add_key, add_unordered
 
@@ -89,8 +89,8 @@ def declared_members(emitter: Emitter, shape: ObjectShape, *, only_required: boo
         for name, goal in shape.properties.items()
         if goal.productive and (name in required or not only_required)
     ]
-    undeclared = (name for name in shape.required if name not in shape.properties)
-    return members + [Member(key(name), key_goal(shape, name), required=True) for name in undeclared]
+    undeclared = key_goals(shape, (name for name in shape.required if name not in shape.properties))
+    return members + [Member(key(name), goal, required=True) for name, goal in undeclared.items()]
 
 
 def _plan(

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from constrain._errors import LimitError, SchemaError, UnsupportedSchemaError
 from constrain.json_schema.goal import ANY, NOTHING, Goal
 from constrain.json_schema.keyword_sets import IN_PLACE_APPLICATORS
-from constrain.json_schema.languages import is_surely_empty, matches
+from constrain.json_schema.languages import is_surely_empty, matching
 from constrain.json_schema.references import escape
 from constrain.json_schema.strings import pattern_expression
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from constrain.json_schema.assertions import Assertions
     from constrain.json_schema.goals import Goals
     from constrain.json_schema.references import Location
@@ -78,28 +80,25 @@ def _intersect_properties(goals: Goals, a: ObjectShape, b: ObjectShape) -> dict[
         return a.properties
     if not a.properties and not a.patterns and a.additional is ANY:
         return b.properties
-    properties = {key: goals.conjunction(goal, key_goal(b, key)) for key, goal in a.properties.items()}
-    for key, goal in b.properties.items():
-        if key not in properties:
-            properties[key] = goals.conjunction(goal, key_goal(a, key))
-    return properties
+    keys = dict.fromkeys((*a.properties, *b.properties))
+    ours, theirs = key_goals(a, keys), key_goals(b, keys)
+    return {key: goals.conjunction(ours[key], theirs[key]) for key in keys}
 
 
-def key_goal(shape: ObjectShape, key: str) -> Goal:
-    """What the value of ``key`` must satisfy."""
-    goal = shape.properties.get(key)
-    if goal is not None:
-        return goal
-    for pattern in shape.patterns:
-        if matches(pattern.expression, key):
-            return pattern.goal
-    return shape.additional
+def key_goals(shape: ObjectShape, keys: Iterable[str]) -> dict[str, Goal]:
+    """What the values of ``keys`` must satisfy."""
+    properties, additional = shape.properties, shape.additional
+    goals = {key: properties.get(key, additional) for key in keys}
+    if shape.patterns:
+        undeclared = [key for key in goals if key not in properties]
+        for pattern in shape.patterns:
+            goals.update(dict.fromkeys(matching(pattern.expression, undeclared), pattern.goal))
+    return goals
 
 
 def unproductive_member(shape: ObjectShape) -> tuple[Goal, str] | None:
     """A member that must be there and is not known to have a value."""
-    for key in shape.required:
-        goal = key_goal(shape, key)
+    for key, goal in key_goals(shape, shape.required).items():
         if not goal.productive:
             return goal, key
     return None
@@ -210,7 +209,10 @@ def object_shape(goals: Goals, found: Assertions) -> ObjectShape | None:
     declared = found.properties
     if found.key_patterns:
         check_disjoint(goals, found.key_patterns)
-        declared = {key: _declared_goal(goals, found, key, goal) for key, goal in declared.items()}
+        for pattern in found.key_patterns:  # a declared key that matches a pattern must satisfy both
+            if pattern.goal is not ANY:
+                for key in matching(pattern.expression, declared):
+                    declared[key] = goals.conjunction(declared[key], pattern.goal)
     return ObjectShape(
         declared,
         found.required,
@@ -220,14 +222,6 @@ def object_shape(goals: Goals, found: Assertions) -> ObjectShape | None:
         found.max_properties,
         found.open,
     )
-
-
-def _declared_goal(goals: Goals, found: Assertions, key: str, goal: Goal) -> Goal:
-    """A declared key that matches a pattern must satisfy both."""
-    for pattern in found.key_patterns:
-        if pattern.goal is not ANY and matches(pattern.expression, key):
-            goal = goals.conjunction(goal, pattern.goal)
-    return goal
 
 
 def constant_object(goals: Goals, at: Location, value: dict[str, object]) -> ObjectShape:

@@ -7,9 +7,17 @@ from json.encoder import encode_basestring
 from constrain._errors import UnsupportedSchemaError
 
 
+def spell_content(text: str) -> bytes | None:
+    """The one spelling of what stands between the quotes of a JSON string; ``None`` if no UTF-8 text can hold it."""
+    try:
+        return encode_basestring(text)[1:-1].encode()
+    except UnicodeEncodeError:
+        return None
+
+
 def spell_string(text: str) -> bytes:
     """The one spelling of a JSON string, with its quotes. Raises UnsupportedSchemaError for a lone surrogate."""
-    try:
-        return encode_basestring(text).encode()
-    except UnicodeEncodeError:
-        raise UnsupportedSchemaError(f"{text!a:.80} holds a lone surrogate, which no UTF-8 text can hold") from None
+    content = spell_content(text)
+    if content is None:
+        raise UnsupportedSchemaError(f"{text!a:.80} holds a lone surrogate, which no UTF-8 text can hold")
+    return b'"%b"' % content

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain._errors import PatternError, SchemaError
-from constrain.json_schema.languages import has_text, matches
+from constrain.json_schema.languages import has_text, matching
 from constrain.regex.parser import parse_pattern
 from constrain.regex.tree import ANY_JSON_CHAR, Expression, Intersection, Repetition, Window
 
@@ -46,7 +46,7 @@ def intersect_strings(a: StringShape, b: StringShape) -> StringShape | None:
             allowed = frozenset(b.values)
             values = tuple(value for value in a.values if value in allowed)
         else:
-            values = tuple(value for value in a.values if admits_string(b, value))
+            values = admitted(b, a.values)
         return StringShape(values=values) if values else None
     maximum = shorter(a.maximum, b.maximum)
     parts = a.parts + tuple(part for part in b.parts if part not in a.parts) if b.parts else a.parts
@@ -77,15 +77,14 @@ def content(shape: StringShape) -> Expression:
 ANY_CONTENT = Repetition(ANY_JSON_CHAR, 0, None)
 
 
-def admits_string(shape: StringShape, value: str) -> bool:
-    """Whether ``value`` is one of the strings of ``shape``."""
-    if shape.values is not None:
-        return value in shape.values
-    if len(value) < shape.minimum or (shape.maximum is not None and len(value) > shape.maximum):
-        return False
-    if not shape.parts:
-        return True
-    return all(matches(part, value) for part in shape.parts)
+def admitted(shape: StringShape, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of ``values`` that are strings of ``shape`` (without ``values``)."""
+    found = [value for value in values if shape.minimum <= len(value)]
+    if shape.maximum is not None:
+        found = [value for value in found if len(value) <= shape.maximum]
+    for part in shape.parts:
+        found = matching(part, found)
+    return tuple(found)
 
 
 def pattern_expression(at: Location, text: object, *tokens: str) -> Expression:

@@ -148,6 +148,12 @@ PATHOLOGICAL: dict[str, Any] = {
             for i in range(300)
         }
     },
+    "key patterns with long texts": {"patternProperties": {"^a{5000000}$": {}}, "additionalProperties": False},
+    "a long constant under a pattern": {"enum": ["a" * 1_000_000, "b"], "pattern": "a"},
+    "300 alternatives that take long to tell apart": {
+        "type": "string",
+        "oneOf": [{"pattern": f"^.*a.{{8}}-{i:03}$"} for i in range(300)],
+    },
     "recursion that combines ever more goals": {
         "$ref": "#/$defs/0",
         "$defs": {
@@ -182,9 +188,10 @@ def test_pathological_schemas_compile_or_are_refused_soon(schema: Any) -> None:
     [
         ("10,000 levels of items", "MAX_SCHEMA_DEPTH"),
         ("10,000 levels of allOf", "MAX_IN_PLACE_DEPTH"),
-        ("two such patterns", "MAX_LANGUAGE_STATES"),
+        ("two such patterns", "MAX_INTERSECTION_STATES"),
         ("alternatives that multiply", "MAX_ALTERNATIVES"),
         ("1,000 key patterns", "MAX_KEY_PATTERNS"),
+        ("300 alternatives that take long to tell apart", "MAX_PATTERN_SECONDS"),
     ],
 )
 def test_limits_are_named(case: str, limit: str) -> None:
