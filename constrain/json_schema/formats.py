@@ -11,7 +11,7 @@ what Python's types hold:
 - relative-json-pointer: without index manipulation.
 
 ``regex`` is not a regular language, and ``idn-hostname`` and ``idn-email`` need the tables of IDNA 2008: these three
-are unknown here.
+have no expression (IRREGULAR_FORMATS).
 """
 
 from __future__ import annotations
@@ -237,3 +237,6 @@ _BUILDERS: dict[str, Callable[[], Expression]] = {
 
 KNOWN_FORMATS = frozenset(_BUILDERS)
 """The formats that are enforced."""
+
+IRREGULAR_FORMATS = frozenset(("idn-email", "idn-hostname", "regex"))
+"""Formats that cannot be enforced exactly, in no draft: validators assert ``regex`` even where only metaschemas use it."""

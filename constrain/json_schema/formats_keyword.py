@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain._errors import SchemaError, UnsupportedSchemaError
-from constrain.json_schema.formats import format_expression
+from constrain.json_schema.formats import IRREGULAR_FORMATS, format_expression
 from constrain.json_schema.strings import StringShape
 
 if TYPE_CHECKING:
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def format_(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Asserted where the format is known; otherwise an annotation, or refused under ``formats="strict"``."""
+    """Asserted in every draft, or refused if that cannot be done exactly.
+
+    An unknown format is an annotation, or refused under ``formats="strict"``.
+    """
     if not isinstance(value, str):
         raise SchemaError(f"format must be a string, not {value!r:.80}", pointer=at.pointer("format"))
     policy = goals.policies.formats
@@ -24,7 +27,9 @@ def format_(goals: Goals, at: Location, value: object, found: Assertions) -> Non
     expression = format_expression(value)
     if expression is not None:
         found.restrict_strings(StringShape((expression,)))
-    elif policy == "strict":
-        raise UnsupportedSchemaError(f"the format {value!r:.80} cannot be enforced", pointer=at.pointer("format"))
+    elif policy == "strict" or value in IRREGULAR_FORMATS:
+        raise UnsupportedSchemaError(
+            f"the format {value!r:.80} cannot be enforced exactly", pointer=at.pointer("format")
+        )
     else:
         goals.warnings.setdefault(f"the format {value!r:.80} is not enforced (first at {at.pointer('format')})")
