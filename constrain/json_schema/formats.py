@@ -239,4 +239,4 @@ KNOWN_FORMATS = frozenset(_BUILDERS)
 """The formats that are enforced."""
 
 IRREGULAR_FORMATS = frozenset(("idn-email", "idn-hostname", "regex"))
-"""Formats that cannot be enforced exactly, in no draft: validators assert ``regex`` even where only metaschemas use it."""
+"""Formats that cannot be enforced exactly. Validators assert ``regex`` in all drafts, so no draft is exempt."""
