@@ -23,6 +23,9 @@ Number = int | Decimal
 MAX_WHOLE_EXPONENT = 400
 """Whole decimals up to here become ``int``: more than any float reaches."""
 
+MAX_EXPONENT = 10_000
+"""Exponents beyond make fractions that take seconds to reckon with."""
+
 _TOO_LONG = 10**MAX_INTEGER_DIGITS
 
 
@@ -57,6 +60,10 @@ def exact(value: object) -> Number | None:
         value = Decimal(repr(value))
     if not isinstance(value, Decimal) or not value.is_finite():
         return None
+    if not value:
+        return 0
+    if abs(value.adjusted()) > MAX_EXPONENT:
+        raise LimitError(f"a number has an exponent beyond MAX_EXPONENT = {MAX_EXPONENT}")
     if value.adjusted() <= MAX_WHOLE_EXPONENT and value == value.to_integral_value():
         return int(value)
     return value
