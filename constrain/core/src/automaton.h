@@ -63,8 +63,11 @@ class Automaton {
   size_t memory_bytes() const;
   uint64_t limited_masks() const { return limited_masks_; }
 
-  // Work (ExpressionStore::work) spent on one mask; beyond, the mask is that of single bytes.
-  static constexpr size_t max_mask_work = 400'000;
+  // Derivatives that one mask may make; beyond, the mask is that of single bytes. And any other call.
+  static constexpr size_t max_mask_work = 300'000;
+  static constexpr size_t max_call_work = 2'000'000;
+  void allow_call() { lexer_.expressions().allow(max_call_work, "MAX_CALL_WORK = 2000000 derivatives"); }
+  void allow_all() { lexer_.expressions().allow_all(); }
 
  private:
   Place entered(SetId set) { return {parser_.closure(set).start, set, TextId::empty, true}; }
@@ -96,7 +99,6 @@ class Automaton {
   void finish_part(LexemePart& part, PartWalk& walk, LexId lexer);
   uint32_t row_of(LexId lexer);
   uint32_t row_step(uint32_t row, uint8_t byte);
-  void check_work() const;
 
   // completion.cpp. Costs are bytes, then edges; `endless` if there is no way.
   struct Segment {
@@ -129,7 +131,6 @@ class Automaton {
   std::deque<Mask> masks_;
   size_t mask_bytes_ = 0;
   uint64_t limited_masks_ = 0;
-  size_t work_limit_ = 0;  // expressions at which the mask under way gives up
   FlatMap<uint32_t, uint32_t> part_ids_;
   std::vector<std::shared_ptr<const LexemePart>> parts_;
   struct Row {  // dense transitions of a lexer state that trie walks meet: rows, or no_row, or unknown_row

@@ -181,6 +181,7 @@ bool ExpressionStore::decide_window(ExprId part, ExprId unit, ExprId state, uint
   std::vector<bool> may_end;
   for (uint32_t k = 0;; ++k) {
     if (current.empty()) return false;
+    spend(current.size());
     Hash key = seeded(current.size());
     bool ends = false;
     for (ExprId e : current) {
@@ -206,7 +207,8 @@ bool ExpressionStore::decide_window(ExprId part, ExprId unit, ExprId state, uint
     may_end.push_back(ends);
     std::vector<ExprId> next;
     for (ExprId e : current) {
-      std::vector<ExprId> targets = after_unit(e, unit, unit);
+      const std::vector<ExprId> targets = after_unit(e, unit, unit);
+      spend(1 + targets.size() / 8);
       next.insert(next.end(), targets.begin(), targets.end());
     }
     std::sort(next.begin(), next.end());
@@ -223,6 +225,7 @@ std::optional<std::vector<std::string>> ExpressionStore::matches(ExprId start, s
   std::deque<std::pair<ExprId, std::string>> queue{{start, {}}};
   while (!queue.empty()) {
     if (found.size() + queue.size() > limit) return std::nullopt;
+    spend(1 + queue.front().second.size() / 64);
     auto [e, text] = std::move(queue.front());
     queue.pop_front();
     if (nullable(e)) found.push_back(text);

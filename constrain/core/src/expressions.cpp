@@ -378,8 +378,18 @@ ExprId ExpressionStore::derivative(ExprId e, std::string_view text) {
   return e;
 }
 
+void ExpressionStore::allow(size_t work, const char* limit_name) {
+  allowance_ = spent_ + work;
+  limit_name_ = limit_name;
+}
+
+void ExpressionStore::overspent() const {
+  throw LimitError(std::string("the expressions take too much work (") + limit_name_ + "); simplify the pattern or its bounds");
+}
+
 ExprId ExpressionStore::derive(ExprId e, uint8_t byte) {
   const Node node = nodes_[index(e)];  // a copy: making expressions moves the nodes
+  spend(1);
   switch (node.kind) {
     case Kind::nothing:
     case Kind::epsilon:
@@ -399,6 +409,7 @@ ExprId ExpressionStore::derive(ExprId e, uint8_t byte) {
         ExprId head = last ? rest : ExprId{at.arg[0]};
         rest = last ? ExprId::epsilon : ExprId{at.arg[1]};
         next.push_back(concatenation(derivative(head, byte), rest));
+        spend(1);
         if (!nullable(head)) break;
       }
       return next.size() == 1 ? next[0] : alternation(std::move(next));
@@ -406,6 +417,7 @@ ExprId ExpressionStore::derive(ExprId e, uint8_t byte) {
     case Kind::alternation:
     case Kind::intersection: {
       std::vector<ExprId> next;
+      spend(node.arg[1] / 8);
       next.reserve(node.arg[1]);
       for (uint32_t i = 0; i < node.arg[1]; ++i) {
         ExprId d = derivative(children_[node.arg[0] + i], byte);

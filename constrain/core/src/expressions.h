@@ -81,10 +81,18 @@ class ExpressionStore {
   // All matches, shortest first, if there are at most `limit`.
   std::optional<std::vector<std::string>> matches(ExprId e, size_t limit);
 
-  size_t work() const { return nodes_.size() + children_.size() / 8; }  // grows with every expression made
+  // Work is counted in derivatives made, larger ones for more. Beyond the allowance LimitError is thrown.
+  void allow(size_t work, const char* limit_name);
+  void allow_all() { allowance_ = ~size_t{0}; }
   size_t memory_bytes() const;
 
  private:
+  void spend(size_t work) {
+    spent_ += work;
+    if (spent_ > allowance_) overspent();
+  }
+  [[noreturn]] void overspent() const;
+
   struct LiteralSet {
     std::vector<std::string> texts;  // sorted, unique
     Hash hash;
@@ -119,6 +127,9 @@ class ExpressionStore {
   std::string build_shortest(ExprId e);
   std::string search_shortest(ExprId e);
 
+  size_t spent_ = 0;
+  size_t allowance_ = ~size_t{0};
+  const char* limit_name_ = "";
   std::vector<Node> nodes_;
   std::vector<ExprId> children_;
   std::vector<ByteSet> byte_sets_;

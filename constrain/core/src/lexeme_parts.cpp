@@ -78,7 +78,6 @@ uint32_t Automaton::row_of(LexId lexer) {
 uint32_t Automaton::row_step(uint32_t row, uint8_t byte) {
   uint32_t next = rows_[row].next[byte];
   if (next != unknown_row) return next;
-  check_work();
   next = row_of(lexer_.step(rows_[row].lexer, byte));
   rows_[row].next[byte] = next;
   return next;

@@ -20,10 +20,6 @@ constexpr size_t max_additions = 4096;
 
 }  // namespace
 
-void Automaton::check_work() const {
-  if (lexer_.expressions().work() > work_limit_) throw LimitError("a mask takes too much work (MAX_MASK_WORK)");
-}
-
 void Automaton::add_tokens(std::vector<uint32_t>& to, uint32_t node) const {
   std::span<const uint32_t> tokens = vocabulary_.trie().tokens(node);
   to.insert(to.end(), tokens.begin(), tokens.end());
@@ -38,14 +34,16 @@ const Mask& Automaton::mask(const Place& place) {
   uint64_t key = mask_key(place);
   if (const uint32_t* found = mask_ids_.find(key)) return masks_[*found];
   Mask mask;
-  work_limit_ = lexer_.expressions().work() + max_mask_work;
+  lexer_.expressions().allow(max_mask_work, "MAX_MASK_WORK");
   try {
     compute(mask, place.lexer, place.set);
   } catch (const LimitError&) {
     ++limited_masks_;
     mask = {};
+    allow_call();
     finish_only(mask, place);
   }
+  allow_call();
   mask_bytes_ += mask.memory_bytes() + (mask.base && mask.base.use_count() == 1 ? 4 * mask.base->size() : 0);
   mask_ids_.insert(key, static_cast<uint32_t>(masks_.size()));
   masks_.push_back(std::move(mask));
@@ -109,7 +107,6 @@ void Automaton::walk_suffixes(Mask& mask, uint32_t node, Place place) {
   while (!stack.empty()) {
     std::tie(node, place) = stack.back();
     stack.pop_back();
-    check_work();
     bool unknown = false;  // the lexeme may end here, if its text is not among those that are not known
     if (lexer_.tentative(place.lexer)) {
       auto certain = [this](const Lexer::Entry& entry) {

@@ -58,6 +58,7 @@ void CompiledGrammar::renew_if_full() {
 }
 
 bool CompiledGrammar::accepts(std::string_view text) {
+  automaton_->allow_call();
   Place place = automaton_->start();
   bool accepted = automaton_->step(place, text) && automaton_->accepting(place);
   renew_if_full();
@@ -70,8 +71,10 @@ Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar) : grammar_(std::move(
 
 // The current place. If a new generation has begun, what has been read is read again in it.
 Place& Matcher::here() {
+  grammar_->automaton()->allow_call();
   if (automaton_ != grammar_->automaton()) {
     std::shared_ptr<Automaton> next = grammar_->automaton();
+    next->allow_all();  // what was accepted once is accepted again, however long it takes together
     Place place = next->start();
     std::vector<Place> places{place};
     places.reserve(places_.size());
@@ -79,6 +82,7 @@ Place& Matcher::here() {
       if (!grammar_->vocabulary().is_eos(token)) next->step(place, grammar_->vocabulary().token(token));
       places.push_back(place);
     }
+    next->allow_call();
     automaton_ = std::move(next);
     places_ = std::move(places);
     grammar_->keep_what_is_in_use();
