@@ -1,0 +1,188 @@
+// Which bytes an expression may begin with, hold, and tell apart.
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <utility>
+
+#include "expressions.h"
+
+namespace constrain {
+
+namespace {
+
+using Kind = ExpressionStore::Kind;
+
+}  // namespace
+
+ByteSet ExpressionStore::first(ExprId e) {
+  ByteSet before;  // what nullable parts in front may begin with
+  while (nodes_[index(e)].kind == Kind::concatenation) {
+    const Node& node = nodes_[index(e)];
+    before = before | first(ExprId{node.arg[0]});
+    if (!nullable(ExprId{node.arg[0]})) return before;
+    e = ExprId{node.arg[1]};
+  }
+  return before | first_of(e);
+}
+
+ByteSet ExpressionStore::first_of(ExprId e) {
+  const Node& node = nodes_[index(e)];
+  switch (node.kind) {
+    case Kind::nothing:
+    case Kind::epsilon:
+      return {};
+    case Kind::anything:
+    case Kind::complement:
+      return ByteSet::all();
+    case Kind::bytes:
+      return byte_sets_[node.arg[0]];
+    case Kind::literal: {
+      ByteSet set;
+      set.add(static_cast<uint8_t>(literals_[node.arg[0]]));
+      return set;
+    }
+    case Kind::concatenation:
+      return first(e);
+    case Kind::alternation: {
+      ByteSet set;
+      for (ExprId part : parts(e)) set = set | first(part);
+      return set;
+    }
+    case Kind::intersection: {
+      ByteSet set = ByteSet::all();
+      for (ExprId part : parts(e)) set = set & first(part);
+      return set;
+    }
+    case Kind::repetition:
+    case Kind::window:
+      return first(ExprId{node.arg[0]});
+    case Kind::literal_set: {
+      ByteSet set;
+      const std::vector<std::string>& texts = literal_sets_[node.arg[0]].texts;
+      for (uint32_t i = node.arg[1]; i < node.arg[2]; ++i) {
+        if (texts[i].size() > node.arg[3]) set.add(static_cast<uint8_t>(texts[i][node.arg[3]]));
+      }
+      return set;
+    }
+    case Kind::multiple: {
+      ByteSet set = ByteSet::range('0', '9');
+      set.add('-');
+      set.add('.');
+      return set;
+    }
+  }
+  return {};
+}
+
+ByteSet ExpressionStore::alphabet(ExprId e) {
+  if (const ByteSet* found = alphabets_.find(index(e))) return *found;
+  const Node node = nodes_[index(e)];
+  ByteSet set;
+  switch (node.kind) {
+    case Kind::nothing:
+    case Kind::epsilon:
+      break;
+    case Kind::anything:
+    case Kind::complement:
+      set = ByteSet::all();
+      break;
+    case Kind::bytes:
+    case Kind::multiple:
+      set = first(e);
+      break;
+    case Kind::literal:
+      for (uint32_t i = 0; i < node.arg[1]; ++i) set.add(static_cast<uint8_t>(literals_[node.arg[0] + i]));
+      break;
+    case Kind::concatenation:
+      for (ExprId rest = e;; rest = ExprId{nodes_[index(rest)].arg[1]}) {
+        bool last = nodes_[index(rest)].kind != Kind::concatenation;
+        set = set | alphabet(last ? rest : ExprId{nodes_[index(rest)].arg[0]});
+        if (last) break;
+      }
+      break;
+    case Kind::alternation:
+      for (uint32_t i = 0; i < node.arg[1]; ++i) set = set | alphabet(children_[node.arg[0] + i]);
+      break;
+    case Kind::intersection:
+      set = ByteSet::all();
+      for (uint32_t i = 0; i < node.arg[1]; ++i) set = set & alphabet(children_[node.arg[0] + i]);
+      break;
+    case Kind::repetition:
+    case Kind::window:
+      set = alphabet(ExprId{node.arg[0]});
+      break;
+    case Kind::literal_set:
+      for (uint32_t i = node.arg[1]; i < node.arg[2]; ++i) {
+        for (char c : literal_sets_[node.arg[0]].texts[i].substr(node.arg[3])) set.add(static_cast<uint8_t>(c));
+      }
+      break;
+  }
+  alphabets_.insert(index(e), set);
+  return set;
+}
+
+void ExpressionStore::collect_byte_sets(ExprId e, std::vector<ByteSet>& out) {
+  const Node& node = nodes_[index(e)];
+  switch (node.kind) {
+    case Kind::nothing:
+    case Kind::epsilon:
+    case Kind::anything:
+      return;
+    case Kind::bytes:
+    case Kind::literal:
+      out.push_back(first(e));
+      return;
+    case Kind::concatenation:
+      for (ExprId rest = e;; rest = ExprId{nodes_[index(rest)].arg[1]}) {
+        bool last = nodes_[index(rest)].kind != Kind::concatenation;
+        ExprId head = last ? rest : ExprId{nodes_[index(rest)].arg[0]};
+        collect_byte_sets(head, out);
+        if (last || !nullable(head)) return;
+      }
+    case Kind::alternation:
+    case Kind::intersection:
+      for (uint32_t i = 0; i < node.arg[1]; ++i) collect_byte_sets(children_[node.arg[0] + i], out);
+      return;
+    case Kind::complement:
+    case Kind::repetition:
+      collect_byte_sets(ExprId{node.arg[0]}, out);
+      return;
+    case Kind::window:
+      collect_byte_sets(ExprId{node.arg[0]}, out);
+      collect_byte_sets(ExprId{node.arg[2]}, out);
+      return;
+    case Kind::literal_set:
+    case Kind::multiple:
+      first(e).each([&out](uint8_t b) { out.push_back(ByteSet::range(b, b)); });
+      return;
+  }
+}
+
+std::vector<uint8_t> ExpressionStore::representatives(std::span<const ExprId> expressions) {
+  std::vector<ByteSet> sets;
+  for (ExprId e : expressions) collect_byte_sets(e, sets);
+  std::array<uint64_t, 256> signature{};
+  for (size_t i = 0; i < sets.size(); ++i) {
+    sets[i].each([&](uint8_t b) { signature[b] = scramble(signature[b] + i + 1); });
+  }
+  // letters and digits first: witnesses made of representatives should be readable
+  static const std::array<uint8_t, 256> order = [] {
+    std::array<uint8_t, 256> bytes{};
+    size_t n = 0;
+    for (auto [low, high] : std::initializer_list<std::pair<unsigned, unsigned>>{
+             {'a', 'z'}, {'0', '9'}, {'A', 'Z'}, {0, '0' - 1}, {'9' + 1, 'A' - 1}, {'Z' + 1, 'a' - 1}, {'z' + 1, 255}}) {
+      for (unsigned b = low; b <= high; ++b) bytes[n++] = static_cast<uint8_t>(b);
+    }
+    return bytes;
+  }();
+  std::vector<uint8_t> result;
+  std::vector<uint64_t> known;
+  for (uint8_t b : order) {
+    if (std::find(known.begin(), known.end(), signature[b]) != known.end()) continue;
+    known.push_back(signature[b]);
+    result.push_back(b);
+  }
+  return result;
+}
+
+}  // namespace constrain
