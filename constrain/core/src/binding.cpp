@@ -241,8 +241,14 @@ void bind_matcher(nb::module_& m) {
              self.fill(mask_of(self), words);
              size_t n = 0;
              for (size_t w = 0; w < words.size(); ++w) {
+               const auto first = static_cast<uint32_t>(w * 32);
+               if (words[w] == ~uint32_t{0} && first + 32 <= values.size()) {  // most words, where a string may go on
+                 for (uint32_t i = 0; i < 32; ++i) target[n + i] = {static_cast<int32_t>(first + i), values[first + i], 0.0f};
+                 n += 32;
+                 continue;
+               }
                for (uint32_t bits = words[w]; bits; bits &= bits - 1) {
-                 auto token = static_cast<uint32_t>(w * 32) + static_cast<uint32_t>(std::countr_zero(bits));
+                 const uint32_t token = first + static_cast<uint32_t>(std::countr_zero(bits));
                  target[n++] = {static_cast<int32_t>(token), values[token], 0.0f};
                }
              }
