@@ -1,4 +1,4 @@
-"""The command line: ``constrain generate`` and ``constrain check``.
+"""The command line: ``constrain generate``, ``constrain check`` and ``constrain example``.
 
 What was asked for goes to standard output and nothing else; everything about it goes to standard error.
 """
@@ -116,6 +116,14 @@ def _answer(console: Console, model: Any, prompt: str, schema: str | None, optio
     assert isinstance(event, Finished)
     sys.stdout.write("\n" if live else event.completion.text + "\n")
     return event.completion
+
+
+@app.command()
+def example() -> None:
+    """Reads a person out of a sentence, with the model of the demo extra: the first example of the README."""
+    from constrain.example import main as run
+
+    run()
 
 
 @app.command()

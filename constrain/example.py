@@ -1,6 +1,6 @@
 """The first example of the README: a person out of a sentence, with the small model of the ``demo`` extra.
 
-Run it with ``python -m constrain.example``.
+Run it with ``constrain example``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,3 @@ class Person(BaseModel):
 def main() -> None:
     """Prints the person that the model finds in the text."""
     print(repr(constrain.generate(constrain.Model(), TEXT, schema=Person, temperature=0)))
-
-
-if __name__ == "__main__":
-    main()
