@@ -98,6 +98,11 @@ def _matches(expression: Expression, content: bytes) -> bool:
     return _ask(core.matches, expression, content)
 
 
+def list_texts(expression: Expression, limit: int) -> list[bytes] | None:
+    """All texts of the language, or ``None`` if there are more than ``limit``."""
+    return _ask(core.list_matches, expression, limit)
+
+
 def has_text(parts: tuple[Expression, ...], minimum: int = 0, maximum: int | None = None) -> bool:
     """Whether some text of ``minimum`` to ``maximum`` code points is in the languages of all ``parts``.
 
@@ -139,7 +144,7 @@ def count_texts(expression: Expression) -> int | None:
         return None
     if not all(has_text((sample, Complement(expression))) for sample in SAMPLES):  # sooner found out than listed
         return None
-    texts = _ask(core.list_matches, Intersection((expression, SHORT)), MANY)
+    texts = list_texts(Intersection((expression, SHORT)), MANY)
     if texts is None:
         return None
     if has_text((expression, LONG)):
