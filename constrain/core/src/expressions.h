@@ -83,6 +83,7 @@ class ExpressionStore {
 
   // Work is counted in derivatives made, larger ones for more. Beyond the allowance LimitError is thrown.
   void allow(size_t work, const char* limit_name);
+  size_t work() const { return spent_ + nodes_.size(); }  // so far; a node that was made counts as a derivative, too
   void allow_all() { allowance_ = ~size_t{0}; }
   size_t memory_bytes() const;
 
