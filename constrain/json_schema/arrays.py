@@ -16,12 +16,16 @@ if TYPE_CHECKING:
 
 
 class ArrayShape(NamedTuple):
-    """Arrays of ``minimum`` to ``maximum`` items: item *i* satisfies ``prefix[i]``, those after it ``rest``."""
+    """Arrays of ``minimum`` to ``maximum`` items: item *i* satisfies ``prefix[i]``, those after it ``rest``.
+
+    ``unique``: no two items are equal.
+    """
 
     prefix: tuple[Goal, ...] = ()
     rest: Goal = ANY
     minimum: int = 0
     maximum: int | None = None
+    unique: bool = False
 
 
 ANY_ARRAY = ArrayShape()
@@ -39,7 +43,7 @@ def intersect_arrays(goals: Goals, a: ArrayShape, b: ArrayShape) -> ArrayShape |
     minimum = max(a.minimum, b.minimum)
     if maximum is not None and minimum > maximum:
         return None
-    return ArrayShape(prefix, goals.conjunction(a.rest, b.rest), minimum, maximum)
+    return ArrayShape(prefix, goals.conjunction(a.rest, b.rest), minimum, maximum, a.unique or b.unique)
 
 
 def item_goal(shape: ArrayShape, index: int) -> Goal:

@@ -9,7 +9,8 @@ from constrain.json_schema.assertions import Assertions
 from constrain.json_schema.goal import ANY, NOTHING, Goal
 from constrain.json_schema.keyword_sets import ANNOTATIONS
 from constrain.json_schema.keywords import Handler, keywords_of, unknown_keyword
-from constrain.json_schema.shapes import ANY_SHAPES, NO_SHAPES, PLAIN, Shapes, intersect
+from constrain.json_schema.complements import complement
+from constrain.json_schema.shapes import ANY_SHAPES, NO_SHAPES, PLAIN, Shapes, fixed_goal, intersect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -119,12 +120,37 @@ class Goals:
         key = frozenset(a.parts + b.parts)
         goal = self._conjunctions.get(key)
         if goal is None:
+            if any(part.negated in key for part in key if part.negated is not None):
+                return NOTHING
             parts = tuple(dict.fromkeys(a.parts + b.parts))
             self._combined_parts += len(parts)
             if self._combined_parts > MAX_COMBINED_PARTS:
                 raise LimitError(f"schemas combine to more goals than MAX_COMBINED_PARTS = {MAX_COMBINED_PARTS} allows")
             goal = self._conjunctions[key] = a if len(parts) == len(a.parts) else Goal(None, parts)
         return goal
+
+    def negation(self, goal: Goal) -> Goal:
+        """The goal of violating ``goal``."""
+        if goal is ANY:
+            return NOTHING
+        if goal is NOTHING:
+            return ANY
+        if goal.negated is not None:
+            return goal.negated
+        negation = goal.negation
+        if negation is None:
+            if goal.is_fixed:  # shared by all compilations, and so is its negation
+                assert goal.shapes is not None
+                negation = fixed_goal(complement(self, goal.shapes))
+            else:
+                negation = Goal(None)
+            negation.negated = goal
+            goal.negation = negation
+        return negation
+
+    def either(self, a: Goal, b: Goal) -> Goal:
+        """The goal of satisfying at least one of the two."""
+        return self.negation(self.conjunction(self.negation(a), self.negation(b)))
 
     # Expanding goals.
 
@@ -134,6 +160,8 @@ class Goals:
         if shapes is None:
             if goal.location is not None:
                 shapes = self.expand(goal.location)
+            elif goal.negated is not None:
+                shapes = complement(self, self.shapes(goal.negated))
             else:
                 shapes = ANY_SHAPES
                 for part in goal.parts:
