@@ -13,7 +13,7 @@ from constrain._errors import UnsupportedSchemaError
 from constrain.json_schema.arrays import ArrayShape, item_goal
 from constrain.json_schema.formulas import FALSE, TRUE, Atom, Decisions, ItemCount, atoms
 from constrain.json_schema.goal import ANY, Goal
-from constrain.json_schema.shape_automaton import Case, Cases, Change, Question, Read, ShapeAutomaton
+from constrain.json_schema.shape_automaton import START, Case, Cases, Change, Question, Read, ShapeAutomaton
 
 if TYPE_CHECKING:
     from constrain.json_schema.combined import Combined
@@ -122,14 +122,12 @@ class _Builder:
         counters = (0,) * (1 + len(self.questions.counted))
         if self.questions.node == FALSE:
             return self.automaton
-        self.automaton.start = self.state(State(False, 0, self.questions.node, counters))
+        self.add_after(State(False, 0, self.questions.node, counters), START)
         for state in self.queue:
             if state.offers:
                 self.add_offer(state)
             else:
-                if self.questions.closes(state.node):
-                    self.automaton.closing.add(self.ids[state])
-                self.automaton.go_on.append((self.ids[state], self.state(state._replace(offers=True))))
+                self.add_after(state, self.ids[state])
         return self.automaton
 
     def state(self, state: State) -> int:
@@ -139,6 +137,11 @@ class _Builder:
             found = self.ids[state] = len(self.ids)
             self.queue.append(state)
         return found
+
+    def add_after(self, state: State, number: int) -> None:
+        if self.questions.closes(state.node):
+            self.automaton.closing.add(number)
+        self.automaton.go_on.append((number, self.state(state._replace(offers=True))))
 
     def add_offer(self, state: State) -> None:
         questions = self.questions

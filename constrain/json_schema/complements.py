@@ -101,7 +101,7 @@ def _simplified(formula: Formula) -> Formula:
 
 def _opposite_array(goals: Goals, shape: ArrayShape) -> ArrayShape | None:
     """The arrays that do not have a shape that says a single thing, as a plain shape if there is one."""
-    if shape.prefix or shape.rest is not ANY:
+    if shape.prefix or shape.rest is not ANY or shape.unique:
         return None
     if shape.maximum is None and shape.minimum:
         return ArrayShape(maximum=shape.minimum - 1)

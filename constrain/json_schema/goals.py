@@ -152,6 +152,19 @@ class Goals:
         """The goal of satisfying at least one of the two."""
         return self.negation(self.conjunction(self.negation(a), self.negation(b)))
 
+    def pointer_of(self, goal: Goal) -> str:
+        """Where a goal comes from, for messages."""
+        stack = [goal]
+        while stack:
+            part = stack.pop()
+            if part.location is not None:
+                return part.location.pointer()
+            if part.negated is not None:
+                stack.append(part.negated)
+            elif part.parts != (part,):
+                stack += part.parts
+        return self.references.root.pointer()
+
     # Expanding goals.
 
     def shapes(self, goal: Goal) -> Shapes:

@@ -8,7 +8,16 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from constrain._errors import UnsupportedSchemaError
-from constrain.json_schema import arrays, combinators, formats_keyword, numeric, objects, strings
+from constrain.json_schema import (
+    arrays,
+    combinators,
+    conditionals,
+    contains,
+    formats_keyword,
+    numeric,
+    objects,
+    strings,
+)
 from constrain.json_schema.keyword_sets import ANNOTATIONS
 from constrain.json_schema.references import DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020, Dialect
 
@@ -36,28 +45,8 @@ def unsupported(keyword: str, harmless: Callable[[object], bool] | None = None) 
     return refuse
 
 
-def _is_empty(value: object) -> bool:
-    return value == {}
-
-
 def _allows_all(value: object) -> bool:
     return value is True or value == {}
-
-
-def _beside(other: str, refuse: Handler) -> Handler:
-    """A keyword that says something only beside another one."""
-
-    def when_beside(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-        if isinstance(at.schema, dict) and other in at.schema:
-            refuse(goals, at, value, found)
-
-    return when_beside
-
-
-def _conditional(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """``if`` without ``then`` and ``else`` asserts nothing."""
-    if isinstance(at.schema, dict) and ("then" in at.schema or "else" in at.schema):
-        raise UnsupportedSchemaError("if cannot be enforced yet", pointer=at.pointer("if"))
 
 
 _EVERY_DRAFT: dict[str, Handler | None] = {
@@ -86,7 +75,7 @@ _EVERY_DRAFT: dict[str, Handler | None] = {
     "required": objects.required,
     "minProperties": objects.min_properties,
     "maxProperties": objects.max_properties,
-    "dependencies": unsupported("dependencies", _is_empty),
+    "dependencies": conditionals.dependencies,
     "additionalItems": arrays.additional_items,
 }
 
@@ -103,21 +92,22 @@ _DRAFT_6: dict[str, Handler | None] = {
     "exclusiveMinimum": numeric.exclusive_minimum,
     "exclusiveMaximum": numeric.exclusive_maximum,
     "const": combinators.const,
-    "contains": unsupported("contains"),
-    "propertyNames": unsupported("propertyNames", _allows_all),
+    "contains": contains.contains,
+    "propertyNames": objects.property_names,
 }
 
-_DRAFT_7: dict[str, Handler | None] = {**_DRAFT_6, "if": _conditional, "then": None, "else": None}
+_DRAFT_7: dict[str, Handler | None] = {**_DRAFT_6, "if": conditionals.if_, "then": None, "else": None}
 
 _DRAFT_2019: dict[str, Handler | None] = {
     **_DRAFT_7,
     "$anchor": None,
     "$recursiveAnchor": None,
     "$recursiveRef": unsupported("$recursiveRef"),
-    "dependentRequired": unsupported("dependentRequired", _is_empty),
-    "dependentSchemas": unsupported("dependentSchemas", _is_empty),
-    "minContains": _beside("contains", unsupported("minContains")),
-    "maxContains": _beside("contains", unsupported("maxContains")),
+    "dependentRequired": conditionals.dependent_required,
+    "dependentSchemas": conditionals.dependent_schemas,
+    "contains": contains.contains_between,
+    "minContains": None,
+    "maxContains": None,
     "unevaluatedItems": unsupported("unevaluatedItems", _allows_all),
     "unevaluatedProperties": objects.unevaluated_properties,
 }

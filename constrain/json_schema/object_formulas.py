@@ -16,7 +16,7 @@ from constrain.json_schema.formulas import FALSE, TRUE, Atom, Decisions, atoms
 from constrain.json_schema.goal import ANY, NOTHING, Goal
 from constrain.json_schema.key_partition import SharedKeys, partition
 from constrain.json_schema.objects import ObjectShape, key_goals
-from constrain.json_schema.shape_automaton import Case, Cases, Question, Read, ShapeAutomaton
+from constrain.json_schema.shape_automaton import START, Case, Cases, Question, Read, ShapeAutomaton
 
 if TYPE_CHECKING:
     from constrain.json_schema.combined import Combined
@@ -154,12 +154,12 @@ class _Builder:
         zeros = (0,) * (1 + len(self.finite))
         if self.questions.node == FALSE:
             return self.automaton
-        self.automaton.start = self.state(State(False, 0, self.questions.node, zeros))
+        self.add_after(State(False, 0, self.questions.node, zeros), START)
         for state in self.queue:
             if state.offers:
                 self.add_offer(state)
             else:
-                self.add_after(state)
+                self.add_after(state, self.ids[state])
         return self.automaton
 
     def state(self, state: State) -> int:
@@ -170,8 +170,7 @@ class _Builder:
             self.queue.append(state)
         return found
 
-    def add_after(self, state: State) -> None:
-        number = self.ids[state]
+    def add_after(self, state: State, number: int) -> None:
         if (self.questions.any_order or state.position > self.last_required) and self.questions.closes(state.node):
             self.automaton.closing.add(number)
         self.automaton.go_on.append((number, self.state(state._replace(offers=True))))

@@ -4,8 +4,8 @@ A state is a decision diagram (``constrain.json_schema.formulas``) over question
 answer ("is the key a there?", "do all items satisfy G?"), with as many counters as questions ask for. Reading a member
 answers some; where that depends on the member's value, the value is split into cases, each a goal of its own.
 
-An *offer* state reads a member, a state *after* one may close the value or go on to an offer; ``start`` is of the
-second kind, with nothing read yet.
+An *offer* state reads a member, a state *after* one may close the value or go on to an offer, as may START, where
+nothing has been read yet.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 MAX_READS = 50_000
 """Ways to read a member, over all states of one automaton."""
+
+
+START = -1
+"""The state after the opening bracket."""
 
 
 class Read(NamedTuple):
@@ -62,7 +66,6 @@ class ShapeAutomaton:
         self.skips: list[tuple[int, int]] = []
         self.go_on: list[tuple[int, int]] = []
         self.closing: set[int] = set()
-        self.start = 0
         self.classes: list[KeyClass] = []
         self.any_order = False
 
@@ -89,9 +92,27 @@ class ShapeAutomaton:
                     stack.append(source)
         return found
 
+    def useful(self) -> set[int]:
+        """The states that some value passes through."""
+        live = self.live()
+        after: dict[int, list[int]] = {}
+        for source, target in (*self.skips, *self.go_on):
+            after.setdefault(source, []).append(target)
+        for read in self.reads:
+            if read.goal.productive:
+                after.setdefault(read.source, []).append(read.target)
+        found = {START} & live
+        stack = list(found)
+        while stack:
+            for target in after.get(stack.pop(), ()):
+                if target in live and target not in found:
+                    found.add(target)
+                    stack.append(target)
+        return found
+
     def is_productive(self) -> bool:
         """Whether some value is known to be read by it."""
-        return self.start in self.live()
+        return START in self.live()
 
     def blockers(self) -> list[Goal]:
         """The goals that are not known to be productive."""
