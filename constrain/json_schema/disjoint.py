@@ -18,7 +18,7 @@ from constrain.json_schema.languages import is_surely_empty
 from constrain.json_schema.numeric import intersect_numbers
 from constrain.json_schema.objects import ObjectShape, key_goals
 from constrain.json_schema.shapes import FALSE, NULL, TRUE, Shapes, intersect, union
-from constrain.json_schema.strings import StringShape, intersect_strings, shorter
+from constrain.json_schema.strings import StringShape, definition, intersect_strings, shorter
 
 if TYPE_CHECKING:
     from constrain.json_schema.goals import Goals
@@ -123,7 +123,7 @@ def are_disjoint(goals: Goals, a: Shapes, b: Shapes, depth: int) -> bool:
 def _disjoint_strings(a: StringShape, b: StringShape) -> bool:
     if a.values is not None or b.values is not None:
         return intersect_strings(a, b) is None
-    shape = StringShape(a.parts + b.parts, max(a.minimum, b.minimum), shorter(a.maximum, b.maximum))
+    shape = StringShape(definition(a) + definition(b), max(a.minimum, b.minimum), shorter(a.maximum, b.maximum))
     if shape.maximum is not None and shape.maximum < shape.minimum:
         return True
     return bool(shape.parts) and is_surely_empty(shape.parts, shape.minimum, shape.maximum)

@@ -155,8 +155,8 @@ def _predecessor(digits: str) -> str:
 
 def union(parts: list[Expression]) -> Expression:
     """Alternation without empty languages."""
-    present = [part for part in parts if part != NOTHING]
-    return present[0] if len(present) == 1 else Alternation(tuple(present))
+    present = [part for part in parts if part is not NOTHING]
+    return (present[0] if len(present) == 1 else Alternation(tuple(present))) if present else NOTHING
 
 
 def _between(low: str, high: str) -> Expression:
