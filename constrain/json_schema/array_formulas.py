@@ -13,11 +13,12 @@ from constrain._errors import UnsupportedSchemaError
 from constrain.json_schema.arrays import ArrayShape, item_goal
 from constrain.json_schema.formulas import FALSE, TRUE, Atom, Decisions, ItemCount, atoms
 from constrain.json_schema.goal import ANY, Goal
-from constrain.json_schema.shape_automaton import START, Case, Cases, Change, Question, Read, ShapeAutomaton
+from constrain.json_schema.shape_automaton import START, Case, Cases, Question, Read, ShapeAutomaton
 
 if TYPE_CHECKING:
     from constrain.json_schema.combined import Combined
     from constrain.json_schema.goals import Goals
+    from constrain.json_schema.shape_automaton import Change
 
 Counters = tuple[int, ...]  # items so far as they matter, then items that satisfy each counted goal
 

@@ -47,11 +47,10 @@ class ObjectQuestions:
         for atom in self.parts:
             assert isinstance(atom.shape, ObjectShape)
             self.shapes.append(atom.shape)
-        names: dict[str, None] = {}
-        for each in self.shapes:
-            names.update(dict.fromkeys(each.properties))
-        for each in self.shapes:
-            names.update(dict.fromkeys(each.required))
+        names = dict.fromkeys(base.properties)
+        for each in self.shapes[1:]:
+            names.update(dict.fromkeys((*each.properties, *each.required)))
+        names.update(dict.fromkeys(base.required))
         self.names = list(names)
         self.key_goals = [key_goals(each, names) for each in self.shapes]
         self.classes: list[SharedKeys] = partition(self.shapes, self.names)
