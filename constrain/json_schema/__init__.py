@@ -23,7 +23,7 @@ from constrain.json_schema.goals import Goals
 from constrain.json_schema.languages import begin_compilation
 from constrain.json_schema.policies import Policies
 from constrain.json_schema.productivity import expand_all, mark_productive
-from constrain.json_schema.references import References
+from constrain.json_schema.references import DRAFT_4, References
 
 if TYPE_CHECKING:
     from constrain.grammar import Grammar
@@ -67,5 +67,5 @@ def compile_schema(
     mark_productive(order)
     if not root.productive:
         raise why_empty(goals, root)
-    grammar = Emitter(policies).emit(root, order)
+    grammar = Emitter(policies, plain_integers=goals.references.root.resource.dialect is DRAFT_4).emit(root, order)
     return CompiledSchema(grammar, policies._asdict(), goals.report())

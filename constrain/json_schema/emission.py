@@ -16,7 +16,7 @@ from constrain.json_schema.objects import ObjectShape, unproductive_member
 from constrain.json_schema.productivity import children
 from constrain.json_schema.punctuation import PUNCTUATION
 from constrain.json_schema.rule_automaton import END, START, RuleAutomaton
-from constrain.json_schema.scalars import scalar_terminals
+from constrain.json_schema.scalars import number_spellings, scalar_terminals
 from constrain.json_schema.spelling import spell_string
 from constrain.regex.tree import Concatenation, Expression, Literal
 
@@ -35,9 +35,10 @@ MAX_EDGES = 2_000_000
 class Emitter:
     """Terminals and rules of one grammar while they are collected."""
 
-    def __init__(self, policies: Policies) -> None:
+    def __init__(self, policies: Policies, *, plain_integers: bool = False) -> None:
         self.punctuation = PUNCTUATION[policies.whitespace]
         self.policies = policies
+        self._number_spellings = number_spellings(policies.numbers, plain_integers=plain_integers)
         self.terminals: list[Terminal] = []
         self.rules: list[Rule | None] = []
         self._ids: dict[int, int] = {}
@@ -117,7 +118,7 @@ class Emitter:
             key = (shapes.simple, shapes.numbers, tuple(map(_identity, shapes.strings)))
             terminals = self._scalars.get(key)
             if terminals is None:
-                terminals = self._scalars[key] = scalar_terminals(shapes, goal.location)
+                terminals = self._scalars[key] = scalar_terminals(shapes, goal.location, self._number_spellings)
             found = [self.add(terminal) for terminal in terminals]
             if (
                 any(unproductive_item(array) is None for array in shapes.arrays)

@@ -1,0 +1,252 @@
+r"""Ranges, multiples and lists of decimal numbers in scientific notation (``-12.5e+3``), judged by value.
+
+A text is a mantissa and an exponent: at most MAX_MANTISSA_DIGITS digits before the point and as many after it; an
+exponent of at most MAX_SPELLED_EXPONENT, with up to two leading zeros.
+
+A magnitude other than zero is its digits, from the first to the last that is not 0, and its position: 0.DIGITS times
+10 to the power of the position. In a text, the place of the point gives the position of the mantissa (12.5: 2, 0.05:
+-1), and the exponent adds to it. So from LOW to HIGH are three languages, each deterministic up to the exponent:
+
+    any digits,      LOW's position < mantissa's position + exponent < HIGH's position
+    digits >= LOW's, mantissa's position + exponent = LOW's position
+    digits <= HIGH's, mantissa's position + exponent = HIGH's position
+
+which take O(MAX_MANTISSA_DIGITS) nodes each, whatever the numbers are. Multiples are one language per exponent: m e k is
+a multiple of d if and only if m is one of d e -k.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from constrain.regex import decimals
+from constrain.regex.anchors import repetition, sequence
+from constrain.regex.decimals import DIGIT, NONZERO_DIGIT, digit_range, natural_range, union
+from constrain.regex.tree import (
+    NOTHING,
+    Alternation,
+    ByteClass,
+    Concatenation,
+    Expression,
+    Intersection,
+    Literal,
+    LiteralSet,
+    Multiple,
+    Repetition,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+Normalized = tuple[str, int]
+"""Digits and position of a magnitude other than zero."""
+
+MAX_MANTISSA_DIGITS = 20
+"""Digits before the point, and after it: no shortest spelling of a float has more than 17 in all."""
+
+MAX_SPELLED_EXPONENT = 350
+"""The greatest exponent, of either sign: what it takes to write the least float, 5e-324, with any mantissa of its size."""
+
+_E = ByteClass(((0x45, 0x45), (0x65, 0x65)))
+_ZERO = Literal(b"0")
+_LEADING_ZEROS = Repetition(_ZERO, 0, 2)
+_PLUS = Repetition(Literal(b"+"), 0, 1)
+_ANY_SIGN = Repetition(Literal(b"-"), 0, 1)
+_NATURAL = Alternation((_ZERO, Concatenation((NONZERO_DIGIT, Repetition(DIGIT, 0, MAX_MANTISSA_DIGITS - 1)))))
+_ANY_FRACTION = decimals.any_fraction(MAX_MANTISSA_DIGITS)
+_ZERO_FRACTION = decimals.zero_fraction(MAX_MANTISSA_DIGITS)
+
+
+@lru_cache(maxsize=4096)
+def exponent(low: int, high: int) -> Expression:
+    """``e`` and an exponent from ``low`` to ``high``; ``NOTHING`` if none of these is spelled."""
+    low, high = max(low, -MAX_SPELLED_EXPONENT), min(high, MAX_SPELLED_EXPONENT)
+    if low > high:
+        return NOTHING
+    signed: list[Expression] = []
+    if high >= 0:
+        signed.append(sequence(_PLUS, _LEADING_ZEROS, natural_range(str(max(low, 0)), str(high))))
+    if low <= 0:
+        signed.append(sequence(Literal(b"-"), _LEADING_ZEROS, natural_range(str(max(-high, 0)), str(-low))))
+    return sequence(_E, union(signed))
+
+
+def zero() -> Expression:
+    """Zero, without a sign."""
+    return sequence(_ZERO, _ZERO_FRACTION, exponent(-MAX_SPELLED_EXPONENT, MAX_SPELLED_EXPONENT))
+
+
+def between(low: Normalized, high: Normalized, *, low_open: bool, high_open: bool) -> Expression:
+    """The magnitudes from ``low`` to ``high``, which is not less; an open bound is none of them."""
+    first, last = low[1], high[1]
+    if low == high:
+        return NOTHING if low_open or high_open else exactly([low])
+    least = _at_least(low[0], lambda position: exponent(first - position, first - position), strict=low_open)
+    greatest = _at_most(high[0], lambda position: exponent(last - position, last - position), strict=high_open)
+    if first == last:
+        return Intersection((least, greatest))
+    inside = _any_digits(lambda position: exponent(first + 1 - position, last - 1 - position))
+    return union([inside, least, greatest])
+
+
+def exactly(magnitudes: Iterable[Normalized]) -> Expression:
+    """Each of these magnitudes; those of one size share everything but their digits, so that thousands take a moment."""
+    sizes: dict[tuple[int, int], list[str]] = {}
+    for digits, position in magnitudes:
+        sizes.setdefault((len(digits), position), []).append(digits)
+    parts: list[Expression] = []
+    for (length, position), texts in sizes.items():
+        for point in range(length - MAX_MANTISSA_DIGITS, MAX_MANTISSA_DIGITS + 1):
+            if point > 0:
+                mantissas = [_with_point(digits.ljust(point, "0"), point) for digits in texts]
+            else:
+                mantissas = [b"0." + b"0" * -point + digits.encode() for digits in texts]
+            spelled = Literal(mantissas[0]) if len(mantissas) == 1 else LiteralSet(tuple(mantissas))
+            if point >= length:
+                zeros = _ZERO_FRACTION
+            else:
+                zeros = repetition(_ZERO, 0, MAX_MANTISSA_DIGITS - length + point)
+            parts.append(sequence(spelled, zeros, exponent(position - point, position - point)))
+    return union(parts)
+
+
+def multiples(divisor: int, scale: int) -> Expression:
+    """The multiples of ``divisor * 10**-scale``, with their sign, zero included.
+
+    Tells multiples from others among texts that are in scientific notation; others may be in it too.
+    """
+    while divisor % 10 == 0:
+        divisor, scale = divisor // 10, scale - 1
+    parts: list[Expression] = [sequence(_ANY_SIGN, zero())]
+    # A divisor without fraction and zeros behind it, up to what a mantissa can have.
+    whole: Expression = sequence(_ANY_SIGN, _NATURAL)
+    if divisor > 1:
+        whole = Intersection((whole, Multiple(divisor)))
+    for zeros in range(1, MAX_MANTISSA_DIGITS):
+        of_this = exponent(-zeros - scale, -zeros - scale)
+        parts.append(sequence(whole, Literal(b"0" * zeros), _ZERO_FRACTION, of_this))
+    # Factors of 2 and 5 and fractions, up to where greater exponents make no difference any more.
+    last = MAX_MANTISSA_DIGITS + max(_power(divisor, 2), _power(divisor, 5))
+    for places in range(last):
+        parts.append(sequence(Multiple(divisor, places), exponent(places - scale, places - scale)))
+    parts.append(sequence(Multiple(divisor, last), exponent(last - scale, MAX_SPELLED_EXPONENT)))
+    return union(parts)
+
+
+def _power(number: int, prime: int) -> int:
+    power = 0
+    while number % prime == 0:
+        number, power = number // prime, power + 1
+    return power
+
+
+def _with_point(digits: str, point: int) -> bytes:
+    return (digits[:point] + "." + digits[point:] if point < len(digits) else digits).encode()
+
+
+# Mantissas. ``exponent_at`` gives what follows a mantissa of some position; lists are indexed by digits read so far.
+
+
+def _any_digits(exponent_at: Callable[[int], Expression]) -> Expression:
+    """All mantissas but zero."""
+    return union(
+        [
+            sequence(NONZERO_DIGIT, _more_digits(exponent_at)[1]),
+            _after_zeros(
+                lambda zeros: sequence(
+                    NONZERO_DIGIT, repetition(DIGIT, 0, MAX_MANTISSA_DIGITS - zeros - 1), exponent_at(-zeros)
+                )
+            ),
+        ]
+    )
+
+
+def _more_digits(exponent_at: Callable[[int], Expression]) -> list[Expression]:
+    """What may follow so many digits before the point, where the digits do not matter."""
+    after: list[Expression] = [NOTHING] * (MAX_MANTISSA_DIGITS + 2)
+    for count in range(MAX_MANTISSA_DIGITS, 0, -1):
+        after[count] = union([sequence(_ANY_FRACTION, exponent_at(count)), sequence(DIGIT, after[count + 1])])
+    return after
+
+
+def _after_zeros(rest: Callable[[int], Expression]) -> Expression:
+    """``0.``, some zeros, and what ``rest`` says for their number."""
+    tail: Expression = NOTHING
+    for zeros in range(MAX_MANTISSA_DIGITS - 1, -1, -1):
+        tail = union([rest(zeros), sequence(_ZERO, tail)])
+    return sequence(Literal(b"0."), tail)
+
+
+def _at_least(bound: str, exponent_at: Callable[[int], Expression], *, strict: bool) -> Expression:
+    """Mantissas whose digits, as a fraction, are at least (``strict``: greater than) those of the bound."""
+    greater = _more_digits(exponent_at)
+    equal: Expression = NOTHING
+    for count in range(MAX_MANTISSA_DIGITS, 0, -1):
+        rest, open_end = _above(bound[count:], MAX_MANTISSA_DIGITS, strict=strict)
+        ended = sequence(decimals.fraction_above(rest, MAX_MANTISSA_DIGITS, strict=open_end), exponent_at(count))
+        digit = bound[count : count + 1] or "0"
+        equal = union([ended, sequence(_greater_digit(digit), greater[count + 1]), sequence(_literal(digit), equal)])
+
+    def fraction(zeros: int) -> Expression:
+        digits = MAX_MANTISSA_DIGITS - zeros
+        rest, open_end = _above(bound, digits, strict=strict)
+        return sequence(decimals.digits_above(rest, digits, strict=open_end), exponent_at(-zeros))
+
+    first = bound[0]
+    return union(
+        [
+            sequence(_greater_digit(first), greater[1]),
+            sequence(_literal(first), equal),
+            _after_zeros(fraction),
+        ]
+    )
+
+
+def _at_most(bound: str, exponent_at: Callable[[int], Expression], *, strict: bool) -> Expression:
+    """Mantissas but zero whose digits, as a fraction, are at most (``strict``: less than) those of the bound."""
+    less = _more_digits(exponent_at)
+    equal: Expression = NOTHING
+    for count in range(MAX_MANTISSA_DIGITS, 0, -1):
+        rest, open_end = _below(bound[count:], MAX_MANTISSA_DIGITS, strict=strict)
+        ended = sequence(decimals.fraction_below(rest, MAX_MANTISSA_DIGITS, strict=open_end), exponent_at(count))
+        digit = bound[count : count + 1] or "0"
+        equal = union([ended, sequence(_less_digit("0", digit), less[count + 1]), sequence(_literal(digit), equal)])
+    first = bound[0]
+
+    def fraction(zeros: int) -> Expression:
+        digits = MAX_MANTISSA_DIGITS - zeros - 1
+        rest, open_end = _below(bound[1:], digits, strict=strict)
+        same = sequence(_literal(first), decimals.digits_below(rest, digits, strict=open_end))
+        other = sequence(_less_digit("1", first), repetition(DIGIT, 0, digits))
+        return sequence(union([other, same]), exponent_at(-zeros))
+
+    return union(
+        [
+            sequence(_less_digit("1", first), less[1]),
+            sequence(_literal(first), equal),
+            _after_zeros(fraction),
+        ]
+    )
+
+
+def _above(fraction: str, digits: int, *, strict: bool) -> tuple[str, bool]:
+    """A lower bound for fractions of so many digits, which says the same."""
+    return (fraction, strict) if len(fraction) <= digits else (fraction[:digits].rstrip("0"), True)
+
+
+def _below(fraction: str, digits: int, *, strict: bool) -> tuple[str, bool]:
+    """An upper bound for fractions of so many digits, which says the same."""
+    return (fraction, strict) if len(fraction) <= digits else (fraction[:digits].rstrip("0"), False)
+
+
+def _literal(digit: str) -> Expression:
+    return Literal(digit.encode())
+
+
+def _greater_digit(digit: str) -> Expression:
+    return NOTHING if digit == "9" else digit_range(chr(ord(digit) + 1), "9")
+
+
+def _less_digit(least: str, digit: str) -> Expression:
+    return NOTHING if digit <= least else digit_range(least, chr(ord(digit) - 1))
