@@ -204,11 +204,7 @@ class Goals:
             f"(first at {location.pointer(keyword)})"
             for keyword, location in self._unknown.items()
         )
-        dialects = (
-            f"the dialect {uri!r:.200} is not known; the schema is read as draft 2020-12"
-            for uri in self.references.unknown_dialects
-        )
-        return (*dialects, *self.warnings, *unknown)
+        return (*self.references.notes(), *self.warnings, *unknown)
 
 
 def goal_at(location: Location) -> Goal:

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from constrain._errors import UnsupportedSchemaError
+from constrain._errors import SchemaError, UnsupportedSchemaError
 from constrain.json_schema import arrays, combinators, formats_keyword, numeric, objects, strings
+from constrain.json_schema.dialects import DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020, Dialect
 from constrain.json_schema.keyword_sets import ANNOTATIONS
-from constrain.json_schema.references import DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020, Dialect
 
 if TYPE_CHECKING:
     from constrain.json_schema.assertions import Assertions
@@ -60,6 +60,24 @@ def _conditional(goals: Goals, at: Location, value: object, found: Assertions) -
         raise UnsupportedSchemaError("if cannot be enforced yet", pointer=at.pointer("if"))
 
 
+def identifier(keyword: str) -> Handler:
+    """A keyword that is read before all others; here only its type is checked."""
+
+    def check(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+        if not isinstance(value, str):
+            raise SchemaError(f"{keyword} must be a string, not {value!r:.80}", pointer=at.pointer(keyword))
+
+    return check
+
+
+def recursive_anchor(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """Read by ``$recursiveRef``."""
+    if not isinstance(value, bool):
+        raise SchemaError(
+            f"$recursiveAnchor must be a boolean, not {value!r:.80}", pointer=at.pointer("$recursiveAnchor")
+        )
+
+
 _EVERY_DRAFT: dict[str, Handler | None] = {
     **dict.fromkeys(ANNOTATIONS),
     "type": combinators.type_,
@@ -92,14 +110,14 @@ _EVERY_DRAFT: dict[str, Handler | None] = {
 
 _DRAFT_4: dict[str, Handler | None] = {
     **_EVERY_DRAFT,
-    "id": None,
+    "id": identifier("id"),
     "exclusiveMinimum": numeric.boolean_exclusive_minimum,
     "exclusiveMaximum": numeric.boolean_exclusive_maximum,
 }
 
 _DRAFT_6: dict[str, Handler | None] = {
     **_EVERY_DRAFT,
-    "$id": None,
+    "$id": identifier("$id"),
     "exclusiveMinimum": numeric.exclusive_minimum,
     "exclusiveMaximum": numeric.exclusive_maximum,
     "const": combinators.const,
@@ -111,9 +129,9 @@ _DRAFT_7: dict[str, Handler | None] = {**_DRAFT_6, "if": _conditional, "then": N
 
 _DRAFT_2019: dict[str, Handler | None] = {
     **_DRAFT_7,
-    "$anchor": None,
-    "$recursiveAnchor": None,
-    "$recursiveRef": unsupported("$recursiveRef"),
+    "$anchor": identifier("$anchor"),
+    "$recursiveAnchor": recursive_anchor,
+    "$recursiveRef": combinators.recursive_ref,
     "dependentRequired": unsupported("dependentRequired", _is_empty),
     "dependentSchemas": unsupported("dependentSchemas", _is_empty),
     "minContains": _beside("contains", unsupported("minContains")),
@@ -124,8 +142,8 @@ _DRAFT_2019: dict[str, Handler | None] = {
 
 _DRAFT_2020: dict[str, Handler | None] = {
     **_DRAFT_2019,
-    "$dynamicAnchor": None,
-    "$dynamicRef": unsupported("$dynamicRef"),
+    "$dynamicAnchor": identifier("$dynamicAnchor"),
+    "$dynamicRef": combinators.dynamic_ref,
     "prefixItems": arrays.prefix_items,
 }
 del _DRAFT_2020["$recursiveAnchor"], _DRAFT_2020["$recursiveRef"]
