@@ -110,6 +110,11 @@ def additional_items(goals: Goals, at: Location, value: object, found: Assertion
         found.arrays_restricted = True
 
 
+def unevaluated_items(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """Depends on what the other keywords evaluate, and is seen to after them (``constrain.json_schema.unevaluated``)."""
+    found.unevaluated = value is not True and value != {}
+
+
 def unique_items(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """Refused, except where at most one item is allowed."""
     if not isinstance(value, bool):

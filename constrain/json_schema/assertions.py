@@ -40,6 +40,7 @@ class Assertions:
     max_properties: int | None = None
     open: bool = True
 
+    unevaluated: bool = False  # unevaluatedItems or unevaluatedProperties has to be seen to
     exclusive: list[Shapes] | None = None  # a oneOf and its branches, which overlap by themselves
 
     def __init__(self) -> None:

@@ -101,6 +101,16 @@ def ref(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     found.parts.append(goals.expand(goals.references.resolve(at, value)))
 
 
+def dynamic_ref(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """The same, where the way on which the evaluation came decides which schema that is."""
+    found.parts.append(goals.expand(goals.references.resolve_dynamic(at, value)))
+
+
+def recursive_ref(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """The same in 2019-09, where it is always the root of a resource."""
+    found.parts.append(goals.expand(goals.references.resolve_recursive(at, value)))
+
+
 def all_of(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """All of several schemas."""
     found.parts += branches(goals, at, "allOf", value)

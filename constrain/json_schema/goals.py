@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.policies import Policies
     from constrain.json_schema.references import Location, References
+    from constrain.json_schema.unevaluated import Variants
+    from constrain.regex.tree import Expression
 
 MAX_IN_PLACE_DEPTH = 60
 """Schemas that apply to the same value by way of each other (``$ref`` to ``allOf`` to ``$ref`` ...)."""
@@ -40,6 +42,8 @@ class Goals:
         self._unknown: dict[str, Location] = {}
         self._combined_parts = 0
         self._in_place_depth = 0
+        self.pattern_expressions: dict[str, Expression] = {}
+        self.variants: dict[Location, Variants | None] = {}
 
     # Making goals.
 
@@ -211,20 +215,29 @@ class Goals:
             )
         location.expanding = True
         found = Assertions()
-        dialect = location.resource.dialect
-        if dialect.ref_ignores_siblings and "$ref" in schema:
+        if "$ref" in schema and location.resource.dialect.ref_ignores_siblings:
             schema = {"$ref": schema["$ref"]}
-        handlers: Mapping[str, Handler | None] = keywords_of(dialect)
+        self.read_keywords(location, schema, found)
+        if found.unevaluated:
+            from constrain.json_schema.unevaluated import unevaluated
+
+            shapes = unevaluated(self, location)
+        else:
+            shapes = found.shapes(self)
+        location.shapes = shapes
+        location.expanding = False
+        self._in_place_depth -= 1
+        return shapes
+
+    def read_keywords(self, location: Location, schema: Mapping[str, object], found: Assertions) -> None:
+        """Collects what these keywords assert."""
+        handlers: Mapping[str, Handler | None] = keywords_of(location.resource.dialect)
         for keyword, value in schema.items():
             handler = handlers.get(keyword, unknown_keyword)
             if handler is unknown_keyword:
                 self._unknown.setdefault(keyword, location)
             elif handler is not None:
                 handler(self, location, value, found)
-        shapes = location.shapes = found.shapes(self)
-        location.expanding = False
-        self._in_place_depth -= 1
-        return shapes
 
     # What handlers report.
 
@@ -245,11 +258,7 @@ class Goals:
             f"(first at {location.pointer(keyword)})"
             for keyword, location in self._unknown.items()
         )
-        dialects = (
-            f"the dialect {uri!r:.200} is not known; the schema is read as draft 2020-12"
-            for uri in self.references.unknown_dialects
-        )
-        return (*dialects, *self.warnings, *unknown)
+        return (*self.references.notes(), *self.warnings, *unknown)
 
 
 def goal_at(location: Location) -> Goal:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain._errors import LimitError, SchemaError, UnsupportedSchemaError
+from constrain._errors import LimitError, SchemaError
 from constrain.json_schema.goal import ANY, NOTHING, Goal
 from constrain.json_schema.keyword_sets import IN_PLACE_APPLICATORS
 from constrain.json_schema.languages import is_surely_empty, matching
@@ -240,15 +240,16 @@ def max_properties(goals: Goals, at: Location, value: object, found: Assertions)
 
 
 def unevaluated_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Without applicators beside it, what ``additionalProperties`` says; beside ``additionalProperties``, nothing."""
+    """Without applicators beside it, what ``additionalProperties`` says; beside ``additionalProperties``, nothing.
+
+    What else there is to it is in ``constrain.json_schema.unevaluated``.
+    """
     assert isinstance(at.schema, dict)
     if value is True or value == {} or "additionalProperties" in at.schema:
         return
     if not IN_PLACE_APPLICATORS.isdisjoint(at.schema):
-        raise UnsupportedSchemaError(
-            "unevaluatedProperties beside applicators cannot be enforced yet",
-            pointer=at.pointer("unevaluatedProperties"),
-        )
+        found.unevaluated = True
+        return
     found.additional = goals.child(at, "/unevaluatedProperties", value)
     found.open = False
     found.objects_restricted = True

@@ -16,10 +16,12 @@ from constrain.json_schema.assertions import Assertions
 from constrain.json_schema.complements import complement, has_keys, objects_where
 from constrain.json_schema.formulas import Not
 from constrain.json_schema.goal import ANY, Goal
+from constrain.json_schema.goals import endless
+from constrain.json_schema.keywords import keywords_of
 from constrain.json_schema.keyword_sets import IN_PLACE_APPLICATORS
 from constrain.json_schema.objects import KeyPattern, ObjectShape, apart, pattern_expression
 from constrain.json_schema.references import escape
-from constrain.json_schema.shapes import ANY_SHAPES, NO_SHAPES, Shapes, intersect, union
+from constrain.json_schema.shapes import ANY_SHAPES, Shapes, intersect, union
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 
 MAX_VARIANTS = 300
 """Ways in which one schema can hold that evaluate different members."""
+
+MAX_SCHEMAS_WITH_VARIANTS = 500
+"""Schemas whose variants one compilation works out: they may lie deeply within one another."""
 
 UNEVALUATED = frozenset(("unevaluatedProperties", "unevaluatedItems"))
 SPLIT = IN_PLACE_APPLICATORS | UNEVALUATED
@@ -72,20 +77,33 @@ def variants(goals: Goals, at: Location) -> Variants:
     if not isinstance(schema, dict):
         shapes = goals.expand(at)
         return {NOTHING_EVALUATED: shapes}
-    with goals.entered(at):
-        return _variants(goals, at, schema)
+    known = goals.variants.get(at)
+    if known is None:
+        if at in goals.variants:
+            raise endless(at)
+        if len(goals.variants) > MAX_SCHEMAS_WITH_VARIANTS:
+            raise LimitError(
+                f"more schemas than MAX_SCHEMAS_WITH_VARIANTS = {MAX_SCHEMAS_WITH_VARIANTS} evaluate members in place",
+                pointer=at.pointer(),
+            )
+        goals.variants[at] = None
+        known = goals.variants[at] = _variants(goals, at, schema)
+    return known
 
 
 def _variants(goals: Goals, at: Location, schema: dict[str, object]) -> Variants:
+    if "$ref" in schema and at.resource.dialect.ref_ignores_siblings:
+        schema = {"$ref": schema["$ref"]}
+    enforced = keywords_of(at.resource.dialect)
     found = Assertions()
     goals.read_keywords(at, {key: value for key, value in schema.items() if key not in SPLIT}, found)
     result = {_own(goals, at, schema): found.shapes(goals)}
     for keyword, value in schema.items():
-        ways = _ways(goals, at, keyword, value)
+        ways = _ways(goals, at, keyword, value) if keyword in enforced else None
         if ways is not None:
             result = _both(goals, result, ways)
     for keyword, restriction in (("unevaluatedProperties", _properties), ("unevaluatedItems", _items)):
-        if keyword in schema:
+        if keyword in schema and keyword in enforced:
             goal = goals.child(at, "/" + keyword, schema[keyword])
             result = _merged((restriction(goals, at, goal, *variant) for variant in result.items()))
     return result
@@ -98,7 +116,7 @@ def _own(goals: Goals, at: Location, schema: dict[str, object]) -> Evaluated:
     contained: frozenset[Goal] = frozenset()
     if isinstance(items, list):  # up to 2019-09
         prefix, all_items = items, "additionalItems" in schema
-    if at.resource.dialect.contains_evaluates and "contains" in schema:
+    if "contains" in schema and "prefixItems" in keywords_of(at.resource.dialect):  # from 2020-12 on
         contained = frozenset((goals.child(at, "/contains", schema["contains"]),))
     patterns = schema.get("patternProperties")
     properties = schema.get("properties")
@@ -117,8 +135,12 @@ def _own(goals: Goals, at: Location, schema: dict[str, object]) -> Evaluated:
 def _ways(goals: Goals, at: Location, keyword: str, value: object) -> Variants | None:
     """The ways in which what one keyword says can hold; ``None`` for keywords that apply no schema in place."""
     match keyword:
-        case "$ref" | "$dynamicRef" | "$recursiveRef":
-            return variants(goals, goals.references.target(at, keyword, value))
+        case "$ref":
+            return variants(goals, goals.references.resolve(at, value))
+        case "$dynamicRef":
+            return variants(goals, goals.references.resolve_dynamic(at, value))
+        case "$recursiveRef":
+            return variants(goals, goals.references.resolve_recursive(at, value))
         case "allOf":
             result: Variants = {NOTHING_EVALUATED: ANY_SHAPES}
             for branch in _branches(goals, at, keyword, value):
@@ -228,10 +250,6 @@ def _items(goals: Goals, at: Location, goal: Goal, evaluated: Evaluated, shapes:
         for contained in evaluated.contained:
             rest = goals.either(rest, contained)
         shape = ArrayShape((ANY,) * evaluated.prefix, rest)
-        if evaluated.contained:
-            shape = ArrayShape((ANY,) * evaluated.prefix, rest)
         shapes = intersect(goals, shapes, ANY_SHAPES._replace(arrays=(shape,)))
     return evaluated._replace(all_items=True, prefix=0, contained=frozenset()), shapes
 
-
-assert NO_SHAPES == Shapes()
