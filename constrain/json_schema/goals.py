@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError, SchemaError, UnsatisfiableSchemaError
@@ -10,6 +11,7 @@ from constrain.json_schema.goal import ANY, NOTHING, Goal
 from constrain.json_schema.keyword_sets import ANNOTATIONS
 from constrain.json_schema.keywords import Handler, keywords_of, unknown_keyword
 from constrain.json_schema.complements import complement
+from constrain.json_schema.numeric import exact
 from constrain.json_schema.shapes import ANY_SHAPES, NO_SHAPES, PLAIN, Shapes, fixed_goal, intersect
 
 if TYPE_CHECKING:
@@ -243,8 +245,8 @@ class Goals:
 
     def count(self, at: Location, keyword: str, value: object) -> int:
         """A keyword's value that must be a whole number of at least 0."""
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
+        if isinstance(value, (float, Decimal)):
+            value = exact(value)
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise SchemaError(
                 f"{keyword} must be a whole number of at least 0, not {value!r:.80}", pointer=at.pointer(keyword)
