@@ -12,8 +12,8 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from constrain.json_schema.numbers import MAX_FRACTION_DIGITS, number_literal_expression
-from constrain.json_schema.numeric import NumberShape, admits_number, step_of, to_decimal
+from constrain.json_schema.numbers import MAX_FRACTION_DIGITS, MAX_LISTED_MULTIPLES, number_literal_expression
+from constrain.json_schema.numeric import NumberShape, admits_number, list_numbers, step_of, to_decimal
 from constrain.json_schema.scalars import canonical_spellings
 from constrain.regex import decimals, scientific
 from constrain.regex.anchors import sequence
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.numeric import Number
     from constrain.regex.scientific import Normalized
+
+MAX_SCIENTIFIC_DIVISOR = 100
+"""Multiples, and numbers that must not be multiples, of something with a greater factor (2 and 5 aside) are spelled
+without an exponent, zero excepted: whether one can still be reached takes too long to tell there."""
 
 _MINUS = Literal(b"-")
 _ANY_SIGN = Repetition(_MINUS, 0, 1)
@@ -59,27 +63,47 @@ def all_spellings(shape: NumberShape) -> Expression:
 
 def _scientific(shape: NumberShape, step: Fraction | None) -> Expression:
     """The spellings with an exponent."""
-    parts = [_interval(shape)]
+    if step is not None:
+        listed = list_numbers(shape, MAX_LISTED_MULTIPLES)
+        if listed is not None:
+            return _scientific_values(listed)
+    divisors = [_power_of_ten(divisor) for divisor in (*([step] if step else ()), *shape.not_multiples)]
+    if any(prime > MAX_SCIENTIFIC_DIVISOR for prime, _, _ in divisors):
+        return sequence(_ANY_SIGN, scientific.zero()) if admits_number(shape, 0) else NOTHING
+    places = divisors[0][2] if step is not None and divisors[0][1] == 1 else None
+    parts = [_interval(shape, places)]
     if parts[0] == NOTHING:
         return NOTHING
-    if step is not None:
-        parts.append(_multiples(step))
-    parts += (Complement(_multiples(divisor)) for divisor in shape.not_multiples)
+    if step is not None and places is None:
+        parts.append(scientific.multiples(*divisors[0][1:]))
+    excluded = divisors if step is None else divisors[1:]
+    parts += (Complement(scientific.multiples(*divisor)) for _, *divisor in excluded)
     if shape.excluded:
         parts.append(Complement(_scientific_values(shape.excluded)))
     return parts[0] if len(parts) == 1 else Intersection(tuple(parts))
 
 
-def _interval(shape: NumberShape) -> Expression:
+def _power_of_ten(divisor: Fraction) -> tuple[int, int, int]:
+    """(p, d, s): the divisor is ``d * 10**-s``, and p is d without its factors of 2 and 5; d is no multiple of 10."""
+    digits, position = _normalized(to_decimal(divisor))
+    number = prime = int(digits)
+    for factor in (2, 5):
+        while prime % factor == 0:
+            prime //= factor
+    return prime, number, len(digits) - position
+
+
+def _interval(shape: NumberShape, places: int | None) -> Expression:
     low, high = shape.minimum, shape.maximum
     low_open, high_open = shape.exclusive_minimum, shape.exclusive_maximum
     spellings: list[Expression] = []
     above = _range(low, high, low_open=low_open, high_open=high_open)
     below = _range(_negated(high), _negated(low), low_open=high_open, high_open=low_open)
     if above is not None and above == below:
-        spellings.append(sequence(_ANY_SIGN, _magnitudes(*above)))
+        spellings.append(sequence(_ANY_SIGN, _magnitudes(*above, places)))
     else:
-        spellings += (sequence(*sign, _magnitudes(*ends)) for sign, ends in (((), above), ((_MINUS,), below)) if ends)
+        signs = (((), above), ((_MINUS,), below))
+        spellings += (sequence(*sign, _magnitudes(*ends, places)) for sign, ends in signs if ends)
     if admits_number(NumberShape(False, low, low_open, high, high_open), 0):
         spellings.append(sequence(_ANY_SIGN, scientific.zero()))
     return union(spellings)
@@ -97,17 +121,9 @@ def _range(
     return None if empty else (low, high, low_open, high_open)
 
 
-def _magnitudes(low: Number, high: Number, low_open: bool, high_open: bool) -> Expression:
-    return scientific.between(_normalized(low), _normalized(high), low_open=low_open, high_open=high_open)
-
-
-@lru_cache(maxsize=256)
-def _multiples(divisor: Fraction) -> Expression:
-    number = to_decimal(divisor)
-    if number > _GREATEST_FLOAT:
-        return sequence(_ANY_SIGN, scientific.zero())
-    digits, position = _normalized(number)
-    return scientific.multiples(int(digits), len(digits) - position)
+def _magnitudes(low: Number, high: Number, low_open: bool, high_open: bool, places: int | None) -> Expression:
+    ends = _normalized(low), _normalized(high)
+    return scientific.between(*ends, low_open=low_open, high_open=high_open, places=places)
 
 
 def _scientific_values(values: Iterable[Number]) -> Expression:

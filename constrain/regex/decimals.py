@@ -133,17 +133,18 @@ def fraction_below(fraction: str, digits: int, *, strict: bool) -> Expression:
     """Point and digits of all fractions <= (``strict``: <) ``fraction``, and the empty text if that includes zero."""
     if not fraction:
         return NOTHING if strict else zero_fraction(digits)
-    return Repetition(sequence(_POINT, _digits_below(fraction, digits, strict=strict)), 0, 1)
+    return Repetition(sequence(_POINT, some_digits_below(fraction, digits, strict=strict)), 0, 1)
 
 
 def digits_below(fraction: str, digits: int, *, strict: bool) -> Expression:
     """The same without the point."""
     if not fraction:
         return NOTHING if strict else _repeated(_ZERO, digits)
-    return Repetition(_digits_below(fraction, digits, strict=strict), 0, 1)
+    return Repetition(some_digits_below(fraction, digits, strict=strict), 0, 1)
 
 
-def _digits_below(fraction: str, digits: int, *, strict: bool) -> Expression:
+def some_digits_below(fraction: str, digits: int, *, strict: bool) -> Expression:
+    """The same without the empty text; ``fraction`` is not empty."""
     head, rest = fraction[0], fraction[1:]
     after: list[Expression] = [_fraction_less(rest, digits - 1)] if rest else []
     if not strict:

@@ -11,14 +11,15 @@ A magnitude other than zero is its digits, from the first to the last that is no
     digits >= LOW's, mantissa's position + exponent = LOW's position
     digits <= HIGH's, mantissa's position + exponent = HIGH's position
 
-which take O(MAX_MANTISSA_DIGITS) nodes each, whatever the numbers are. Multiples are one language per exponent: m e k is
-a multiple of d if and only if m is one of d e -k.
+A number has at most N decimal places if it has no more digits than its position + N: one such language per position,
+up to where a mantissa cannot have more digits. Other multiples are one language per exponent: m e k is a multiple of d
+if and only if m is one of d e -k. All take O(MAX_MANTISSA_DIGITS ** 2) nodes at most, whatever the numbers are.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.regex import decimals
 from constrain.regex.anchors import repetition, sequence
@@ -42,19 +43,19 @@ if TYPE_CHECKING:
 Normalized = tuple[str, int]
 """Digits and position of a magnitude other than zero."""
 
-MAX_MANTISSA_DIGITS = 20
-"""Digits before the point, and after it: no shortest spelling of a float has more than 17 in all."""
+MAX_MANTISSA_DIGITS = 17
+"""Digits before the point, and after it: no shortest spelling of a float has more in all."""
 
 MAX_SPELLED_EXPONENT = 350
 """The greatest exponent, of either sign: what it takes to write the least float, 5e-324, with any mantissa of its size."""
 
 _E = ByteClass(((0x45, 0x45), (0x65, 0x65)))
+_POINT = Literal(b".")
 _ZERO = Literal(b"0")
 _LEADING_ZEROS = Repetition(_ZERO, 0, 2)
 _PLUS = Repetition(Literal(b"+"), 0, 1)
 _ANY_SIGN = Repetition(Literal(b"-"), 0, 1)
 _NATURAL = Alternation((_ZERO, Concatenation((NONZERO_DIGIT, Repetition(DIGIT, 0, MAX_MANTISSA_DIGITS - 1)))))
-_ANY_FRACTION = decimals.any_fraction(MAX_MANTISSA_DIGITS)
 _ZERO_FRACTION = decimals.zero_fraction(MAX_MANTISSA_DIGITS)
 
 
@@ -77,17 +78,29 @@ def zero() -> Expression:
     return sequence(_ZERO, _ZERO_FRACTION, exponent(-MAX_SPELLED_EXPONENT, MAX_SPELLED_EXPONENT))
 
 
-def between(low: Normalized, high: Normalized, *, low_open: bool, high_open: bool) -> Expression:
-    """The magnitudes from ``low`` to ``high``, which is not less; an open bound is none of them."""
+def between(
+    low: Normalized, high: Normalized, *, low_open: bool, high_open: bool, places: int | None = None
+) -> Expression:
+    """The magnitudes from ``low`` to ``high``, which is not less; an open bound is none of them.
+
+    ``places``: only multiples of ``10**-places``.
+    """
     first, last = low[1], high[1]
     if low == high:
-        return NOTHING if low_open or high_open else exactly([low])
-    least = _at_least(low[0], lambda position: exponent(first - position, first - position), strict=low_open)
-    greatest = _at_most(high[0], lambda position: exponent(last - position, last - position), strict=high_open)
+        inside = places is None or len(low[0]) <= first + places
+        return NOTHING if low_open or high_open or not inside else exactly([low])
+    least = _at_least(low[0], _Mantissas(first, first, places), strict=low_open)
+    greatest = _at_most(high[0], _Mantissas(last, last, places), strict=high_open)
     if first == last:
-        return Intersection((least, greatest))
-    inside = _any_digits(lambda position: exponent(first + 1 - position, last - 1 - position))
-    return union([inside, least, greatest])
+        return NOTHING if NOTHING in (least, greatest) else Intersection((least, greatest))
+    parts = [least, greatest]
+    first, last = first + 1, last - 1
+    while places is not None and first <= last and first + places < 2 * MAX_MANTISSA_DIGITS:
+        parts.append(_any_digits(_Mantissas(first, first, places)))
+        first += 1
+    if first <= last:
+        parts.append(_any_digits(_Mantissas(first, last, None)))
+    return union(parts)
 
 
 def exactly(magnitudes: Iterable[Normalized]) -> Expression:
@@ -145,28 +158,50 @@ def _with_point(digits: str, point: int) -> bytes:
     return (digits[:point] + "." + digits[point:] if point < len(digits) else digits).encode()
 
 
-# Mantissas. ``exponent_at`` gives what follows a mantissa of some position; lists are indexed by digits read so far.
+class _Mantissas(NamedTuple):
+    """Mantissas so that, with the exponent, the position is one of ``first`` to ``last``.
+
+    With ``places``, ``first`` and ``last`` are equal, and digits beyond that many decimal places are zeros.
+    """
+
+    first: int
+    last: int
+    places: int | None
+
+    def exponent(self, position: int) -> Expression:
+        """What follows a mantissa of this position."""
+        return exponent(self.first - position, self.last - position)
+
+    @property
+    def digits(self) -> int:
+        """How many digits may be other than zero, from the first one on."""
+        return 2 * MAX_MANTISSA_DIGITS if self.places is None else self.first + self.places
+
+    def free(self, read: int, most: int) -> int:
+        """How many of the next ``most`` digits may be other than zero, once so many are read."""
+        return max(0, min(self.digits - read, most))
 
 
-def _any_digits(exponent_at: Callable[[int], Expression]) -> Expression:
+def _any_digits(mantissas: _Mantissas) -> Expression:
     """All mantissas but zero."""
-    return union(
-        [
-            sequence(NONZERO_DIGIT, _more_digits(exponent_at)[1]),
-            _after_zeros(
-                lambda zeros: sequence(
-                    NONZERO_DIGIT, repetition(DIGIT, 0, MAX_MANTISSA_DIGITS - zeros - 1), exponent_at(-zeros)
-                )
-            ),
-        ]
-    )
+    if mantissas.digits <= 0:
+        return NOTHING
+
+    def fraction(zeros: int) -> Expression:
+        most = MAX_MANTISSA_DIGITS - zeros - 1
+        return sequence(NONZERO_DIGIT, _digits_and_zeros(mantissas.free(1, most), most), mantissas.exponent(-zeros))
+
+    return union([sequence(NONZERO_DIGIT, _more_digits(mantissas)[1]), _after_zeros(fraction)])
 
 
-def _more_digits(exponent_at: Callable[[int], Expression]) -> list[Expression]:
+def _more_digits(mantissas: _Mantissas) -> list[Expression]:
     """What may follow so many digits before the point, where the digits do not matter."""
     after: list[Expression] = [NOTHING] * (MAX_MANTISSA_DIGITS + 2)
     for count in range(MAX_MANTISSA_DIGITS, 0, -1):
-        after[count] = union([sequence(_ANY_FRACTION, exponent_at(count)), sequence(DIGIT, after[count + 1])])
+        free = mantissas.free(count, MAX_MANTISSA_DIGITS)
+        digit = DIGIT if free else _ZERO
+        ended = sequence(_fraction(free), mantissas.exponent(count))
+        after[count] = union([ended, sequence(digit, after[count + 1])])
     return after
 
 
@@ -178,56 +213,91 @@ def _after_zeros(rest: Callable[[int], Expression]) -> Expression:
     return sequence(Literal(b"0."), tail)
 
 
-def _at_least(bound: str, exponent_at: Callable[[int], Expression], *, strict: bool) -> Expression:
+@lru_cache(maxsize=64)
+def _fraction(free: int) -> Expression:
+    """Nothing, or a point and digits, of which only the first few may be other than zero."""
+    if not free:
+        return _ZERO_FRACTION
+    zeros = repetition(_ZERO, 0, MAX_MANTISSA_DIGITS - free)
+    return Repetition(sequence(_POINT, Repetition(DIGIT, 1, free), zeros), 0, 1)
+
+
+def _digits_and_zeros(free: int, most: int) -> Expression:
+    return sequence(repetition(DIGIT, 0, free), repetition(_ZERO, 0, most - free))
+
+
+def _at_least(bound: str, mantissas: _Mantissas, *, strict: bool) -> Expression:
     """Mantissas whose digits, as a fraction, are at least (``strict``: greater than) those of the bound."""
-    greater = _more_digits(exponent_at)
+    if mantissas.digits <= 0:
+        return NOTHING
+    bound, strict = _above(bound, mantissas.digits, strict=strict)
+    greater = _more_digits(mantissas)
     equal: Expression = NOTHING
     for count in range(MAX_MANTISSA_DIGITS, 0, -1):
-        rest, open_end = _above(bound[count:], MAX_MANTISSA_DIGITS, strict=strict)
-        ended = sequence(decimals.fraction_above(rest, MAX_MANTISSA_DIGITS, strict=open_end), exponent_at(count))
+        free = mantissas.free(count, MAX_MANTISSA_DIGITS)
+        ended = sequence(_fraction_above(bound[count:], free, strict=strict), mantissas.exponent(count))
         digit = bound[count : count + 1] or "0"
-        equal = union([ended, sequence(_greater_digit(digit), greater[count + 1]), sequence(_literal(digit), equal)])
+        more = sequence(_greater_digit(digit), greater[count + 1]) if free else NOTHING
+        equal = union([ended, more, sequence(_literal(digit), equal)])
 
     def fraction(zeros: int) -> Expression:
-        digits = MAX_MANTISSA_DIGITS - zeros
-        rest, open_end = _above(bound, digits, strict=strict)
-        return sequence(decimals.digits_above(rest, digits, strict=open_end), exponent_at(-zeros))
+        most = MAX_MANTISSA_DIGITS - zeros
+        free = mantissas.free(0, most)
+        rest, open_end = _above(bound, free, strict=strict)
+        digits = decimals.digits_above(rest, free, strict=open_end)
+        return sequence(digits, repetition(_ZERO, 0, most - free), mantissas.exponent(-zeros))
 
     first = bound[0]
     return union(
-        [
-            sequence(_greater_digit(first), greater[1]),
-            sequence(_literal(first), equal),
-            _after_zeros(fraction),
-        ]
+        [sequence(_greater_digit(first), greater[1]), sequence(_literal(first), equal), _after_zeros(fraction)]
     )
 
 
-def _at_most(bound: str, exponent_at: Callable[[int], Expression], *, strict: bool) -> Expression:
+def _fraction_above(rest: str, free: int, *, strict: bool) -> Expression:
+    if not rest and not strict:
+        return _fraction(free)
+    if not free:
+        return NOTHING
+    rest, strict = _above(rest, free, strict=strict)
+    digits = decimals.digits_above(rest, free, strict=strict)
+    return sequence(_POINT, digits, repetition(_ZERO, 0, MAX_MANTISSA_DIGITS - free))
+
+
+def _at_most(bound: str, mantissas: _Mantissas, *, strict: bool) -> Expression:
     """Mantissas but zero whose digits, as a fraction, are at most (``strict``: less than) those of the bound."""
-    less = _more_digits(exponent_at)
+    if mantissas.digits <= 0:
+        return NOTHING
+    bound, strict = _below(bound, mantissas.digits, strict=strict)
+    less = _more_digits(mantissas)
     equal: Expression = NOTHING
     for count in range(MAX_MANTISSA_DIGITS, 0, -1):
-        rest, open_end = _below(bound[count:], MAX_MANTISSA_DIGITS, strict=strict)
-        ended = sequence(decimals.fraction_below(rest, MAX_MANTISSA_DIGITS, strict=open_end), exponent_at(count))
+        free = mantissas.free(count, MAX_MANTISSA_DIGITS)
+        ended = sequence(_fraction_below(bound[count:], free, strict=strict), mantissas.exponent(count))
         digit = bound[count : count + 1] or "0"
         equal = union([ended, sequence(_less_digit("0", digit), less[count + 1]), sequence(_literal(digit), equal)])
     first = bound[0]
 
     def fraction(zeros: int) -> Expression:
-        digits = MAX_MANTISSA_DIGITS - zeros - 1
-        rest, open_end = _below(bound[1:], digits, strict=strict)
-        same = sequence(_literal(first), decimals.digits_below(rest, digits, strict=open_end))
-        other = sequence(_less_digit("1", first), repetition(DIGIT, 0, digits))
-        return sequence(union([other, same]), exponent_at(-zeros))
+        most = MAX_MANTISSA_DIGITS - zeros - 1
+        free = mantissas.free(1, most)
+        rest, open_end = _below(bound[1:], free, strict=strict)
+        same = sequence(_literal(first), decimals.digits_below(rest, free, strict=open_end))
+        other = sequence(_less_digit("1", first), repetition(DIGIT, 0, free))
+        return sequence(union([other, same]), repetition(_ZERO, 0, most - free), mantissas.exponent(-zeros))
 
     return union(
-        [
-            sequence(_less_digit("1", first), less[1]),
-            sequence(_literal(first), equal),
-            _after_zeros(fraction),
-        ]
+        [sequence(_less_digit("1", first), less[1]), sequence(_literal(first), equal), _after_zeros(fraction)]
     )
+
+
+def _fraction_below(rest: str, free: int, *, strict: bool) -> Expression:
+    if not rest:
+        return NOTHING if strict else _ZERO_FRACTION
+    rest, strict = _below(rest, free, strict=strict)
+    if not rest:
+        return _ZERO_FRACTION
+    zeros = repetition(_ZERO, 0, MAX_MANTISSA_DIGITS - free)
+    return Repetition(sequence(_POINT, decimals.some_digits_below(rest, free, strict=strict), zeros), 0, 1)
 
 
 def _above(fraction: str, digits: int, *, strict: bool) -> tuple[str, bool]:
