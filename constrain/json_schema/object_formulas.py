@@ -1,12 +1,14 @@
 """Objects that satisfy formulas: the questions their members answer, and the automaton that asks them.
 
-With keys in schema order the variables of the decision diagram are: are there at least n members; does the object have
-this shape, for every shape in the formulas. A shape is out of question once a member violates it or a required key
-is skipped, and certain once nothing it asks for can follow.
+There are two sets of variables for the decision diagrams, beside "are there at least n members". With one for each
+shape in the formulas ("does the object have this shape"), a shape is out of question once a member violates it or a
+required key is skipped, and certain once nothing it asks for can follow. Where shapes exclude one another, this is
+small.
 
-In any order that is not enough: whether a shape can still be violated depends on the keys that are left. There the
-questions are: is this key there; does its value satisfy G (true of an absent one); do all values of this class of
-undeclared keys. A key whose questions are still open has not been read, so the members that are needed can always come.
+With variables for keys the questions are: is this key there; does its value satisfy G (true of an absent one); do all
+values of this class of undeclared keys. This is small where many shapes ask the same of a key. It is also what keys in
+any order need, where it depends on the keys that are left whether a shape can still be violated: a key whose questions
+are open has not been read, so the members that are needed can always come.
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain._errors import UnsupportedSchemaError
-from constrain.json_schema.formulas import FALSE, TRUE, Atom, Decisions, atoms
+from constrain._errors import LimitError, UnsupportedSchemaError
+from constrain.json_schema.formulas import FALSE, MAX_DECISIONS, TRUE, Atom, Decisions, atoms
 from constrain.json_schema.goal import ANY, NOTHING, Goal
 from constrain.json_schema.key_partition import SharedKeys, partition
 from constrain.json_schema.objects import ObjectShape, key_goals
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from constrain.json_schema.combined import Combined
     from constrain.json_schema.formulas import Formula
     from constrain.json_schema.goals import Goals
+
+MAX_SHAPE_DECISIONS = 10_000
+"""Nodes of the diagrams over shapes: where they get larger, keys may do better."""
 
 Counters = tuple[int, ...]  # members so far, then members of each finite key class
 
@@ -46,9 +51,10 @@ class _Questions:
     ``shapes[0]`` holds in any case; ``atoms`` are about the others.
     """
 
-    any_order = False
+    limit = MAX_DECISIONS
 
-    def __init__(self, shape: Combined) -> None:
+    def __init__(self, shape: Combined, *, any_order: bool) -> None:
+        self.any_order = any_order
         base = shape.base
         assert isinstance(base, ObjectShape)
         self.base = base
@@ -64,7 +70,7 @@ class _Questions:
         self.names = list(names)
         self.key_goals = [key_goals(each, names) for each in self.shapes]
         self.classes: list[SharedKeys] = partition(self.shapes, self.names)
-        self.decisions = Decisions()
+        self.decisions = Decisions(self.limit)
         self.sizes = {
             size: variable
             for variable, size in enumerate(sorted({size for each in self.shapes for size in _sizes(each)}))
@@ -149,8 +155,10 @@ class _Questions:
         raise NotImplementedError
 
 
-class InSchemaOrder(_Questions):
-    """One variable for each shape."""
+class AboutShapes(_Questions):
+    """One variable for each shape; keys come in schema order."""
+
+    limit = MAX_SHAPE_DECISIONS
 
     def number_variables(self) -> None:
         self.first = len(self.sizes) - 1  # the variable of shape i is first + i
@@ -206,17 +214,17 @@ class InSchemaOrder(_Questions):
         return self.decisions.follow(node, answers) == TRUE
 
 
-class InAnyOrder(_Questions):
+class AboutKeys(_Questions):
     """Variables for keys and their values."""
-
-    any_order = True
 
     def number_variables(self) -> None:
         total = len(self.sizes)
         self.present_ids: dict[str, int] = {}
         self.valued: dict[str, dict[Goal, int]] = {name: {} for name in self.names}
         self.all_valued: list[dict[Goal, int]] = [{} for _ in self.classes]
-        asked = {name for shape in self.shapes for name in shape.required}
+        asked = {name for shape in self.shapes[not self.any_order :] for name in shape.required}
+        required = set(self.base.required)
+        self.required_until = max((i for i, name in enumerate(self.names, 1) if name in required), default=0)
         for name in self.names:
             goals = dict.fromkeys(of_key[name] for of_key in self.key_goals[1:])
             if name in asked or NOTHING in goals:
@@ -237,7 +245,7 @@ class InAnyOrder(_Questions):
                 self.absent_is_true[variable] = True
 
     def base_literals(self) -> list[tuple[int, bool]]:
-        return [(self.present_ids[name], True) for name in self.base.required]
+        return [(self.present_ids[name], True) for name in self.base.required] if self.any_order else []
 
     def literals(self, index: int) -> list[tuple[int, bool]]:
         shape = self.shapes[index]
@@ -258,7 +266,12 @@ class InAnyOrder(_Questions):
         return node if variable is None else self.decisions.set(node, variable, True)
 
     def skipped(self, node: int, index: int) -> int:
-        raise AssertionError("no key is skipped")
+        name = self.names[index]
+        if name in self.present_ids:
+            node = self.decisions.set(node, self.present_ids[name], False)
+        for variable in self.valued[name].values():
+            node = self.decisions.set(node, variable, True)
+        return node
 
     def about_value(self, index: int) -> list[Question]:
         valued = self.valued[self.names[index]]
@@ -272,6 +285,8 @@ class InAnyOrder(_Questions):
         return node
 
     def closes(self, node: int, position: int) -> bool:
+        if not self.any_order and self.required_until > position:
+            return False
         return self.decisions.follow(node, self.absent_is_true) == TRUE
 
 
@@ -381,13 +396,19 @@ class _Builder:
 
 def object_automaton(goals: Goals, shape: Combined, pointer: str) -> ShapeAutomaton:
     """The automaton of the objects of a combination. Raises LimitError; UnsupportedSchemaError at ``pointer``."""
-    questions = InAnyOrder(shape) if goals.policies.property_order == "any" else InSchemaOrder(shape)
+    if goals.policies.property_order == "any":
+        questions: _Questions = AboutKeys(shape, any_order=True)
+    else:
+        try:
+            return _Builder(goals, AboutShapes(shape, any_order=False)).build()
+        except LimitError:
+            return _Builder(goals, AboutKeys(shape, any_order=False)).build()
     endless = any(
         key_class.keys.number == inf and all(goal is ANY for goal in key_class.goals) for key_class in questions.classes
     )
     least = any(each.minimum > max(len(each.required), 1) for each in questions.shapes)
     finite = any(key_class.keys.number != inf for key_class in questions.classes)
-    if questions.any_order and not endless and (least or finite):
+    if not endless and (least or finite):
         raise UnsupportedSchemaError(
             'minProperties over finitely many keys cannot be enforced beside other conditions with property_order="any"',
             pointer=pointer,
