@@ -155,6 +155,20 @@ def count_texts(expression: Expression) -> int | None:
     return len(texts)
 
 
+def has_endless_texts(expression: Expression) -> bool:
+    """Whether the language surely has endlessly many texts. Raises LimitError if that takes too many states."""
+    return _may_repeat_endlessly(expression) and has_text((expression, ENDLESS))
+
+
+def _may_repeat_endlessly(expression: Expression) -> bool:
+    match expression:
+        case Intersection(parts):
+            return all(map(_may_repeat_endlessly, parts))
+        case Complement():
+            return True
+    return _has_endless_repetition(expression)
+
+
 def _has_endless_repetition(expression: Expression) -> bool:
     match expression:
         case Repetition(part, _, maximum):
