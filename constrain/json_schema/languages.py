@@ -133,3 +133,8 @@ def count_texts(expression: Expression) -> int | None:
         return None
     texts = list_texts(expression, MANY)
     return None if texts is None else len(texts)
+
+
+def has_endless_texts(expression: Expression) -> bool:
+    """Whether the language surely has endlessly many texts. Raises LimitError if that takes too many states."""
+    return bool(_ask(core.has_endless_matches, expression, MAX_CYCLE_STATES))
