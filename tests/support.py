@@ -175,6 +175,15 @@ class Walker:
         return matcher, text
 
 
+def canonical(value: object) -> object:
+    """The value with its numbers spelled as numbers="canonical" has them: 1, not 1.0."""
+    if isinstance(value, dict):
+        return {key: canonical(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [canonical(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 # An independent validator: jsonschema, with patterns as ECMA-262 has them and numbers read exactly
 
 

@@ -9,9 +9,9 @@ Outcome of a test, from best to worst (a false reject that no policy explains is
 - false accept: an invalid instance is accepted
 - broken: an exception that is not ours, or a schema with a valid instance that is said to have no value
 
-Instances are written as ``json.dumps`` does, whitespace="any", all other policies at their defaults. Schemas that do not
-declare their draft are given the declaration; those of drafts 4 to 7, none of which declares it, also run as they are,
-which is how a caller may well pass them: read as draft 2020-12.
+Instances are written as ``json.dumps`` does; whitespace="any", all other policies at their defaults. Schemas that do
+not declare their draft are given the declaration; those of drafts 4 to 7, none of which declares it, also run as they
+are, which is how a caller may well pass them: read as draft 2020-12.
 
 ``python -m tests.json_schema.official_suite`` writes the file anew (CONSTRAIN_DATA must be set) and prints totals.
 """
@@ -20,16 +20,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
 from itertools import islice, permutations, product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
 import constrain
-from tests.support import byte_vocabulary, data_folder
+from tests.support import byte_vocabulary, canonical, data_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 RATCHET = Path(__file__).parents[1] / "data" / "json_schema_test_suite.json"
 REGENERATE = "CONSTRAIN_DATA=... python -m tests.json_schema.official_suite"
@@ -168,7 +170,7 @@ class Judge:
             try:
                 if self._compile(**policy).accepts(text):
                     return next(iter(policy))
-            except constrain.UnsupportedSchemaError:  # not under this policy
+            except constrain.UnsupportedSchemaError:  # noqa: PERF203 - not under this policy
                 continue
         return ""
 
@@ -184,15 +186,6 @@ def orders(value: object) -> Iterator[object]:
             yield list(items)
     else:
         yield value
-
-
-def canonical(value: object) -> object:
-    """The value with its numbers spelled as numbers="canonical" has them: 1, not 1.0."""
-    if isinstance(value, dict):
-        return {key: canonical(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [canonical(item) for item in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def text_of(instance: object) -> bytes:
