@@ -14,6 +14,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
+import jsonschema_rs
 import numpy as np
 import pytest
 import regress
@@ -59,10 +60,11 @@ def maskbench() -> list[dict[str, Any]]:
 
 
 def maskbench_that_compiles(
-    vocabulary: constrain.Vocabulary, seed: int, count: int, **policies: Any
+    vocabulary: constrain.Vocabulary, seed: int, count: int, splits: tuple[str, ...] = (), **policies: Any
 ) -> Iterator[tuple[dict[str, Any], constrain.Constraint]]:
-    """``count`` entries of a seeded sample whose schemas compile."""
-    for entry in Random(seed).sample(maskbench(), len(maskbench())):
+    """``count`` entries of a seeded sample whose schemas compile; of some splits only, if any are named."""
+    entries = [entry for entry in maskbench() if not splits or entry["split"] in splits]
+    for entry in Random(seed).sample(entries, len(entries)):
         if count == 0:
             return
         try:
@@ -225,3 +227,10 @@ def validation_error(schema: Any, text: bytes) -> str | None:
     validator = _validator_class(base)(schema, format_checker=base.FORMAT_CHECKER)
     error = next(validator.iter_errors(instance), None)
     return None if error is None else f"{error.json_path}: {error.message}"
+
+
+def second_validation_error(schema: Any, text: bytes) -> str | None:
+    """The same by a validator with another author, in another language."""
+    validator = jsonschema_rs.validator_for(schema, validate_formats=True)
+    error = next(validator.iter_errors(json.loads(text)), None)
+    return None if error is None else f"{error.instance_path}: {error.message}"

@@ -24,7 +24,7 @@ RATCHET = Path(__file__).parents[1] / "data" / "oracle_schemas.json"
 REGENERATE = "python -m tests.oracle_schemas.cases"
 RECORDED_SEEDS = 1_000
 
-FRAGMENTS = '" ":  ," {" "} [ ] {} [] ], }, [[ tru null ab a" 12 1, }}'.split()
+FRAGMENTS = [
     '"',
     '":',
     ',"',
@@ -44,7 +44,7 @@ FRAGMENTS = '" ":  ," {" "} [ ] {} [] ], }, [[ tru null ab a" 12 1, }}'.split()
     "12",
     "1,",
     "}}",
-)
+]
 
 
 class Case(NamedTuple):
