@@ -189,8 +189,16 @@ def canonical(value: object) -> object:
 # An independent validator: jsonschema, with patterns as ECMA-262 has them and numbers read exactly
 
 
+@cache
+def _regex(pattern: str) -> regress.Regex:
+    try:
+        return regress.Regex(pattern, "u")
+    except regress.RegressError:  # escapes that mean the character itself, which only the older syntax has
+        return regress.Regex(pattern)
+
+
 def _pattern(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[jsonschema.ValidationError]:
-    if isinstance(instance, str) and regress.Regex(pattern, "u").find(instance) is None:
+    if isinstance(instance, str) and _regex(pattern).find(instance) is None:
         yield jsonschema.ValidationError(f"{instance!r} does not match {pattern!r}")
 
 

@@ -24,27 +24,7 @@ RATCHET = Path(__file__).parents[1] / "data" / "oracle_schemas.json"
 REGENERATE = "python -m tests.oracle_schemas.cases"
 RECORDED_SEEDS = 1_000
 
-FRAGMENTS = [
-    '"',
-    '":',
-    ',"',
-    '{"',
-    '"}',
-    "[",
-    "]",
-    "{}",
-    "[]",
-    "],",
-    "},",
-    "[[",
-    "tru",
-    "null",
-    "ab",
-    'a"',
-    "12",
-    "1,",
-    "}}",
-]
+FRAGMENTS = ('"', '":', ',"', '{"', '"}', "[]", "{}", "],", "},", "[[", "}}", "tru", "ab", 'a"', "12", "1,", "null")
 
 
 class Case(NamedTuple):
