@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from constrain._errors import SchemaError
 
+if TYPE_CHECKING:
+    import pydantic
 
-def schema_text(schema: object) -> str:
-    """A schema (dict, bool, JSON text, or what ``pydantic.TypeAdapter`` takes) as JSON text. Raises SchemaError."""
+
+def schema_text(schema: object, *, tightened: bool = False) -> str:
+    """A schema (dict, bool, JSON text, or what ``pydantic.TypeAdapter`` takes) as JSON text. Raises SchemaError.
+
+    Of a type, the schema is Pydantic's, or ``tightened`` to what the type's validators accept.
+    """
     if isinstance(schema, str):
         return schema
     if not isinstance(schema, (dict, bool)):
@@ -17,7 +24,7 @@ def schema_text(schema: object) -> str:
 
         try:
             adapter: pydantic.TypeAdapter[object] = pydantic.TypeAdapter(schema)  # type: ignore[arg-type]
-            schema = adapter.json_schema()
+            schema = _tightened(adapter) if tightened else adapter.json_schema()
         except pydantic.errors.PydanticUserError as error:
             raise SchemaError(f"no JSON Schema can be made of {schema!r}: {error}") from error
     try:
@@ -26,6 +33,12 @@ def schema_text(schema: object) -> str:
         raise SchemaError(f"the schema holds what JSON cannot express: {error}") from error
     except RecursionError as error:
         raise SchemaError("the schema is nested too deeply to be read") from error
+
+
+def _tightened(adapter: pydantic.TypeAdapter[object]) -> dict[str, object]:
+    from constrain._type_schema import type_schema  # imports Pydantic
+
+    return type_schema(adapter)
 
 
 def parse_schema(text: str) -> object:

@@ -253,7 +253,7 @@ def _compile(
     if isinstance(schema, Grammar):
         return Constraint(schema, vocab, {}, ())
     key: tuple[object, ...] | None = None
-    text = schema_text(schema)
+    text = schema_text(schema, tightened=True)
     if registry is None:
         key = (text, id(vocab), close_objects, strict, *policies.values())
         with _cache_lock:
