@@ -119,7 +119,7 @@ def between(low: str, high: str) -> str:
     r"""Texts as long as the bounds, digit by digit from ``low`` to ``high``; what is no digit is the same in both.
 
     >>> between("15", "31")
-    '(?:1(?:5|[6-9])|2\\d|3(?:[0-0]|1))'
+    '(?:1(?:5|[6-9])|2\\d|3(?:0|1))'
     """
     if low == high:
         return low
@@ -150,7 +150,7 @@ def _at_most(high: str) -> str:
 
 
 def _digits(low: int, high: int) -> str:
-    return r"\d" if (low, high) == (0, 9) else f"[{low}-{high}]"
+    return str(low) if low == high else r"\d" if (low, high) == (0, 9) else f"[{low}-{high}]"
 
 
 def _any_digits(template: str) -> str:

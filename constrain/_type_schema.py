@@ -33,6 +33,9 @@ _MAX_SECONDS = 4_294_967_295
 
 _FIRST_MOMENT, _LAST_MOMENT = datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59)  # noqa: DTZ001 - in UTC
 
+_BYTE_SIZE = patterns.in_both_dialects(r"^\s*(\d*\.?\d+)\s*(\w+)?")
+"""The pattern by which Pydantic's ByteSize is known; it also reads the unit."""
+
 _BOUNDS = ("gt", "ge", "lt", "le")
 _ALL_WHITESPACE = r"\s\u0085\u001c-\u001f"
 
@@ -183,8 +186,10 @@ class _Generator(GenerateJsonSchema):
         return {**result, _BYTES: True}
 
     def dict_schema(self, schema: Any) -> dict[str, Any]:
-        """A dictionary; keys that are no strings are written as such."""
+        """A dictionary; keys that are no strings are written as such, and others have the pattern of their type."""
         result: dict[str, Any] = super().dict_schema(schema)
+        if "patternProperties" in result:
+            result.setdefault("additionalProperties", False)
         kind = schema.get("keys_schema", {}).get("type")
         if kind in patterns.KEYS and "patternProperties" not in result and "propertyNames" not in result:
             values = result.pop("additionalProperties", True)
@@ -249,7 +254,7 @@ def _finish(node: dict[str, Any]) -> None:
     """Says what a format of Pydantic's own means."""
     is_bytes = node.pop(_BYTES, False) is True
     name = node.get("format")
-    if node.get("pattern") == r"^\s*(\d*\.?\d+)\s*(\w+)?" and node.get("type") == "string":  # ByteSize
+    if node.get("pattern") == _BYTE_SIZE and node.get("type") == "string":
         node["pattern"] = patterns.whole(patterns.BYTE_SIZE)
     if not isinstance(name, str) or node.get("type") != "string":
         return
