@@ -92,12 +92,12 @@ def _date_time() -> Expression:
 @cache
 def _duration() -> Expression:
     # The greatest sum, with a year of 365 and a month of 30 days, is below the 999,999,999 days of a timedelta, and
-    # no number of hours or minutes takes more than 32 bits in seconds, which is what Pydantic reads.
+    # that of the hours, minutes and seconds below 2**32 seconds, which is what Pydantic reads.
     day = r"\d{1,8}D"
     month = _sequence(r"\d{1,7}M", _optional(day))
     year = _sequence(r"\d{1,6}Y", _optional(month))
-    second = r"\d{1,9}S"
-    minute = _sequence(r"\d{1,7}M", _optional(second))
+    second = r"\d{1,8}S"
+    minute = _sequence(r"\d{1,6}M", _optional(second))
     hour = _sequence(r"\d{1,6}H", _optional(minute))
     time = _sequence("T", _either(hour, minute, second))
     return _sequence("P", _either(_sequence(_either(day, month, year), _optional(time)), time, r"\d{1,8}W"))
