@@ -218,8 +218,8 @@ _VALUES = frozenset(("enum", "const"))
 
 def _keywords(document: Any, without: set[str]) -> dict[str, list[str]]:
     """The places of every keyword of a schema that is enforced, by keyword."""
+    from constrain.json_schema.dialects import DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020
     from constrain.json_schema.keywords import keywords_of
-    from constrain.json_schema.references import DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020
 
     drafts = (DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020)
     enforced = {keyword for draft in drafts for keyword, handler in keywords_of(draft).items() if handler is not None}

@@ -16,12 +16,16 @@ if TYPE_CHECKING:
 
 
 class ArrayShape(NamedTuple):
-    """Arrays of ``minimum`` to ``maximum`` items: item *i* satisfies ``prefix[i]``, those after it ``rest``."""
+    """Arrays of ``minimum`` to ``maximum`` items: item *i* satisfies ``prefix[i]``, those after it ``rest``.
+
+    ``unique``: no two items are equal.
+    """
 
     prefix: tuple[Goal, ...] = ()
     rest: Goal = ANY
     minimum: int = 0
     maximum: int | None = None
+    unique: bool = False
 
 
 ANY_ARRAY = ArrayShape()
@@ -39,7 +43,7 @@ def intersect_arrays(goals: Goals, a: ArrayShape, b: ArrayShape) -> ArrayShape |
     minimum = max(a.minimum, b.minimum)
     if maximum is not None and minimum > maximum:
         return None
-    return ArrayShape(prefix, goals.conjunction(a.rest, b.rest), minimum, maximum)
+    return ArrayShape(prefix, goals.conjunction(a.rest, b.rest), minimum, maximum, a.unique or b.unique)
 
 
 def item_goal(shape: ArrayShape, index: int) -> Goal:
@@ -104,6 +108,11 @@ def additional_items(goals: Goals, at: Location, value: object, found: Assertion
     if isinstance(at.schema, dict) and isinstance(at.schema.get("items"), list):
         found.items = goal
         found.arrays_restricted = True
+
+
+def unevaluated_items(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """Depends on what the other keywords evaluate, and is seen to after them (``constrain.json_schema.unevaluated``)."""
+    found.unevaluated = value is not True and value != {}
 
 
 def unique_items(goals: Goals, at: Location, value: object, found: Assertions) -> None:

@@ -8,7 +8,6 @@ conditions on one string, ask any.
 from __future__ import annotations
 
 import threading
-import time
 from itertools import combinations
 from typing import TYPE_CHECKING, TypeVar
 
@@ -33,8 +32,9 @@ if TYPE_CHECKING:
 
     from constrain.regex.tree import Expression
 
-MAX_PATTERN_SECONDS = 1.0
-"""Processor time for all questions of one compilation: real schemas take a few hundredths of it."""
+MAX_PATTERN_WORK = 3_000_000
+"""What all questions of one compilation may take, in the kernel's count of work: about a second. Real schemas take a
+few hundredths of it."""
 
 MANY = 10_000
 """Numbers of texts above this one are not told apart: no answer of a model has as many different keys."""
@@ -58,29 +58,30 @@ Answer = TypeVar("Answer")
 
 
 class _Work(threading.local):
-    """Processor time that the compilation under way in this thread may still take for its questions."""
+    """What the compilation under way in this thread may still take for its questions."""
 
-    seconds = MAX_PATTERN_SECONDS
+    def __init__(self) -> None:
+        self.allowance = core.Allowance(MAX_PATTERN_WORK)
 
 
 _work = _Work()
 
 
 def begin_compilation() -> None:
-    """Allows this thread MAX_PATTERN_SECONDS from here on."""
-    _work.seconds = MAX_PATTERN_SECONDS
+    """Allows this thread MAX_PATTERN_WORK from here on."""
+    _work.allowance = core.Allowance(MAX_PATTERN_WORK)
 
 
 def _ask(question: Callable[..., Answer], *arguments: object) -> Answer:
-    if _work.seconds < 0:
-        raise LimitError(
-            f"questions about patterns take longer than MAX_PATTERN_SECONDS = {MAX_PATTERN_SECONDS} together"
-        )
-    start = time.thread_time()
+    allowance = _work.allowance
     try:
-        return question(*arguments)
-    finally:
-        _work.seconds -= time.thread_time() - start
+        return question(*arguments, allowance)
+    except LimitError:
+        if allowance.left == 0:
+            raise LimitError(
+                f"questions about patterns take more work than MAX_PATTERN_WORK = {MAX_PATTERN_WORK} together"
+            ) from None
+        raise
 
 
 def matching(expression: Expression, texts: Iterable[str]) -> list[str]:
@@ -96,6 +97,11 @@ def matching(expression: Expression, texts: Iterable[str]) -> list[str]:
 
 def _matches(expression: Expression, content: bytes) -> bool:
     return _ask(core.matches, expression, content)
+
+
+def list_texts(expression: Expression, limit: int) -> list[bytes] | None:
+    """All texts of the language, or ``None`` if there are more than ``limit``."""
+    return _ask(core.list_matches, expression, limit)
 
 
 def has_text(parts: tuple[Expression, ...], minimum: int = 0, maximum: int | None = None) -> bool:
@@ -118,7 +124,7 @@ def is_surely_empty(parts: tuple[Expression, ...], minimum: int = 0, maximum: in
     try:
         return not has_text(parts, minimum, maximum)
     except LimitError:
-        if _work.seconds < 0:
+        if _work.allowance.left == 0:
             raise
         return False
 
@@ -139,7 +145,7 @@ def count_texts(expression: Expression) -> int | None:
         return None
     if not all(has_text((sample, Complement(expression))) for sample in SAMPLES):  # sooner found out than listed
         return None
-    texts = _ask(core.list_matches, Intersection((expression, SHORT)), MANY)
+    texts = list_texts(Intersection((expression, SHORT)), MANY)
     if texts is None:
         return None
     if has_text((expression, LONG)):

@@ -241,8 +241,12 @@ class RuleImporter {
 
 }  // namespace
 
-ExprId import_expression(ExpressionStore& store, nb::handle expression) {
-  store.allow(max_compile_work, "MAX_COMPILE_WORK = 1000000 derivatives");
+ExprId import_expression(ExpressionStore& store, nb::handle expression, size_t allowance) {
+  if (allowance < max_compile_work) {
+    store.allow(allowance, "the rest of an Allowance");
+  } else {
+    store.allow(max_compile_work, "MAX_COMPILE_WORK = 1000000 derivatives");
+  }
   return Importer(store).expression(expression);
 }
 
