@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from constrain._errors import LimitError, SchemaError
+from constrain.json_schema.dialects import DIALECTS
 from constrain.json_schema.keyword_sets import ANNOTATIONS
-from constrain.json_schema.references import DIALECTS, escape, subschemas
+from constrain.json_schema.references import escape
 from constrain.json_schema.strict_merging import merged, types_of
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ SCHEMA_MAPS = ("properties", "patternProperties", "$defs", "definitions")
 SCHEMA_LISTS = ("anyOf", "allOf", "prefixItems")
 SINGLE_SCHEMAS = ("items", "additionalItems", "unevaluatedItems")
 """Where schemas stand that a value, or a part of it, must satisfy. Others (``not``, ``if``, ...) are left alone."""
+
+INSTANCES = ("enum", "const", "default", "examples")
+"""Keywords whose values are no schemas."""
 
 
 class Conversion:
@@ -113,7 +117,8 @@ class Conversion:
             if any(self._declared(entry) is not None for entry in left):
                 raise SchemaError("allOf combines objects that cannot be merged into one", pointer=pointer + "/allOf")
             result["allOf"] = left
-        _one_of_to_any_of(result, pointer)
+        if "oneOf" in result:
+            _one_of_to_any_of(result, pointer)
         self._close(result, pointer)
         return result, inlined
 
@@ -309,21 +314,36 @@ def find(document: object, reference: object) -> object:
 
 def _schemas_within(document: Schema) -> Iterator[tuple[str, Schema]]:
     """All that may be schema objects in ``document``, with their pointers."""
-    stack: list[tuple[str, object]] = [("", document)]
+    # Of each value: its pointer, and whether its keys are names and no keywords.
+    stack: list[tuple[str, object, bool]] = [("", document, False)]
     while stack:
-        pointer, node = stack.pop()
+        pointer, node, names = stack.pop()
         if isinstance(node, dict):
-            yield pointer, node
-        stack.extend((pointer + step, inner) for step, inner in subschemas(node))
+            if not names:
+                yield pointer, node
+            for key, value in node.items():
+                if names or key not in INSTANCES:
+                    stack.append((pointer + escape(key), value, not names and key in SCHEMA_MAPS))
+        elif isinstance(node, list):
+            stack.extend((f"{pointer}/{index}", value, False) for index, value in enumerate(node))
 
 
 def _one_of_to_any_of(node: Schema, pointer: str) -> None:
-    if "oneOf" in node:
-        if "anyOf" in node:
-            raise SchemaError("oneOf beside anyOf has no equivalent in strict mode", pointer=pointer + "/oneOf")
-        renamed = {"anyOf" if keyword == "oneOf" else keyword: value for keyword, value in node.items()}
-        node.clear()
-        node.update(renamed)
+    if "anyOf" in node:
+        raise SchemaError("oneOf beside anyOf has no equivalent in strict mode", pointer=pointer + "/oneOf")
+    branches = node["oneOf"]
+    if isinstance(branches, list) and "properties" in node and sum(map(_is_about_presence, branches)) > 1:
+        raise SchemaError(
+            "oneOf tells its branches apart by which properties there are, and in strict mode all are required",
+            pointer=pointer + "/oneOf",
+        )
+    renamed = {"anyOf" if keyword == "oneOf" else keyword: value for keyword, value in node.items()}
+    node.clear()
+    node.update(renamed)
+
+
+def _is_about_presence(schema: object) -> bool:
+    return isinstance(schema, dict) and "required" in schema and schema.keys() <= ANNOTATIONS | {"required", "type"}
 
 
 def _is_schema_object(schema: object, pointer: str) -> bool:
