@@ -47,6 +47,8 @@ def parse_schema(text: str) -> object:
         return json.loads(text, parse_float=Decimal, parse_constant=_not_json, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
         raise SchemaError(f"not JSON: {error.msg}", line=error.lineno, column=error.colno) from error
+    except ValueError as error:  # an integer of more digits than Python reads
+        raise SchemaError(f"a number in the schema is too long: {error}") from error
     except RecursionError as error:
         raise SchemaError("the schema is nested too deeply to be read") from error
 

@@ -226,6 +226,7 @@ def compile(  # noqa: A001 - the name of the public function
     dataclass, TypedDict, ``list[int]``, ...), or a ``Grammar``. The policies say how a language is narrowed on purpose:
     ``whitespace`` "flexible" (what ``json.dumps`` and pretty printers write), "compact" (none) or "any" (RFC 8259);
     ``formats`` "assert" (known ones are enforced), "annotation" (none) or "strict" (unknown ones are refused).
+    Of a type, the schema is Pydantic's, tightened to what its validators accept (such as the bounds of a date).
     ``strict``: the schema must keep the structural rules of OpenAI's strict mode (``check_strict(schema,
     subset="structural")``); a ``SchemaError`` lists all that it breaks. ``strict_schema`` makes a schema keep them.
     Raises SchemaError, UnsupportedSchemaError or UnsatisfiableSchemaError with a JSON Pointer; PatternError;

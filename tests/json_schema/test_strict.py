@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import json
 from enum import Enum
+from random import Random
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
 import constrain
-from tests.support import byte_vocabulary
+from tests.support import byte_vocabulary, maskbench, validation_error
 
 TEXT: dict[str, Any] = {"type": "string"}
 NUMBER: dict[str, Any] = {"type": "number"}
@@ -200,6 +201,11 @@ ERRORS: dict[str, tuple[Any, str, str]] = {
         "/allOf",
         "cannot be merged",
     ),
+    "oneOf by presence": (
+        {**opened(a=TEXT, b=TEXT), "oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
+        "/oneOf",
+        "all are required",
+    ),
     "oneOf beside anyOf": ({"oneOf": [TEXT], "anyOf": [NUMBER]}, "/oneOf", "anyOf"),
     "siblings that refer to nothing": (
         opened(a={"$ref": "#/$defs/none", "title": "t"}),
@@ -317,7 +323,9 @@ def test_a_schema_that_contains_itself_is_refused() -> None:
             function(schema)
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"a": 1, "a": 2}', "NaN"])
+@pytest.mark.parametrize(
+    "text", ["", "{", '{"a": 1, "a": 2}', "NaN", "[" * 100_000, '{"minimum": ' + "1" * 5_000 + "}"]
+)
 def test_text_that_is_no_json_is_refused(text: str) -> None:
     for function in (constrain.strict_schema, constrain.check_strict):
         with pytest.raises(constrain.SchemaError):
@@ -391,6 +399,22 @@ def test_models_become_strict_and_their_texts_are_read() -> None:
 def test_models_of_arbitrary_keys_are_refused(model: type[BaseModel]) -> None:
     with pytest.raises(constrain.SchemaError, match="additionalProperties"):
         constrain.strict_schema(model)
+
+
+def test_what_a_strict_schema_allows_the_schema_allows() -> None:
+    vocabulary, tried = byte_vocabulary(), 0
+    for entry in Random(7).sample(maskbench(), 150):
+        text = json.dumps(entry["schema"])
+        if "oneOf" in text:  # is taken to be exclusive
+            continue
+        try:
+            constraint = constrain.compile(constrain.strict_schema(text), vocabulary)
+        except (constrain.SchemaError, constrain.PatternError, constrain.LimitError):
+            continue
+        error = validation_error(entry["schema"], bytes(constraint.matcher().shortest_completion()))
+        assert error is None, (entry["id"], error)
+        tried += 1
+    assert tried > 50
 
 
 def test_a_strict_schema_narrows_only_to_declared_and_required_properties() -> None:
