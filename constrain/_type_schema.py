@@ -174,7 +174,7 @@ class _Generator(GenerateJsonSchema):
     def bytes_schema(self, schema: Any) -> dict[str, Any]:
         """Bytes as a text. Their number is that of the characters as long as these are ASCII."""
         result: dict[str, Any] = super().bytes_schema(schema)
-        encoding = self._config.val_json_bytes
+        encoding = getattr(self._config, "val_json_bytes", "utf8")  # since Pydantic 2.9
         if encoding == "hex":
             low, high = schema.get("min_length", 0), schema.get("max_length", "")
             return _text(f"(?:[0-9a-f]{{2}}){{{low},{high}}}")

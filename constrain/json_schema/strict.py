@@ -29,8 +29,8 @@ def strict_schema(schema: object) -> dict[str, Any]:
     What an object may hold is thus narrowed to its declared properties; nothing else changes meaning. What would
     is refused: objects of arbitrary keys (``additionalProperties`` other than ``false``, ``required`` keys that are
     not declared), ``allOf`` and ``anyOf`` of objects with different properties that cannot become one, ``oneOf``
-    beside ``anyOf`` or of branches that differ in what they require, references that the rewriting would break. Keywords beyond the subset stay where they are;
-    ``check_strict`` lists them.
+    beside ``anyOf`` or of branches that differ in what they require, references that the rewriting would
+    break. Keywords beyond the subset stay where they are; ``check_strict`` lists them.
 
     Args:
         schema: a JSON Schema as ``dict`` or JSON text, or what ``pydantic.TypeAdapter`` takes. It is not changed.
