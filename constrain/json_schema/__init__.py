@@ -3,7 +3,8 @@
 A schema location becomes a *goal*, a goal a disjunction of *shapes* (one JSON type each), shapes the automata of
 rules. Modules:
 
-- ``references``: where subschemas are; ``keywords``: the table of which function reads which keyword
+- ``references``: where subschemas are, with ``dialects``, ``documents`` and ``dynamic_scope``
+- ``keywords``: the table of which function reads which keyword
 - ``assertions``: what one schema object asserts; ``combinators`` and ``formats_keyword``: keywords for any type
 - ``numeric``, ``strings``, ``arrays``, ``objects``: a shape, its intersection, its keywords
 - ``shapes``: disjunctions; ``disjoint``: proofs for ``oneOf``; ``goals``: interning and expansion
@@ -18,6 +19,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from constrain.json_schema.contradictions import why_empty
+from constrain.json_schema.dialects import DRAFT_4
+from constrain.json_schema.documents import Documents
+from constrain.json_schema.dynamic_scope import DynamicScopeNeeded
 from constrain.json_schema.emission import Emitter
 from constrain.json_schema.goals import Goals
 from constrain.json_schema.languages import begin_compilation
@@ -60,12 +64,25 @@ def compile_schema(
     """
     policies = Policies(whitespace, property_order, formats, numbers, close_objects)
     policies.check()
+    documents = Documents(registry)
+    try:
+        return _compile(References(schema, documents), policies)
+    except DynamicScopeNeeded:
+        pass  # few schemas have dynamic references; the others do not pay for them
+    return _compile(References(schema, documents, dynamic=True), policies)
+
+
+def _compile(references: References, policies: Policies) -> CompiledSchema:
     begin_compilation()
-    goals = Goals(References(schema, registry), policies)
+    goals = Goals(references, policies)
     root = goals.root()
     order = expand_all(goals, root)
     mark_productive(order)
+    if goals.has_unique_items:
+        from constrain.json_schema.unique_items import settle_unique_items
+
+        order = settle_unique_items(goals, root, order)
     if not root.productive:
         raise why_empty(goals, root)
-    grammar = Emitter(policies).emit(root, order)
+    grammar = Emitter(policies, plain_integers=goals.references.root.resource.dialect is DRAFT_4).emit(root, order)
     return CompiledSchema(grammar, policies._asdict(), goals.report())

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain._errors import SchemaError, UnsupportedSchemaError
+from constrain._errors import SchemaError
 from constrain.json_schema.arrays import ArrayShape, constant_array
 from constrain.json_schema.assertions import (
     TYPE_ARRAY,
@@ -17,10 +17,11 @@ from constrain.json_schema.assertions import (
     TYPE_OBJECT,
     TYPE_STRING,
 )
+from constrain.json_schema.complements import complement
 from constrain.json_schema.disjoint import find_overlap
 from constrain.json_schema.numeric import Number, NumberShape, exact
 from constrain.json_schema.objects import ObjectShape, constant_object
-from constrain.json_schema.shapes import FALSE, NO_SHAPES, NULL, TRUE, Shapes, union
+from constrain.json_schema.shapes import FALSE, NULL, TRUE, Shapes, union
 from constrain.json_schema.strings import StringShape
 
 if TYPE_CHECKING:
@@ -100,6 +101,16 @@ def ref(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     found.parts.append(goals.expand(goals.references.resolve(at, value)))
 
 
+def dynamic_ref(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """The same, where the way on which the evaluation came decides which schema that is."""
+    found.parts.append(goals.expand(goals.references.resolve_dynamic(at, value)))
+
+
+def recursive_ref(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """The same in 2019-09, where it is always the root of a resource."""
+    found.parts.append(goals.expand(goals.references.resolve_recursive(at, value)))
+
+
 def all_of(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """All of several schemas."""
     found.parts += branches(goals, at, "allOf", value)
@@ -119,7 +130,7 @@ def one_of(goals: Goals, at: Location, value: object, found: Assertions) -> None
     if find_overlap(goals, alternatives) is None:
         found.parts.append(union(alternatives))
     else:
-        found.exclusive = at, alternatives
+        found.exclusive = alternatives
 
 
 def branches(goals: Goals, at: Location, keyword: str, value: object) -> list[Shapes]:
@@ -130,8 +141,5 @@ def branches(goals: Goals, at: Location, keyword: str, value: object) -> list[Sh
 
 
 def not_(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Only ``not`` of everything and of nothing."""
-    if value is True or value == {}:
-        found.parts.append(NO_SHAPES)
-    elif value is not False:
-        raise UnsupportedSchemaError("not cannot be enforced yet", pointer=at.pointer("not"))
+    """Whatever does not satisfy the schema."""
+    found.parts.append(complement(goals, goals.in_place(at, "/not", value)))

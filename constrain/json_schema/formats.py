@@ -69,13 +69,14 @@ def _date_time() -> Expression:
 
 @cache
 def _duration() -> Expression:
-    # The greatest sum, with a year of 365 and a month of 30 days, is below the 999,999,999 days of a timedelta.
+    # The greatest sum, with a year of 365 and a month of 30 days, is below the 999,999,999 days of a timedelta, and
+    # that of the hours, minutes and seconds below 2**32 seconds, which is what Pydantic reads.
     day = r"\d{1,8}D"
     month = sequence(r"\d{1,7}M", optional(day))
     year = sequence(r"\d{1,6}Y", optional(month))
-    second = r"\d{1,9}S"
-    minute = sequence(r"\d{1,9}M", optional(second))
-    hour = sequence(r"\d{1,9}H", optional(minute))
+    second = r"\d{1,8}S"
+    minute = sequence(r"\d{1,6}M", optional(second))
+    hour = sequence(r"\d{1,6}H", optional(minute))
     time = sequence("T", either(hour, minute, second))
     return sequence("P", either(sequence(either(day, month, year), optional(time)), time, r"\d{1,8}W"))
 

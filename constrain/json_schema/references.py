@@ -1,64 +1,50 @@
-"""Where subschemas are: locations, resources (``$id``), anchors and the resolution of ``$ref``.
+"""Where subschemas are: locations, resources (``$id``), anchors and the resolution of references.
 
 A location is one subschema at one place. Locations are interned per resource by the identity of the subschema, so
-reaching a subschema through its parent or through a ``$ref`` gives the same location, and recursion closes.
+reaching a subschema through its parent or through a ``$ref`` gives the same location, and recursion closes. A resource
+is a source (a schema with a base URI) as seen from one dynamic scope.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote, urldefrag, urljoin
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import unquote
 
 from constrain._errors import LimitError, SchemaError, UnsupportedSchemaError
+from constrain.json_schema.dialects import (
+    ANCHOR_KEYWORDS,
+    MAX_SCHEMA_DEPTH,
+    RECURSIVE_ANCHOR,
+    Declared,
+    Dialect,
+    is_schema_position,
+    subschemas,
+    without_keywords,
+)
+from constrain.json_schema.documents import NEWEST, split_uri
+from constrain.json_schema.dynamic_scope import RECURSIVE, DynamicScopeNeeded, Scope, Scopes, Source
 
 if TYPE_CHECKING:
+    from constrain.json_schema.documents import Documents
+    from constrain.json_schema.dynamic_scope import Place
     from constrain.json_schema.goal import Goal
     from constrain.json_schema.shapes import Shapes
 
-MAX_SCHEMA_DEPTH = 500
-"""Levels of subschemas within subschemas: hand-written schemas stay below 50, and pointers grow with it."""
-
-NOT_SCHEMAS = frozenset(("enum", "const", "default", "examples"))
-"""Keywords whose values are instances: an ``$id`` in there names nothing."""
-
-
-class Dialect(NamedTuple):
-    """What differs between the drafts apart from the set of keywords."""
-
-    name: str
-    id_keyword: str
-    ref_ignores_siblings: bool
-
-
-DRAFT_4 = Dialect("draft 4", "id", ref_ignores_siblings=True)
-DRAFT_6 = Dialect("draft 6", "$id", ref_ignores_siblings=True)
-DRAFT_7 = Dialect("draft 7", "$id", ref_ignores_siblings=True)
-DRAFT_2019 = Dialect("draft 2019-09", "$id", ref_ignores_siblings=False)
-DRAFT_2020 = Dialect("draft 2020-12", "$id", ref_ignores_siblings=False)
-
-DIALECTS = {
-    "http://json-schema.org/draft-04/schema": DRAFT_4,
-    "http://json-schema.org/draft-06/schema": DRAFT_6,
-    "http://json-schema.org/draft-07/schema": DRAFT_7,
-    "https://json-schema.org/draft/2019-09/schema": DRAFT_2019,
-    "https://json-schema.org/draft/2020-12/schema": DRAFT_2020,
-    "http://json-schema.org/schema": DRAFT_2020,
-    "https://json-schema.org/schema": DRAFT_2020,
-}
+Key = TypeVar("Key")
 
 
 class Resource:
-    """A schema with a base URI of its own: the whole document, or a subschema with an ``$id``."""
+    """A source as seen from a dynamic scope, which includes the source itself; holds the locations inside it."""
 
-    __slots__ = ("anchors", "base", "dialect", "locations", "root", "targets")
+    __slots__ = ("base", "dialect", "locations", "root", "scope", "source", "targets")
 
-    def __init__(self, base: str, dialect: Dialect) -> None:
-        self.base = base
-        self.dialect = dialect
+    def __init__(self, source: Source, scope: Scope) -> None:
+        self.source = source
+        self.scope = scope
+        self.base = source.base
+        self.dialect: Dialect = source.declared.dialect
         self.locations: dict[int, Location] = {}
-        self.targets: dict[str, Location] = {}
-        self.anchors: dict[str, Location] | None = None
+        self.targets: dict[str | tuple[str, str], Location] = {}
         self.root: Location
 
 
@@ -98,45 +84,29 @@ def escape(token: str) -> str:
 
 
 class References:
-    """All locations of one document, and what its references point to."""
+    """All locations of one document, and what its references point to.
 
-    def __init__(self, document: object, registry: object = None) -> None:
-        self._registry = registry
-        self._resources: dict[str, Resource] | None = None
-        self._remote: dict[str, Location] = {}
+    ``dynamic``: whether dynamic scopes are kept; without, the first reference that needs them raises
+    ``DynamicScopeNeeded``.
+    """
+
+    def __init__(self, document: object, documents: Documents, *, dynamic: bool = False) -> None:
+        self._documents = documents
+        self._dynamic = dynamic
+        self._scopes = Scopes()
+        self._named: dict[str, Source | None] | None = None
+        self._remote: dict[tuple[str, Declared | None], Source | None] = {}
         self._count = 0
-        self.unknown_dialects: list[str] = []
-        self.root = self._new_root(document, "", DRAFT_2020, "")
+        self._source = self._root_source(document, "", NEWEST, "")
+        if dynamic:
+            self._names()
+        self.root = self._enter(self._scopes.empty, self._source).root
 
-    def _new_root(self, document: object, base: str, dialect: Dialect, token: str) -> Location:
-        if isinstance(document, dict):
-            dialect = self._declared_dialect(document, dialect)
-            identifier = document.get(dialect.id_keyword)
-            if isinstance(identifier, str):
-                base = urldefrag(urljoin(base, identifier))[0]
-        resource = Resource(base, dialect)
-        resource.root = self._new(document, None, token, resource)
-        return resource.root
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know about the dialects that were met."""
+        return tuple(self._documents.notes)
 
-    def _declared_dialect(self, schema: dict[str, object], inherited: Dialect) -> Dialect:
-        declared = schema.get("$schema")
-        if not isinstance(declared, str):
-            return inherited
-        dialect = DIALECTS.get(declared.rstrip("#"))
-        if dialect is not None:
-            return dialect
-        if "json-schema.org/draft-0" in declared:
-            raise UnsupportedSchemaError(f"the dialect {declared} is not supported", pointer="/$schema")
-        self.unknown_dialects.append(declared)
-        return inherited
-
-    def _new(self, schema: object, parent: Location | None, token: str, resource: Resource) -> Location:
-        self._count += 1
-        location = Location(schema, parent, token, resource, self._count)
-        if location.depth > MAX_SCHEMA_DEPTH:
-            raise LimitError(f"the schema is nested deeper than MAX_SCHEMA_DEPTH = {MAX_SCHEMA_DEPTH}")
-        resource.locations[id(schema)] = location
-        return location
+    # Locations.
 
     def child(self, parent: Location, token: str, schema: object) -> Location:
         """The location of ``schema``, which is found in ``parent`` at ``token`` (``/keyword`` or ``/keyword/key``)."""
@@ -148,30 +118,39 @@ class References:
             raise SchemaError(
                 f"a schema is an object or a boolean, not {schema!r:.80}", pointer=parent.pointer() + token
             )
-        if isinstance(schema, dict) and resource.dialect.id_keyword in schema:
-            inner = self._embedded(parent, token, schema)
-            if inner is not None:
-                return inner
+        if isinstance(schema, dict) and ("$id" in schema or "id" in schema):
+            source = self._embedded(resource.source, schema, parent.pointer(), token, parent.depth + 1)
+            if source is not None:
+                location = resource.locations[id(schema)] = self._enter(resource.scope, source).root
+                return location
         return self._new(schema, parent, token, resource)
 
     def inside(self, parent: Location, schema: dict[str, object]) -> Location:
         """A location for a schema that stands for a part of a keyword's value; its pointer is that of ``parent``."""
         return self._new(schema, parent, "", parent.resource)
 
-    def _embedded(self, parent: Location, token: str, schema: dict[str, object]) -> Location | None:
-        """The root of the resource that ``schema`` starts, if its ``$id`` is one and not just an anchor."""
-        outer = parent.resource
-        identifier = schema[outer.dialect.id_keyword]
-        if not isinstance(identifier, str) or identifier.startswith("#"):
-            return None
-        if outer.dialect.ref_ignores_siblings and "$ref" in schema:
-            return None
-        resource = Resource(
-            urldefrag(urljoin(outer.base, identifier))[0], self._declared_dialect(schema, outer.dialect)
-        )
-        resource.root = self._new(schema, parent, token, resource)
-        outer.locations[id(schema)] = resource.root
-        return resource.root
+    def _new(self, schema: object, parent: Location | None, token: str, resource: Resource) -> Location:
+        self._count += 1
+        location = Location(schema, parent, token, resource, self._count)
+        if location.depth > MAX_SCHEMA_DEPTH:
+            raise LimitError(f"the schema is nested deeper than MAX_SCHEMA_DEPTH = {MAX_SCHEMA_DEPTH}")
+        resource.locations[id(schema)] = location
+        return location
+
+    def _enter(self, scope: Scope, source: Source) -> Resource:
+        """``source`` as it is seen when an evaluation comes to it from ``scope``."""
+        if self._dynamic:
+            if source.anchors is None:
+                self._index(source)
+            scope = self._scopes.enter(scope, source)
+        resource = source.resources.get(scope)
+        if resource is None:
+            resource = source.resources[scope] = Resource(source, scope)
+            resource.root = self._new(source.schema, None, source.pointer, resource)
+            resource.root.depth = source.depth
+        return resource
+
+    # What references point to.
 
     def resolve(self, at: Location, reference: object) -> Location:
         """What ``$ref`` in ``at`` points to."""
@@ -180,118 +159,258 @@ class References:
         targets = at.resource.targets
         location = targets.get(reference)
         if location is None:
-            location = targets[reference] = self._find(at, reference)
+            location = targets[reference] = self._location(at, *self._find(at, reference, "$ref"))
         return location
 
-    def _find(self, at: Location, reference: str) -> Location:
-        if reference.startswith("#"):
-            resource, fragment = at.resource, reference[1:]
-        else:
-            uri, fragment = urldefrag(urljoin(at.resource.base, reference))
-            resource = at.resource if uri == at.resource.base else self._resource(at, uri, reference)
-        fragment = unquote(fragment)
-        if not fragment:
-            return resource.root
-        if fragment.startswith("/"):
-            return self._walk(at, resource, fragment, reference)
-        self._index()
-        anchor = (resource.anchors or {}).get(fragment)
-        if anchor is None:
-            raise SchemaError(f"$ref {reference!r} points to nothing", pointer=at.pointer("$ref"))
-        return anchor
+    def resolve_dynamic(self, at: Location, reference: object) -> Location:
+        """What ``$dynamicRef`` in ``at`` points to (2020-12, section 8.2.3.2)."""
+        if not isinstance(reference, str):
+            raise SchemaError(f"$dynamicRef must be a string, not {reference!r:.80}", pointer=at.pointer("$dynamicRef"))
+        key = "$dynamicRef", reference
+        location = at.resource.targets.get(key)
+        if location is None:
+            source, token, schema = self._find(at, reference, "$dynamicRef")
+            name = unquote(reference.partition("#")[2])
+            if (
+                isinstance(schema, dict)
+                and not name.startswith("/")  # a JSON Pointer, which may lead to a schema with an anchor, too
+                and schema.get("$dynamicAnchor") == name
+                and "$dynamicAnchor" in ANCHOR_KEYWORDS[source.declared.dialect]
+            ):
+                source, token, schema = self._outermost(at, source, name)
+            location = at.resource.targets[key] = self._location(at, source, token, schema)
+        return location
 
-    def _walk(self, at: Location, resource: Resource, fragment: str, reference: str) -> Location:
-        """Follows a JSON Pointer from the root of ``resource``, into embedded resources where it meets them."""
-        parent, token = resource.root, ""
-        node = parent.schema
-        for part in fragment[1:].split("/"):
-            step = part.replace("~1", "/").replace("~0", "~")
+    def resolve_recursive(self, at: Location, reference: object) -> Location:
+        """What ``$recursiveRef`` in ``at`` points to (2019-09, section 8.2.4.2.1)."""
+        if reference != "#":
+            raise SchemaError(f'$recursiveRef must be "#", not {reference!r:.80}', pointer=at.pointer("$recursiveRef"))
+        source = at.resource.source
+        schema = source.schema
+        if isinstance(schema, dict) and schema.get("$recursiveAnchor") is True:
+            source = self._outermost(at, source, RECURSIVE)[0]
+        return self._enter(at.resource.scope, source).root
+
+    def _outermost(self, at: Location, source: Source, name: str) -> tuple[Source, str, object]:
+        """The outermost place in the dynamic scope that declares ``name``, as ``source`` does."""
+        if not self._dynamic:
+            raise DynamicScopeNeeded
+        outermost = at.resource.scope.outermost.get(name, source)
+        place = outermost.dynamic[name]
+        if place is None:
+            raise SchemaError(
+                f"several schemas of one resource have the $dynamicAnchor {name!r:.80}", pointer=at.pointer()
+            )
+        return outermost, *place
+
+    def _location(self, at: Location, source: Source, token: str, schema: object) -> Location:
+        resource = self._enter(at.resource.scope, source)
+        if not token:
+            return resource.root
+        location = resource.locations.get(id(schema))
+        return self._new(schema, resource.root, token, resource) if location is None else location
+
+    def _find(self, at: Location, reference: str, keyword: str) -> tuple[Source, str, object]:
+        """The source, the place in it and the schema that a reference names by itself."""
+        resource = at.resource
+        if reference.startswith("#"):
+            source, fragment = resource.source, reference[1:]
+        else:
+            uri, fragment = split_uri(resource.base, reference, at.pointer(keyword))
+            source = resource.source if uri == resource.base else self._named_source(at, uri, reference, keyword)
+        if not fragment:
+            return source, "", source.schema
+        fragment = unquote(fragment)
+        if fragment.startswith("/"):
+            found = self._walk(source, fragment)
+            if found is None:
+                raise SchemaError(f"{keyword} {reference!r:.200} points to nothing", pointer=at.pointer(keyword))
+            if not isinstance(found[2], (dict, bool)):
+                raise SchemaError(
+                    f"{keyword} {reference!r:.200} points to something that is no schema", pointer=at.pointer(keyword)
+                )
+            return found
+        if source.anchors is None:
+            self._names()
+        if source.anchors is None:  # inside the value of an unknown keyword
+            self._index(source)
+        assert source.anchors is not None
+        anchor = source.anchors.get(fragment)
+        if anchor is None:
+            several = "that several schemas have" if fragment in source.anchors else "that no schema has"
+            raise SchemaError(
+                f"{keyword} {reference!r:.200} names an anchor {several} (a JSON Pointer begins with a slash)",
+                pointer=at.pointer(keyword),
+            )
+        return source, *anchor
+
+    def _walk(self, source: Source, pointer: str) -> tuple[Source, str, object] | None:
+        """Follows a JSON Pointer from the root of ``source``, into embedded resources where it meets them."""
+        node, token, start = source.schema, "", 0
+        parts = pointer[1:].split("/")
+        steps: list[str] = []
+        for index, part in enumerate(parts):
+            step = part.replace("~1", "/").replace("~0", "~") if "~" in part else part
+            steps.append(step)
             token += "/" + part
             if isinstance(node, dict) and step in node:
                 node = node[step]
-            elif isinstance(node, list) and step.isdecimal() and int(step) < len(node):
-                node = node[int(step)]
+            elif isinstance(node, list) and (number := _array_index(step)) is not None and number < len(node):
+                node = node[number]
             else:
-                raise SchemaError(f"$ref {reference!r} points to nothing", pointer=at.pointer("$ref"))
-            if isinstance(node, dict) and parent.resource.dialect.id_keyword in node:
-                embedded = parent.resource.locations.get(id(node)) or self._embedded(parent, token, node)
-                if embedded is not None and embedded.resource is not parent.resource:
-                    parent, token = embedded, ""
-        if node is parent.schema and not token:
-            return parent
-        if isinstance(node, bool):
-            return self._new(node, parent, token, parent.resource)
-        if not isinstance(node, dict):
-            raise SchemaError(f"$ref {reference!r} points to something that is no schema", pointer=at.pointer("$ref"))
-        return self.child(parent, token, node)
+                return None
+            if isinstance(node, dict) and ("$id" in node or "id" in node):
+                dialect = source.declared.dialect
+                # what a reference points to is meant as a schema, wherever it is
+                if index == len(parts) - 1 or is_schema_position(source.schema, steps[start:], dialect):
+                    inner = self._embedded(source, node, source.pointer, token, source.depth + index + 1 - start)
+                    if inner is not None:
+                        source, node, token, start = inner, inner.schema, "", index + 1
+        return source, token, node
 
-    def _resource(self, at: Location, uri: str, reference: str) -> Resource:
-        resource = self._index().get(uri)
-        if resource is not None:
-            return resource
-        location = self._remote.get(uri)
-        if location is None:
-            location = self._remote[uri] = self._new_root(
-                self._retrieve(at, uri, reference), uri, DRAFT_2020, uri + "#"
+    # Sources.
+
+    def _root_source(self, document: object, base: str, inherited: Declared, pointer: str) -> Source:
+        declared = inherited
+        if isinstance(document, dict):
+            declared = self._documents.declared(document, inherited, pointer)
+            identifier = document.get(declared.dialect.id_keyword)
+            if isinstance(identifier, str):
+                base = split_uri(base, identifier, pointer + escape(declared.dialect.id_keyword))[0]
+        return _source(document, base, declared, pointer, 0)
+
+    def _embedded(self, outer: Source, schema: dict[str, object], prefix: str, token: str, depth: int) -> Source | None:
+        """The source that ``schema`` (at ``prefix + token``) starts, if its ``$id`` is one and not just an anchor."""
+        source = outer.embedded.get(id(schema))
+        if source is not None:
+            return source
+        declared = outer.declared
+        if "$schema" in schema:
+            declared = self._documents.declared(schema, declared, prefix + token)
+        identifier = schema.get(declared.dialect.id_keyword)
+        if not isinstance(identifier, str) or identifier.startswith("#"):
+            return None
+        if declared.dialect.ref_ignores_siblings and "$ref" in schema:
+            return None
+        pointer = prefix + token
+        base = split_uri(outer.base, identifier, pointer + escape(declared.dialect.id_keyword))[0]
+        source = outer.embedded[id(schema)] = _source(schema, base, declared, pointer, depth)
+        return source
+
+    def _named_source(self, at: Location, uri: str, reference: str, keyword: str) -> Source:
+        """The source with the base URI ``uri``: in this document, in one already met, or in a new one."""
+        named = self._names()
+        declared = at.resource.source.declared
+        if uri in named:
+            source = named[uri]
+        elif (uri, None) in self._remote:
+            source = self._remote[uri, None]
+        elif (uri, declared) in self._remote:
+            source = self._remote[uri, declared]
+        else:
+            source = self._retrieve(at, uri, reference, keyword)
+        if source is None:
+            raise SchemaError(
+                f"{keyword} {reference!r:.200} names a resource, but several schemas have its URI",
+                pointer=at.pointer(keyword),
             )
-        return location.resource
+        return source
 
-    def _retrieve(self, at: Location, uri: str, reference: str) -> object:
-        if isinstance(self._registry, Mapping):
-            try:
-                found = self._registry[uri]
-            except LookupError:
-                found = None
-            if found is not None:
-                return getattr(found, "contents", found)
-        raise UnsupportedSchemaError(
-            f"$ref {reference!r} is not in this document and not in the registry", pointer=at.pointer("$ref")
-        )
+    def _retrieve(self, at: Location, uri: str, reference: str, keyword: str) -> Source:
+        """A source in a document that was not met yet; one without ``$schema`` is in the dialect that refers to it."""
+        document = self._documents.find(uri, at.pointer(keyword))
+        if document is None:
+            raise UnsupportedSchemaError(
+                f"{keyword} {reference!r:.200} is not in this document and not in the registry",
+                pointer=at.pointer(keyword),
+            )
+        if not isinstance(document, (dict, bool)):
+            raise SchemaError(f"the document {uri!r:.200} is no schema", pointer=at.pointer(keyword))
+        declared = at.resource.source.declared
+        key = None if isinstance(document, dict) and "$schema" in document else declared
+        source = self._remote[uri, key] = self._root_source(document, uri, declared, uri + "#")
+        for inner in self._index(source):
+            _enter_name(self._remote, (inner.base, key), inner)
+        return source
 
-    def _index(self) -> dict[str, Resource]:
-        """Base URIs and anchors of everything in the document; made when the first reference needs it."""
-        if self._resources is not None:
-            return self._resources
-        self._resources = {}
-        root = self.root
-        root.resource.anchors = {}
-        self._resources[root.resource.base] = root.resource
-        stack: list[tuple[Location, str, object]] = [(root, "", root.schema)]
+    # Names.
+
+    def _names(self) -> dict[str, Source | None]:
+        """The sources of the document by base URI; made when the first reference needs it."""
+        if self._named is None:
+            self._named = {}
+            for source in self._index(self._source):
+                _enter_name(self._named, source.base, source)
+        return self._named
+
+    def _index(self, start: Source) -> list[Source]:
+        """Enters the anchors of ``start`` and of everything embedded in it; returns all those sources."""
+        found: list[Source] = []
+        stack: list[tuple[Source, str, dict[str, object], int]] = []
+        start.anchors = {}
+        found.append(start)
+        if isinstance(start.schema, dict):
+            stack.append((start, "", start.schema, start.depth))
         while stack:
-            parent, token, node = stack.pop()
-            if isinstance(node, dict):
-                parent, token = self._name(parent, token, node)
-            stack.extend((parent, token + step, inner) for step, inner in subschemas(node))
-        return self._resources
+            source, token, schema, depth = stack.pop()
+            if depth > MAX_SCHEMA_DEPTH:
+                raise LimitError(f"the schema is nested deeper than MAX_SCHEMA_DEPTH = {MAX_SCHEMA_DEPTH}")
+            if token and ("$id" in schema or "id" in schema):
+                inner = self._embedded(source, schema, source.pointer, token, depth)
+                if inner is not None:
+                    assert isinstance(inner.schema, dict)
+                    source, token, schema = inner, "", inner.schema
+                    inner.anchors = {}
+                    found.append(inner)
+            self._enter_anchors(source, token, schema)
+            for steps, inside in subschemas(schema, source.declared.dialect):
+                stack.append((source, token + "".join(map(escape, steps)), inside, depth + 1))
+        return found
 
-    def _name(self, parent: Location, token: str, node: dict[str, object]) -> tuple[Location, str]:
-        """Enters the names of ``node`` into the index; returns the location that what is inside it is relative to."""
-        assert self._resources is not None
-        identifier = node.get(parent.resource.dialect.id_keyword)
-        if token and isinstance(identifier, str):
-            embedded = parent.resource.locations.get(id(node)) or self._embedded(parent, token, node)
-            if embedded is not None and embedded.resource is not parent.resource:
-                parent, token = embedded, ""
-                embedded.resource.anchors = {}
-                self._resources[embedded.resource.base] = embedded.resource
-        anchors = parent.resource.anchors
-        assert anchors is not None
-        names = [node.get("$anchor"), node.get("$dynamicAnchor")]
-        if isinstance(identifier, str) and identifier.startswith("#"):
-            names.append(identifier[1:])
+    def _enter_anchors(self, source: Source, token: str, schema: dict[str, object]) -> None:
+        """Enters the names of one schema, which is at ``token`` in ``source``."""
+        dialect = source.declared.dialect
+        place = token, schema
+        names = [schema.get(keyword) for keyword in ANCHOR_KEYWORDS[dialect]]
+        identifier = schema.get(dialect.id_keyword)
+        # drafts 4 to 7 name a place by a fragment in the $id, and so do many schemas that declare no draft
+        if isinstance(identifier, str) and not (dialect.ref_ignores_siblings and "$ref" in schema):
+            names.append(unquote(identifier.partition("#")[2]))
+        assert source.anchors is not None
         for name in names:
-            if isinstance(name, str):
-                anchors[name] = self.child(parent, token, node) if token else parent
-        return parent, token
+            if isinstance(name, str) and name and not name.startswith("/"):
+                _enter_anchor(source.anchors, name, place)
+        if self._dynamic:
+            dynamic = schema.get("$dynamicAnchor") if "$dynamicAnchor" in ANCHOR_KEYWORDS[dialect] else None
+            if isinstance(dynamic, str) and dynamic:
+                _enter_anchor(source.dynamic, dynamic, place)
+            if not token and dialect in RECURSIVE_ANCHOR and schema.get("$recursiveAnchor") is True:
+                source.dynamic[RECURSIVE] = place
 
 
-def subschemas(node: object) -> Iterator[tuple[str, object]]:
-    """What may hold subschemas inside ``node``, with its step in a JSON Pointer."""
-    if isinstance(node, dict):
-        for key, value in node.items():
-            if isinstance(value, (dict, list)) and key not in NOT_SCHEMAS:
-                yield escape(key), value
-    elif isinstance(node, list):
-        for index, value in enumerate(node):
-            if isinstance(value, (dict, list)):
-                yield f"/{index}", value
+def _enter_name(table: dict[Key, Source | None], name: Key, source: Source) -> None:
+    """Enters a source under its URI; ``None`` takes the place of schemas that differ."""
+    other = table.setdefault(name, source)
+    if other is not None and other is not source and other.schema != source.schema:
+        table[name] = None
+
+
+def _enter_anchor(table: dict[str, Place | None], name: str, place: Place) -> None:
+    """Enters a place under the name of an anchor; ``None`` takes the place of schemas that differ."""
+    other = table.setdefault(name, place)
+    if other is not None and other[1] is not place[1] and other[1] != place[1]:
+        table[name] = None
+
+
+def _source(schema: object, base: str, declared: Declared, pointer: str, depth: int) -> Source:
+    """A source without the keywords that its dialect leaves out."""
+    if declared.left_out and isinstance(schema, dict):
+        schema = without_keywords(schema, declared)
+    return Source(schema, base, declared, pointer, depth)
+
+
+def _array_index(step: str) -> int | None:
+    """A step of a JSON Pointer as an array index (RFC 6901 section 4): digits without a leading zero."""
+    if step.isascii() and step.isdigit() and (step == "0" or step[0] != "0"):
+        return int(step)
+    return None
