@@ -385,5 +385,7 @@ def _negated(value: Number) -> Number:
 
 
 def _fraction_digits(*values: Number | None) -> int:
-    longest = max((_scaled(value)[1] for value in values if value.__class__ is not int and value is not None), default=0)
+    longest = max(
+        (_scaled(value)[1] for value in values if value.__class__ is not int and value is not None), default=0
+    )
     return max(MAX_FRACTION_DIGITS, longest + _SPARE_FRACTION_DIGITS)

@@ -42,7 +42,7 @@ def number_spellings(numbers: str, *, plain_integers: bool) -> NumberSpellings |
     """
     if numbers == "canonical":
         return None
-    from constrain.json_schema import number_spellings as spellings  # noqa: PLC0415  most schemas do without
+    from constrain.json_schema import number_spellings as spellings
 
     return spellings.all_spellings_but_of_integers if plain_integers else spellings.all_spellings
 
