@@ -51,6 +51,10 @@ MAX_LISTED_MULTIPLES = 1000
 
 MAX_LISTED_BYTES = 32_000
 
+MAX_DIVISOR_BESIDE_OTHERS = 100
+"""Multiples of a greater divisor (zeros at its end aside) that must not be multiples of others are too far apart to
+tell, digit by digit, whether one can still be reached."""
+
 _SPARE_FRACTION_DIGITS = 32
 _MINUS = Literal(b"-")
 _ANY_SIGN = Repetition(_MINUS, 0, 1)
@@ -104,6 +108,8 @@ def number_expression(
     digits = _fraction_digits(low, high, multiple_of, *not_multiples_of, *excluded)
     numbers = _numbers(low, high, low_open=low_open, high_open=high_open, multiple_of=multiple_of, digits=digits)
     outside = [_multiples_of(divisor) for divisor in not_multiples_of]
+    if outside and multiple_of is not None and numbers != NOTHING:
+        _check_beside_others(_scaled(multiple_of)[0])
     if excluded:
         outside.append(_any_zeros(excluded))
     return _without(numbers, outside)
@@ -168,6 +174,14 @@ def _any_zeros(values: tuple[Number, ...]) -> Expression:
     )
 
 
+def _check_beside_others(divisor: int) -> None:
+    while divisor % 10 == 0:
+        divisor //= 10
+    if divisor > MAX_DIVISOR_BESIDE_OTHERS:
+        message = f"multiples of {divisor} that must not be multiples of something else cannot be enforced"
+        raise LimitError(f"{message} (MAX_DIVISOR_BESIDE_OTHERS = {MAX_DIVISOR_BESIDE_OTHERS})")
+
+
 def _multiples_of(divisor: Number) -> Expression:
     """The multiples of a divisor, in any plain spelling, among numbers as large as a float."""
     return _any_zeros((0,)) if divisor > _GREATEST_FLOAT else Multiple(*_scaled(divisor))
@@ -214,6 +228,8 @@ def _integers(
     numbers_of_divisor = _integer_range(low, high)
     if divisor > 1:
         numbers_of_divisor = Intersection((numbers_of_divisor, Multiple(divisor)))
+        if others:
+            _check_beside_others(divisor)
     left_out.update(0 for other in others if other > _GREATEST_INTEGER)
     outside: list[Expression] = [Multiple(other) for other in others if other <= _GREATEST_INTEGER]
     if left_out:

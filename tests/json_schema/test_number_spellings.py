@@ -8,7 +8,7 @@ import time
 from decimal import Decimal
 from fractions import Fraction
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
@@ -25,6 +25,11 @@ from constrain.regex.tree import NOTHING
 from tests.json_schema.grammar_interpreter import Interpreter
 from tests.json_schema.number_arithmetic import Language, holds, number, points, random_shape, spellings, value_of
 from tests.support import LONG, byte_vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from constrain.regex.tree import Expression
 
 SHAPES = 400 if LONG else 40
 _CANONICAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
@@ -292,6 +297,19 @@ def test_divisors_too_large_are_refused_by_name(policy: str) -> None:
     schema = {"type": "number", "multipleOf": 2**61 - 1}
     with pytest.raises(LimitError, match="MAX_DIVISOR"):
         constrain.compile(schema, byte_vocabulary(), numbers=policy)
+
+
+@pytest.mark.parametrize("spelled", [canonical_spellings, all_spellings])
+def test_multiples_of_one_divisor_and_not_of_another(spelled: Callable[[NumberShape], Expression]) -> None:
+    language = Language(spelled(NumberShape(multiple=Fraction(3, 10), not_multiples=(Fraction(3, 5),))))
+    assert [text for text in ("0.3", "-0.9", "1.5", "300.3") if not language.accepts(text)] == []
+    assert [text for text in ("0", "0.6", "1.2", "0.4", "3") if language.accepts(text)] == []
+    few = Language(spelled(NumberShape(False, 0, False, 9_000, False, Fraction(1000), not_multiples=(Fraction(3000),))))
+    assert [text for text in ("1000", "2000.0", "8000") if not few.accepts(text)] == []
+    assert [text for text in ("0", "3000", "9000", "500") if few.accepts(text)] == []
+    for integer in (False, True):
+        with pytest.raises(LimitError, match="MAX_DIVISOR_BESIDE_OTHERS"):
+            spelled(NumberShape(integer, multiple=Fraction(101), not_multiples=(Fraction(202),)))
 
 
 @pytest.mark.parametrize("policy", ["canonical", "any"])
