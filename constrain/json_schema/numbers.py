@@ -55,6 +55,9 @@ MAX_DIVISOR_BESIDE_OTHERS = 100
 """Multiples of a greater divisor (zeros at its end aside) that must not be multiples of others are too far apart to
 tell, digit by digit, whether one can still be reached."""
 
+LEAST_TRAILING_ZEROS = 4
+"""From here on, zeros at the end of a divisor are read as such."""
+
 _SPARE_FRACTION_DIGITS = 32
 _MINUS = Literal(b"-")
 _ANY_SIGN = Repetition(_MINUS, 0, 1)
@@ -184,7 +187,21 @@ def _check_beside_others(divisor: int) -> None:
 
 def _multiples_of(divisor: Number) -> Expression:
     """The multiples of a divisor, in any plain spelling, among numbers as large as a float."""
-    return _any_zeros((0,)) if divisor > _GREATEST_FLOAT else Multiple(*_scaled(divisor))
+    return _any_zeros((0,)) if divisor > _GREATEST_FLOAT else _multiple(*_scaled(divisor))
+
+
+def _multiple(divisor: int, scale: int = 0) -> Expression:
+    """``Multiple``; but a small number with many zeros is one with zeros, not a remainder of many digits."""
+    digits, zeros = divisor, 0
+    while digits % 10 == 0:
+        digits, zeros = digits // 10, zeros + 1
+    if scale or zeros < LEAST_TRAILING_ZEROS or digits > MAX_DIVISOR_BESIDE_OTHERS:
+        return Multiple(divisor, scale)
+    front: Expression = Concatenation((_ANY_SIGN, NONZERO_DIGIT, Repetition(DIGIT, 0, None)))
+    if digits > 1:
+        front = Intersection((front, Multiple(digits)))
+    point_and_zeros = Repetition(Concatenation((Literal(b".0"), Repetition(Literal(b"0"), 0, None))), 0, 1)
+    return Alternation((_any_zeros((0,)), Concatenation((front, Literal(b"0" * zeros), point_and_zeros))))
 
 
 # Integers.
@@ -227,11 +244,11 @@ def _integers(
             return LiteralSet(tuple(texts)) if texts else NOTHING
     numbers_of_divisor = _integer_range(low, high)
     if divisor > 1:
-        numbers_of_divisor = Intersection((numbers_of_divisor, Multiple(divisor)))
+        numbers_of_divisor = Intersection((numbers_of_divisor, _multiple(divisor)))
         if others:
             _check_beside_others(divisor)
     left_out.update(0 for other in others if other > _GREATEST_INTEGER)
-    outside: list[Expression] = [Multiple(other) for other in others if other <= _GREATEST_INTEGER]
+    outside: list[Expression] = [_multiple(other) for other in others if other <= _GREATEST_INTEGER]
     if left_out:
         outside.append(LiteralSet(tuple(str(value).encode() for value in left_out)))
     return _without(numbers_of_divisor, outside)
@@ -313,7 +330,7 @@ def _multiples(
         zero = sequence(Literal(b"0"), decimals.zero_fraction(MAX_FRACTION_DIGITS))
         return sequence(_ANY_SIGN, zero) if low is None or low < 0 else zero
     numbers = _number_range(low, high, low_open=low_open, high_open=high_open, digits=digits)
-    return Intersection((numbers, Multiple(divisor, divisor_scale)))
+    return Intersection((numbers, _multiple(divisor, divisor_scale)))
 
 
 def _number_range(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import time
 from decimal import Decimal
@@ -15,6 +16,7 @@ import pytest
 
 import constrain
 from constrain._errors import LimitError, UnsupportedSchemaError
+from constrain.grammar import Edge, Grammar, Rule, Terminal
 from constrain.json_schema import compile_schema
 from constrain.json_schema.number_spellings import MAX_SCIENTIFIC_DIVISOR, all_spellings
 from constrain.json_schema.numbers import MAX_LISTED_MULTIPLES
@@ -24,7 +26,7 @@ from constrain.regex import scientific
 from constrain.regex.tree import NOTHING
 from tests.json_schema.grammar_interpreter import Interpreter
 from tests.json_schema.number_arithmetic import Language, holds, number, points, random_shape, spellings, value_of
-from tests.support import LONG, byte_vocabulary
+from tests.support import LONG, Tokens, Walker, byte_vocabulary, small_vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,7 +106,9 @@ WIDE: list[tuple[NumberShape, list[str], list[str]]] = [
     (NumberShape(multiple=Fraction(1, 100)), ["0.01", "4.35", "435e-2", "1e-2", "1e5"], ["0.001", "4355e-3", "1e-3"]),
     (NumberShape(multiple=Fraction(3, 2)), ["1.5", "15e-1", "3e0", "1.5e3", "0e5"], ["2", "1.5e-1", "1e1"]),
     (NumberShape(multiple=Fraction(60)), ["60", "6e1", "1.2e2", "600e-1", "18e1"], ["6", "6e0", "30e0", "600e-2"]),
-    (NumberShape(multiple=Fraction(10**17)), ["1e20", "3e18", "0", "1" + "0" * 17], ["1e16", "1.5e17", "1"]),
+    (NumberShape(multiple=Fraction(10**20)), ["1e20", "3e21", "0", "1" + "0" * 20], ["1e19", "1.5e20", "1"]),
+    (NumberShape(True, 0, multiple=Fraction(60_000)), ["6e4", "120000.0", "0", "180000"], ["3e4", "60001", "-6e4"]),
+    (NumberShape(not_multiples=(Fraction(10**6),)), ["1e5", "100", "1000001", "1000000.5"], ["0", "1e6", "3000000.0"]),
     (NumberShape(True, not_multiples=(Fraction(13),)), ["14e0", "1.4e1", "131"], ["13", "1.3e1", "130", "0", "0e1"]),
     (
         NumberShape(True, 10**10, False, 10**10 + 10**6, multiple=Fraction(13)),
@@ -282,6 +286,21 @@ def test_schemas_agree_with_a_validator_on_every_spelling(schema: dict[str, Any]
     for eighths in range(-40, 120, 3):
         for text in spellings(rng, Fraction(eighths, 8)):
             assert interpreter.accepts(text.encode()) == validator.is_valid(json.loads(text)), text
+
+
+@pytest.mark.parametrize("shape", [shape for shape, _, _ in WIDE])
+def test_walks_over_masks_end_in_numbers_of_the_shape(shape: NumberShape) -> None:
+    vocabulary = small_vocabulary()
+    rule = Rule("text", (Edge(0, 0, 1),), (1,))
+    grammar = Grammar((Terminal("number", all_spellings(shape)),), (rule,), self_delimiting=True)
+    walker, tokens = Walker(constrain.compile(grammar, vocabulary), vocabulary), Tokens(vocabulary)
+    for seed in range(30 if LONG else 6):
+        rng = Random(f"{shape} {seed}")
+        text = walker.text(rng, tokens, rng.randrange(12)).decode()
+        value = value_of(text)
+        assert value is not None, text
+        assert holds(shape, value), (text, shape)
+        assert math.isfinite(float(text)), text
 
 
 def test_a_bound_beyond_all_floats_is_refused_or_left_out() -> None:
