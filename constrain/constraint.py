@@ -225,9 +225,8 @@ def compile(  # noqa: A001 - the name of the public function
     ``schema``: a JSON Schema (dict, bool, or JSON text), anything ``pydantic.TypeAdapter`` takes (a Pydantic model,
     dataclass, TypedDict, ``list[int]``, ...), or a ``Grammar``. The policies say how a language is narrowed on purpose:
     ``whitespace`` "flexible" (what ``json.dumps`` and pretty printers write), "compact" (none) or "any" (RFC 8259);
-    ``formats`` "assert" (known ones are enforced), "annotation" (none) or "strict" (unknown ones are refused);
-    ``numbers`` "canonical" (no exponent, no ``1.0`` for an integer) or "any" (``1.0``, ``1e2``, ``-0``: all spellings,
-    by value, with at most 17 digits before and after the point where there is an exponent).
+    ``numbers`` "canonical" (no exponent, no ``1.0`` for an integer) or "any" (also ``1.0``, ``1e2``, ``-0``, by value);
+    ``formats`` "assert" (known ones are enforced), "annotation" (none) or "strict" (unknown ones are refused).
     Raises SchemaError, UnsupportedSchemaError or UnsatisfiableSchemaError with a JSON Pointer; PatternError;
     GrammarError; LimitError.
 
