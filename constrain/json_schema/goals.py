@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from constrain.json_schema.unevaluated import Variants
     from constrain.regex.tree import Expression
 
-MAX_EXPLORED = 100_000
+MAX_EXPLORED = 60_000
 """States of all automata that one schema's formulas make: the largest real schemas need 50,000."""
 
 MAX_IN_PLACE_DEPTH = 60

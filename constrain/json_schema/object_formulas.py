@@ -347,7 +347,8 @@ class _Builder:
     def add_after(self, state: State, number: int) -> None:
         if self.questions.closes(state.node, state.position):
             self.automaton.closing.add(number)
-        self.automaton.go_on.append((number, self.state(state._replace(offers=True))))
+        offer = State(True, state.position, state.node, state.counters)
+        self.automaton.go_on.append((number, self.state(offer)))
 
     def add_offer(self, state: State) -> None:
         names = self.questions.names
@@ -373,7 +374,7 @@ class _Builder:
         position = state.position + 1
         node = self.questions.settled(self.questions.skipped(state.node, state.position), position)
         if node != FALSE:
-            target = self.state(state._replace(position=position, node=node))
+            target = self.state(State(True, position, node, state.counters))
             self.automaton.skips.append((self.ids[state], target))
 
     def add_classes(self, state: State) -> None:
