@@ -125,15 +125,19 @@ class Sources:
         if source is not None:
             return source
         declared = outer.declared
-        if "$schema" in schema:
-            declared = self._documents.declared(schema, declared, prefix + token)
-        identifier = schema.get(declared.dialect.id_keyword)
+        keyword = declared.dialect.id_keyword
+        identifier = schema.get(keyword)
+        if identifier is None and "$schema" in schema:
+            keyword = "$id"  # of another draft, within draft 4; the other way round, "id" has a meaning of its own
+            identifier = schema.get(keyword)
         if not isinstance(identifier, str) or identifier.startswith("#"):
             return None
+        if "$schema" in schema:
+            declared = self._documents.declared(schema, declared, prefix + token)
         if declared.dialect.ref_ignores_siblings and "$ref" in schema:
             return None
         pointer = prefix + token
-        base = split_uri(outer.base, identifier, pointer + escape(declared.dialect.id_keyword))[0]
+        base = split_uri(outer.base, identifier, pointer + escape(keyword))[0]
         source = outer.embedded[id(schema)] = _source(schema, base, declared, pointer, depth)
         return source
 
