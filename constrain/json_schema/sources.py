@@ -273,7 +273,10 @@ def _enter_anchor(table: dict[str, Place | None], name: str, place: Place) -> No
 
 def _equal(a: object, b: object) -> bool:
     """Whether two schemas are written alike; Python takes 1 for equal to true."""
-    return a == b and repr(a) == repr(b)
+    try:
+        return a == b and repr(a) == repr(b)
+    except RecursionError:  # nested too deeply to be used in any case
+        return False
 
 
 def _source(schema: object, base: str, declared: Declared, pointer: str, depth: int) -> Source:
