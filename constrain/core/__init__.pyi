@@ -7,15 +7,30 @@ from typing_extensions import Buffer
 from constrain.grammar import Grammar
 from constrain.regex.tree import Expression
 
-__all__ = ["CompiledGrammar", "Matcher", "Vocabulary", "is_empty", "list_matches", "matches"]
+__all__ = ["Allowance", "CompiledGrammar", "Matcher", "Vocabulary", "has_endless_matches", "is_empty", "list_matches", "matches"]
 
-def is_empty(expression: Expression) -> bool:
+class Allowance:
+    """Work that several questions may take together: derivatives, and nodes of the expressions they make.
+
+    A question that takes more than is left raises LimitError, and nothing is left then.
+    """
+
+    def __init__(self, work: int) -> None: ...
+    @property
+    def left(self) -> int: ...
+
+def is_empty(expression: Expression, allowance: Allowance | None = None) -> bool:
     """Does the expression match nothing at all? Raises LimitError where deciding takes too many states."""
 
-def matches(expression: Expression, text: bytes) -> bool:
+def matches(expression: Expression, text: bytes, allowance: Allowance | None = None) -> bool:
     """Does the expression match the whole text?"""
 
-def list_matches(expression: Expression, limit: int) -> list[bytes] | None:
+def has_endless_matches(
+    expression: Expression, max_states: int, allowance: Allowance | None = None
+) -> bool | None:
+    """Does the expression match endlessly many texts? None if more than ``max_states`` derivatives do not tell."""
+
+def list_matches(expression: Expression, limit: int, allowance: Allowance | None = None) -> list[bytes] | None:
     """All texts the expression matches, shortest first; None if there are more than ``limit``."""
 
 class Vocabulary:

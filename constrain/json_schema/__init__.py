@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from constrain.json_schema.contradictions import why_empty
+from constrain.json_schema.dialects import DRAFT_4
 from constrain.json_schema.documents import Documents
 from constrain.json_schema.dynamic_scope import DynamicScopeNeeded
 from constrain.json_schema.emission import Emitter
@@ -77,7 +78,11 @@ def _compile(references: References, policies: Policies) -> CompiledSchema:
     root = goals.root()
     order = expand_all(goals, root)
     mark_productive(order)
+    if goals.has_unique_items:
+        from constrain.json_schema.unique_items import settle_unique_items
+
+        order = settle_unique_items(goals, root, order)
     if not root.productive:
         raise why_empty(goals, root)
-    grammar = Emitter(policies).emit(root, order)
+    grammar = Emitter(policies, plain_integers=goals.references.root.resource.dialect is DRAFT_4).emit(root, order)
     return CompiledSchema(grammar, policies._asdict(), goals.report())

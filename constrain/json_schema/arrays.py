@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain._errors import SchemaError, UnsupportedSchemaError
+from constrain._errors import SchemaError
 from constrain.json_schema.goal import ANY, NOTHING, Goal
 
 if TYPE_CHECKING:
@@ -16,12 +16,16 @@ if TYPE_CHECKING:
 
 
 class ArrayShape(NamedTuple):
-    """Arrays of ``minimum`` to ``maximum`` items: item *i* satisfies ``prefix[i]``, those after it ``rest``."""
+    """Arrays of ``minimum`` to ``maximum`` items: item *i* satisfies ``prefix[i]``, those after it ``rest``.
+
+    ``unique``: no two items are equal.
+    """
 
     prefix: tuple[Goal, ...] = ()
     rest: Goal = ANY
     minimum: int = 0
     maximum: int | None = None
+    unique: bool = False
 
 
 ANY_ARRAY = ArrayShape()
@@ -39,7 +43,7 @@ def intersect_arrays(goals: Goals, a: ArrayShape, b: ArrayShape) -> ArrayShape |
     minimum = max(a.minimum, b.minimum)
     if maximum is not None and minimum > maximum:
         return None
-    return ArrayShape(prefix, goals.conjunction(a.rest, b.rest), minimum, maximum)
+    return ArrayShape(prefix, goals.conjunction(a.rest, b.rest), minimum, maximum, a.unique or b.unique)
 
 
 def item_goal(shape: ArrayShape, index: int) -> Goal:
@@ -106,15 +110,17 @@ def additional_items(goals: Goals, at: Location, value: object, found: Assertion
         found.arrays_restricted = True
 
 
+def unevaluated_items(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """Depends on what the other keywords evaluate, and is seen to after them (``constrain.json_schema.unevaluated``)."""
+    found.unevaluated = value is not True and value != {}
+
+
 def unique_items(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Refused, except where at most one item is allowed."""
+    """No two items are equal."""
     if not isinstance(value, bool):
         raise SchemaError(f"uniqueItems must be a boolean, not {value!r:.80}", pointer=at.pointer("uniqueItems"))
-    longest = at.schema.get("maxItems") if isinstance(at.schema, dict) else None
-    if value and not (isinstance(longest, (int, float)) and longest <= 1):
-        raise UnsupportedSchemaError(
-            "items that differ from each other cannot be enforced yet", pointer=at.pointer("uniqueItems")
-        )
+    if value:
+        found.unique_items = found.arrays_restricted = goals.has_unique_items = True
 
 
 def array_shape(found: Assertions) -> ArrayShape | None:
@@ -123,7 +129,7 @@ def array_shape(found: Assertions) -> ArrayShape | None:
         return ANY_ARRAY
     if found.max_items is not None and found.min_items > found.max_items:
         return None
-    return ArrayShape(found.prefix, found.items, found.min_items, found.max_items)
+    return ArrayShape(found.prefix, found.items, found.min_items, found.max_items, found.unique_items)
 
 
 def constant_array(goals: Goals, at: Location, value: list[object]) -> ArrayShape:

@@ -14,7 +14,6 @@ from constrain.json_schema.strings import ANY_STRING, StringShape, intersect_str
 
 if TYPE_CHECKING:
     from constrain.json_schema.goals import Goals
-    from constrain.json_schema.references import Location
 
 TYPE_NULL, TYPE_BOOLEAN, TYPE_INTEGER, TYPE_NUMBER, TYPE_STRING, TYPE_ARRAY, TYPE_OBJECT = (1 << n for n in range(7))
 ALL_TYPES = 127
@@ -32,6 +31,7 @@ class Assertions:
     items: Goal = ANY
     min_items: int = 0
     max_items: int | None = None
+    unique_items: bool = False
 
     objects_restricted: bool = False
     properties: dict[str, Goal] = {}  # noqa: RUF012  never changed, only replaced
@@ -41,7 +41,8 @@ class Assertions:
     max_properties: int | None = None
     open: bool = True
 
-    exclusive: tuple[Location, list[Shapes]] | None = None  # a oneOf and its branches, which overlap by themselves
+    unevaluated: bool = False  # unevaluatedItems or unevaluatedProperties has to be seen to
+    exclusive: list[Shapes] | None = None  # a oneOf and its branches, which overlap by themselves
 
     def __init__(self) -> None:
         self.key_patterns: list[KeyPattern] = []
@@ -67,7 +68,7 @@ class Assertions:
             for part in self.parts[1:]:
                 shapes = intersect(goals, shapes, part)
         if self.exclusive is not None:
-            shapes = exclusive_union(goals, *self.exclusive, shapes)
+            shapes = exclusive_union(goals, self.exclusive, shapes)
         return shapes
 
     def own_shapes(self, goals: Goals) -> Shapes:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain._errors import SchemaError, UnsupportedSchemaError
+from constrain._errors import SchemaError
 from constrain.json_schema.arrays import ArrayShape, constant_array
 from constrain.json_schema.assertions import (
     TYPE_ARRAY,
@@ -17,10 +17,11 @@ from constrain.json_schema.assertions import (
     TYPE_OBJECT,
     TYPE_STRING,
 )
+from constrain.json_schema.complements import complement
 from constrain.json_schema.disjoint import find_overlap
 from constrain.json_schema.numeric import Number, NumberShape, exact
 from constrain.json_schema.objects import ObjectShape, constant_object
-from constrain.json_schema.shapes import FALSE, NO_SHAPES, NULL, TRUE, Shapes, union
+from constrain.json_schema.shapes import FALSE, NULL, TRUE, Shapes, union
 from constrain.json_schema.strings import StringShape
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def one_of(goals: Goals, at: Location, value: object, found: Assertions) -> None
     if find_overlap(goals, alternatives) is None:
         found.parts.append(union(alternatives))
     else:
-        found.exclusive = at, alternatives
+        found.exclusive = alternatives
 
 
 def branches(goals: Goals, at: Location, keyword: str, value: object) -> list[Shapes]:
@@ -140,8 +141,5 @@ def branches(goals: Goals, at: Location, keyword: str, value: object) -> list[Sh
 
 
 def not_(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Only ``not`` of everything and of nothing."""
-    if value is True or value == {}:
-        found.parts.append(NO_SHAPES)
-    elif value is not False:
-        raise UnsupportedSchemaError("not cannot be enforced yet", pointer=at.pointer("not"))
+    """Whatever does not satisfy the schema."""
+    found.parts.append(complement(goals, goals.in_place(at, "/not", value)))

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain._errors import LimitError, UnsupportedSchemaError
+from itertools import combinations
+
+from constrain._errors import LimitError
 from constrain.json_schema.arrays import ArrayShape, item_goal
 from constrain.json_schema.goal import NOTHING, Goal
 from constrain.json_schema.keyword_sets import IN_PLACE_APPLICATORS
@@ -16,11 +18,10 @@ from constrain.json_schema.languages import is_surely_empty
 from constrain.json_schema.numeric import intersect_numbers
 from constrain.json_schema.objects import ObjectShape, key_goals
 from constrain.json_schema.shapes import FALSE, NULL, TRUE, Shapes, intersect, union
-from constrain.json_schema.strings import StringShape, intersect_strings, shorter
+from constrain.json_schema.strings import StringShape, definition, intersect_strings, shorter
 
 if TYPE_CHECKING:
     from constrain.json_schema.goals import Goals
-    from constrain.json_schema.references import Location
 
 MAX_BRANCH_PAIRS = 50_000
 """Pairs of ``oneOf`` branches compared: about 300 branches."""
@@ -51,17 +52,24 @@ def find_overlap(goals: Goals, branches: list[Shapes]) -> tuple[int, int] | None
     return None
 
 
-def exclusive_union(goals: Goals, at: Location, alternatives: list[Shapes], context: Shapes) -> Shapes:
-    """What satisfies ``context`` and exactly one of the alternatives. Refuses alternatives that still overlap."""
+def exclusive_union(goals: Goals, alternatives: list[Shapes], context: Shapes) -> Shapes:
+    """What satisfies ``context`` and exactly one of the alternatives."""
+    from constrain.json_schema.complements import complement
+
     narrowed = [intersect(goals, context, alternative) for alternative in alternatives]
-    overlap = find_overlap(goals, narrowed)
-    if overlap is not None:
-        first, second = overlap
-        raise UnsupportedSchemaError(
-            f"branches {first} and {second} may hold at once; such a oneOf cannot be enforced yet",
-            pointer=at.pointer("oneOf"),
-        )
-    return union(narrowed)
+    if find_overlap(goals, narrowed) is None:
+        return union(narrowed)
+    if len(narrowed) ** 2 > 2 * MAX_BRANCH_PAIRS:
+        raise LimitError(f"oneOf has more pairs of branches than MAX_BRANCH_PAIRS = {MAX_BRANCH_PAIRS}")
+    others: dict[int, Shapes] = {}
+    exclusive = list(narrowed)
+    for first, second in combinations(range(len(narrowed)), 2):
+        if find_overlap(goals, [narrowed[first], narrowed[second]]) is not None:
+            for one, other in ((first, second), (second, first)):
+                if other not in others:
+                    others[other] = complement(goals, alternatives[other])
+                exclusive[one] = intersect(goals, exclusive[one], others[other])
+    return union(exclusive)
 
 
 def _shared_constant(branches: list[Shapes]) -> tuple[int, int] | None:
@@ -86,13 +94,24 @@ def _kinds(branch: Shapes) -> tuple[int, int]:
                 others |= bit
             else:
                 constants |= bit
+    for combined in branch.combined:
+        others |= 4 if isinstance(combined.base, ArrayShape) else 8
     return constants, others | (4 if branch.arrays else 0) | (8 if branch.objects else 0)
+
+
+def without_formulas(shapes: Shapes) -> Shapes:
+    """Shapes that hold for all these values, and maybe for others."""
+    arrays = tuple(shape.base for shape in shapes.combined if isinstance(shape.base, ArrayShape))
+    objects = tuple(shape.base for shape in shapes.combined if isinstance(shape.base, ObjectShape))
+    return shapes._replace(arrays=shapes.arrays + arrays, objects=shapes.objects + objects, combined=())
 
 
 def are_disjoint(goals: Goals, a: Shapes, b: Shapes, depth: int) -> bool:
     """Whether it is proved that no value has a shape of both; looks ``depth`` levels into objects and arrays."""
     if a.simple & b.simple:
         return False
+    if a.combined or b.combined:  # what they have in common has the shapes they begin with in common
+        a, b = without_formulas(a), without_formulas(b)
     return (
         not any(intersect_numbers(x, y) is not None for x in a.numbers for y in b.numbers)
         and all(_disjoint_strings(x, y) for x in a.strings for y in b.strings)
@@ -104,7 +123,7 @@ def are_disjoint(goals: Goals, a: Shapes, b: Shapes, depth: int) -> bool:
 def _disjoint_strings(a: StringShape, b: StringShape) -> bool:
     if a.values is not None or b.values is not None:
         return intersect_strings(a, b) is None
-    shape = StringShape(a.parts + b.parts, max(a.minimum, b.minimum), shorter(a.maximum, b.maximum))
+    shape = StringShape(definition(a) + definition(b), max(a.minimum, b.minimum), shorter(a.maximum, b.maximum))
     if shape.maximum is not None and shape.maximum < shape.minimum:
         return True
     return bool(shape.parts) and is_surely_empty(shape.parts, shape.minimum, shape.maximum)
@@ -124,7 +143,7 @@ def _is_cheap(goal: Goal) -> bool:
         return True
     location = goal.location
     if location is None:
-        return all(_is_cheap(part) for part in goal.parts)
+        return _is_cheap(goal.negated) if goal.negated is not None else all(map(_is_cheap, goal.parts))
     if location.shapes is not None or not isinstance(location.schema, dict):
         return True
     return not location.expanding and IN_PLACE_APPLICATORS.isdisjoint(location.schema)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError
-from constrain.grammar import Edge, Grammar, Rule, Terminal
+from constrain.grammar import Edge, Grammar, Role, Rule, Terminal
 from constrain.json_schema.array_automata import add_array
 from constrain.json_schema.arrays import unproductive_item
+from constrain.json_schema.combined_automata import add_combined
 from constrain.json_schema.goal import NOTHING, Goal
 from constrain.json_schema.keys import capacity
 from constrain.json_schema.object_automata import add_object
@@ -15,13 +16,14 @@ from constrain.json_schema.objects import ObjectShape, unproductive_member
 from constrain.json_schema.productivity import children
 from constrain.json_schema.punctuation import PUNCTUATION
 from constrain.json_schema.rule_automaton import END, START, RuleAutomaton
-from constrain.json_schema.scalars import scalar_terminals
+from constrain.json_schema.scalars import number_spellings, scalar_terminals
 from constrain.json_schema.spelling import spell_string
 from constrain.regex.tree import Concatenation, Expression, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from constrain.json_schema.combined import Combined
     from constrain.json_schema.policies import Policies
     from constrain.json_schema.shapes import Shapes
     from constrain.json_schema.strings import StringShape
@@ -33,9 +35,10 @@ MAX_EDGES = 2_000_000
 class Emitter:
     """Terminals and rules of one grammar while they are collected."""
 
-    def __init__(self, policies: Policies) -> None:
+    def __init__(self, policies: Policies, *, plain_integers: bool = False) -> None:
         self.punctuation = PUNCTUATION[policies.whitespace]
         self.policies = policies
+        self._number_spellings = number_spellings(policies.numbers, plain_integers=plain_integers)
         self.terminals: list[Terminal] = []
         self.rules: list[Rule | None] = []
         self._ids: dict[int, int] = {}
@@ -90,20 +93,20 @@ class Emitter:
             spelled = spell_string(name)
             tail = self.punctuation.colon_tail
             if self.keys_apart:
-                terminal = Terminal(f"key {name}", Literal(spelled))
+                expression: Expression = Literal(spelled)
             elif isinstance(tail, Literal):
-                terminal = Terminal(f"key {name}", Literal(spelled + tail.text))
+                expression = Literal(spelled + tail.text)
             else:
-                terminal = Terminal(f"key {name}", Concatenation((Literal(spelled), tail)))
+                expression = Concatenation((Literal(spelled), tail))
             symbol = keys[name] = len(self.terminals)
-            self.terminals.append(terminal)
+            self.terminals.append(Terminal(f"key {name}", expression, "", Role.LABEL, spelled))
         return symbol
 
     def undeclared_key(self, expression: Expression) -> int:
         """The symbol of a class of undeclared keys, without the colon; the same expression is added once."""
         terminal = self._undeclared.get(id(expression))
         if terminal is None:
-            terminal = self._undeclared[id(expression)] = Terminal("key", expression)
+            terminal = self._undeclared[id(expression)] = Terminal("key", expression, "", Role.LABEL)
         return self.add(terminal)
 
     def symbols(self, goal: Goal) -> tuple[int, ...]:
@@ -115,10 +118,12 @@ class Emitter:
             key = (shapes.simple, shapes.numbers, tuple(map(_identity, shapes.strings)))
             terminals = self._scalars.get(key)
             if terminals is None:
-                terminals = self._scalars[key] = scalar_terminals(shapes, goal.location)
+                terminals = self._scalars[key] = scalar_terminals(shapes, goal.location, self._number_spellings)
             found = [self.add(terminal) for terminal in terminals]
-            if any(unproductive_item(array) is None for array in shapes.arrays) or any(
-                is_productive(shape) for shape in shapes.objects
+            if (
+                any(unproductive_item(array) is None for array in shapes.arrays)
+                or any(is_productive(shape) for shape in shapes.objects)
+                or any(_has_value(shape) for shape in shapes.combined)
             ):
                 found.append(~len(self.rules))
                 self._queue.append((goal, len(self.rules)))
@@ -136,6 +141,9 @@ class Emitter:
         for shape in goal.shapes.objects:
             if is_productive(shape):
                 add_object(self, automaton, closed(shape) if self.policies.close_objects else shape)
+        for combined in goal.shapes.combined:
+            if _has_value(combined):
+                add_combined(self, automaton, combined)
         self._edges += len(automaton.edges)
         if self._edges > MAX_EDGES:
             raise LimitError(f"the grammar has more edges than MAX_EDGES = {MAX_EDGES}")
@@ -149,7 +157,11 @@ def ambiguous_goals(goals: Iterable[Goal]) -> set[Goal]:
     There, one and the same key may be a declared one and an undeclared one. Both must end at the closing quote then:
     a lexeme that goes on to the colon would be preferred to one that ends before it.
     """
-    found = {goal for goal in goals if goal.shapes and (len(goal.shapes.arrays) > 1 or len(goal.shapes.objects) > 1)}
+    found = {
+        goal
+        for goal in goals
+        if (shapes := goal.shapes) and (len(shapes.arrays) > 1 or len(shapes.objects) > 1 or shapes.combined)
+    }
     stack = list(found)
     while stack:
         shapes = stack.pop().shapes
@@ -161,7 +173,9 @@ def ambiguous_goals(goals: Iterable[Goal]) -> set[Goal]:
     takes_any_key = any(
         shape.patterns or shape.additional is not NOTHING
         for goal in found
-        for shape in (goal.shapes.objects if goal.shapes else ())
+        if goal.shapes
+        for shape in (*goal.shapes.objects, *(combined.base for combined in goal.shapes.combined))
+        if isinstance(shape, ObjectShape)
     )
     return found if takes_any_key else set()
 
@@ -169,6 +183,10 @@ def ambiguous_goals(goals: Iterable[Goal]) -> set[Goal]:
 def _identity(shape: StringShape) -> tuple[object, ...]:
     """Equal for equal shapes whose patterns are the same objects; patterns are not hashed, which takes long."""
     return tuple(map(id, shape.parts)), shape.minimum, shape.maximum, shape.values
+
+
+def _has_value(shape: Combined) -> bool:
+    return shape.automaton is not None and shape.automaton.is_productive()
 
 
 def _has_scalars(shapes: Shapes) -> bool:

@@ -10,19 +10,28 @@ if TYPE_CHECKING:
 
 
 class Goal:
-    """Either one schema location to satisfy, or several such goals (``parts``) at once, or a fixed set of shapes.
+    """One schema location to satisfy, or a goal to violate (``negated``), or several such goals (``parts``) at once.
+
+    A goal that is none of these has a fixed set of shapes.
 
     ``shapes`` is the disjunction the goal expands to, once known. ``productive``: some finite value satisfies it.
     ``constrain.json_schema.goals.Goals`` makes goals, and never two of the same meaning-giving locations.
     """
 
-    __slots__ = ("location", "parts", "productive", "shapes")
+    __slots__ = ("location", "negated", "negation", "parts", "productive", "shapes")
 
     def __init__(self, location: Location | None, parts: tuple[Goal, ...] = ()) -> None:
         self.location = location
         self.parts = parts or (self,)
+        self.negated: Goal | None = None
+        self.negation: Goal | None = None  # the goal whose ``negated`` this is, once someone asked
         self.shapes: Shapes | None = None
         self.productive = False
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the goal belongs to no schema."""
+        return self.location is None and self.negated is None and self.parts == (self,)
 
 
 ANY = Goal(None)

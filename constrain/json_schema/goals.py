@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError, SchemaError, UnsatisfiableSchemaError
@@ -9,13 +10,17 @@ from constrain.json_schema.assertions import Assertions
 from constrain.json_schema.goal import ANY, NOTHING, Goal
 from constrain.json_schema.keyword_sets import ANNOTATIONS
 from constrain.json_schema.keywords import Handler, keywords_of, unknown_keyword
-from constrain.json_schema.shapes import ANY_SHAPES, NO_SHAPES, PLAIN, Shapes, intersect
+from constrain.json_schema.complements import complement
+from constrain.json_schema.numeric import exact
+from constrain.json_schema.shapes import ANY_SHAPES, NO_SHAPES, PLAIN, Shapes, fixed_goal, intersect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from constrain.json_schema.policies import Policies
     from constrain.json_schema.references import Location, References
+    from constrain.json_schema.unevaluated import Variants
+    from constrain.regex.tree import Expression
 
 MAX_IN_PLACE_DEPTH = 60
 """Schemas that apply to the same value by way of each other (``$ref`` to ``allOf`` to ``$ref`` ...)."""
@@ -35,10 +40,14 @@ class Goals:
         self.policies = policies
         self.pattern_pointers: dict[str, str] = {}
         self.warnings: dict[str, None] = {}
+        self.has_unique_items = False
+        self.shortages: dict[Goal, str] = {}  # why goals lost shapes whose items cannot all be different
         self._conjunctions: dict[frozenset[Goal], Goal] = {}
         self._unknown: dict[str, Location] = {}
         self._combined_parts = 0
         self._in_place_depth = 0
+        self.pattern_expressions: dict[str, Expression] = {}
+        self.variants: dict[Location, Variants | None] = {}
 
     # Making goals.
 
@@ -119,12 +128,50 @@ class Goals:
         key = frozenset(a.parts + b.parts)
         goal = self._conjunctions.get(key)
         if goal is None:
+            if any(part.negated in key for part in key if part.negated is not None):
+                return NOTHING
             parts = tuple(dict.fromkeys(a.parts + b.parts))
             self._combined_parts += len(parts)
             if self._combined_parts > MAX_COMBINED_PARTS:
                 raise LimitError(f"schemas combine to more goals than MAX_COMBINED_PARTS = {MAX_COMBINED_PARTS} allows")
             goal = self._conjunctions[key] = a if len(parts) == len(a.parts) else Goal(None, parts)
         return goal
+
+    def negation(self, goal: Goal) -> Goal:
+        """The goal of violating ``goal``."""
+        if goal is ANY:
+            return NOTHING
+        if goal is NOTHING:
+            return ANY
+        if goal.negated is not None:
+            return goal.negated
+        negation = goal.negation
+        if negation is None:
+            if goal.is_fixed:  # shared by all compilations, and so is its negation
+                assert goal.shapes is not None
+                negation = fixed_goal(complement(self, goal.shapes))
+            else:
+                negation = Goal(None)
+            negation.negated = goal
+            goal.negation = negation
+        return negation
+
+    def either(self, a: Goal, b: Goal) -> Goal:
+        """The goal of satisfying at least one of the two."""
+        return self.negation(self.conjunction(self.negation(a), self.negation(b)))
+
+    def pointer_of(self, goal: Goal) -> str:
+        """Where a goal comes from, for messages."""
+        stack = [goal]
+        while stack:
+            part = stack.pop()
+            if part.location is not None:
+                return part.location.pointer()
+            if part.negated is not None:
+                stack.append(part.negated)
+            elif part.parts != (part,):
+                stack += part.parts
+        return self.references.root.pointer()
 
     # Expanding goals.
 
@@ -134,6 +181,8 @@ class Goals:
         if shapes is None:
             if goal.location is not None:
                 shapes = self.expand(goal.location)
+            elif goal.negated is not None:
+                shapes = complement(self, self.shapes(goal.negated))
             else:
                 shapes = ANY_SHAPES
                 for part in goal.parts:
@@ -170,27 +219,36 @@ class Goals:
             )
         location.expanding = True
         found = Assertions()
-        dialect = location.resource.dialect
-        if dialect.ref_ignores_siblings and "$ref" in schema:
+        if "$ref" in schema and location.resource.dialect.ref_ignores_siblings:
             schema = {"$ref": schema["$ref"]}
-        handlers: Mapping[str, Handler | None] = keywords_of(dialect)
+        self.read_keywords(location, schema, found)
+        if found.unevaluated:
+            from constrain.json_schema.unevaluated import unevaluated
+
+            shapes = unevaluated(self, location)
+        else:
+            shapes = found.shapes(self)
+        location.shapes = shapes
+        location.expanding = False
+        self._in_place_depth -= 1
+        return shapes
+
+    def read_keywords(self, location: Location, schema: Mapping[str, object], found: Assertions) -> None:
+        """Collects what these keywords assert."""
+        handlers: Mapping[str, Handler | None] = keywords_of(location.resource.dialect)
         for keyword, value in schema.items():
             handler = handlers.get(keyword, unknown_keyword)
             if handler is unknown_keyword:
                 self._unknown.setdefault(keyword, location)
             elif handler is not None:
                 handler(self, location, value, found)
-        shapes = location.shapes = found.shapes(self)
-        location.expanding = False
-        self._in_place_depth -= 1
-        return shapes
 
     # What handlers report.
 
     def count(self, at: Location, keyword: str, value: object) -> int:
         """A keyword's value that must be a whole number of at least 0."""
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
+        if isinstance(value, (float, Decimal)):
+            value = exact(value)
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise SchemaError(
                 f"{keyword} must be a whole number of at least 0, not {value!r:.80}", pointer=at.pointer(keyword)

@@ -39,30 +39,32 @@ def key_classes(shape: ObjectShape) -> list[KeyClass]:
     for pattern in patterns:
         if pattern.goal.productive:
             taken = matching(pattern.expression, declared)
-            number = _number_of_texts(pattern.expression) - len(taken)
+            number = number_of_texts(pattern.expression) - len(taken)
             if number:
-                classes.append(KeyClass(_without(quoted(pattern.expression), taken), pattern.goal, number))
+                classes.append(KeyClass(without(quoted(pattern.expression), taken), pattern.goal, number))
     if shape.additional.productive:
         if not patterns:
-            classes.append(KeyClass(_without(JSON_STRING, declared), shape.additional, inf))
+            classes.append(KeyClass(without(JSON_STRING, declared), shape.additional, inf))
         else:
             forbidden = tuple(pattern.expression for pattern in patterns)
             others = Intersection((ANY_CONTENT, *map(Complement, forbidden)))
             outside = matching(others, declared)
-            number = _number_of_texts(others) - len(outside)
+            number = number_of_texts(others) - len(outside)
             if number:
-                expression = _without(JSON_STRING, outside)
+                expression = without(JSON_STRING, outside)
                 complements = tuple(Complement(quoted(pattern)) for pattern in forbidden)
                 classes.append(KeyClass(Intersection((expression, *complements)), shape.additional, number))
     return classes
 
 
-def _number_of_texts(expression: Expression) -> float:
+def number_of_texts(expression: Expression) -> float:
+    """How many texts match; ``inf`` for more than can run out."""
     number = count_texts(expression)
     return inf if number is None else number
 
 
-def _without(expression: Expression, keys: list[str] | tuple[str, ...]) -> Expression:
+def without(expression: Expression, keys: list[str] | tuple[str, ...]) -> Expression:
+    """The JSON strings that match, except for ``keys``."""
     spelled = tuple(map(spell_string, keys))
     return Intersection((expression, Complement(LiteralSet(spelled)))) if spelled else expression
 

@@ -7,8 +7,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from constrain._errors import SchemaError, UnsupportedSchemaError
-from constrain.json_schema import arrays, combinators, formats_keyword, numeric, objects, strings
+from constrain._errors import SchemaError
+from constrain.json_schema import (
+    arrays,
+    combinators,
+    conditionals,
+    contains,
+    formats_keyword,
+    numeric,
+    objects,
+    strings,
+)
 from constrain.json_schema.dialects import DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020, Dialect
 from constrain.json_schema.keyword_sets import ANNOTATIONS
 
@@ -24,40 +33,6 @@ else:
 
 def unknown_keyword(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """Stands for keywords that no table lists; JSON Schema says to ignore those."""
-
-
-def unsupported(keyword: str, harmless: Callable[[object], bool] | None = None) -> Handler:
-    """A keyword that is refused, except with values that assert nothing."""
-
-    def refuse(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-        if harmless is None or not harmless(value):
-            raise UnsupportedSchemaError(f"{keyword} cannot be enforced yet", pointer=at.pointer(keyword))
-
-    return refuse
-
-
-def _is_empty(value: object) -> bool:
-    return value == {}
-
-
-def _allows_all(value: object) -> bool:
-    return value is True or value == {}
-
-
-def _beside(other: str, refuse: Handler) -> Handler:
-    """A keyword that says something only beside another one."""
-
-    def when_beside(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-        if isinstance(at.schema, dict) and other in at.schema:
-            refuse(goals, at, value, found)
-
-    return when_beside
-
-
-def _conditional(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """``if`` without ``then`` and ``else`` asserts nothing."""
-    if isinstance(at.schema, dict) and ("then" in at.schema or "else" in at.schema):
-        raise UnsupportedSchemaError("if cannot be enforced yet", pointer=at.pointer("if"))
 
 
 def identifier(keyword: str) -> Handler:
@@ -110,7 +85,7 @@ _EVERY_DRAFT: dict[str, Handler | None] = {
     "required": objects.required,
     "minProperties": objects.min_properties,
     "maxProperties": objects.max_properties,
-    "dependencies": unsupported("dependencies", _is_empty),
+    "dependencies": conditionals.dependencies,
     "additionalItems": arrays.additional_items,
 }
 
@@ -127,22 +102,23 @@ _DRAFT_6: dict[str, Handler | None] = {
     "exclusiveMinimum": numeric.exclusive_minimum,
     "exclusiveMaximum": numeric.exclusive_maximum,
     "const": combinators.const,
-    "contains": unsupported("contains"),
-    "propertyNames": unsupported("propertyNames", _allows_all),
+    "contains": contains.contains,
+    "propertyNames": objects.property_names,
 }
 
-_DRAFT_7: dict[str, Handler | None] = {**_DRAFT_6, "if": _conditional, "then": None, "else": None}
+_DRAFT_7: dict[str, Handler | None] = {**_DRAFT_6, "if": conditionals.if_, "then": None, "else": None}
 
 _DRAFT_2019: dict[str, Handler | None] = {
     **_DRAFT_7,
     "$anchor": identifier("$anchor"),
     "$recursiveAnchor": recursive_anchor,
     "$recursiveRef": combinators.recursive_ref,
-    "dependentRequired": unsupported("dependentRequired", _is_empty),
-    "dependentSchemas": unsupported("dependentSchemas", _is_empty),
-    "minContains": _beside("contains", unsupported("minContains")),
-    "maxContains": _beside("contains", unsupported("maxContains")),
-    "unevaluatedItems": unsupported("unevaluatedItems", _allows_all),
+    "dependentRequired": conditionals.dependent_required,
+    "dependentSchemas": conditionals.dependent_schemas,
+    "contains": contains.contains_between,
+    "minContains": None,
+    "maxContains": None,
+    "unevaluatedItems": arrays.unevaluated_items,
     "unevaluatedProperties": objects.unevaluated_properties,
 }
 

@@ -8,7 +8,6 @@ conditions on one string, ask any.
 from __future__ import annotations
 
 import threading
-import time
 from itertools import combinations
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,9 +16,6 @@ from constrain._errors import LimitError
 from constrain.json_schema.spelling import spell_content
 from constrain.regex.tree import (
     ANY_JSON_CHAR,
-    Alternation,
-    ByteClass,
-    Complement,
     Concatenation,
     Intersection,
     Literal,
@@ -33,8 +29,9 @@ if TYPE_CHECKING:
 
     from constrain.regex.tree import Expression
 
-MAX_PATTERN_SECONDS = 1.0
-"""Processor time for all questions of one compilation: real schemas take a few hundredths of it."""
+MAX_PATTERN_WORK = 3_000_000
+"""What all questions of one compilation may take, in the kernel's count of work: about a second. Real schemas take a
+few hundredths of it."""
 
 MANY = 10_000
 """Numbers of texts above this one are not told apart: no answer of a model has as many different keys."""
@@ -42,14 +39,8 @@ MANY = 10_000
 MAX_LISTED_LENGTH = 256
 """Bytes of a text that is listed together with others; real keys stay below."""
 
-ANY_BYTE = ByteClass(((0, 0xFF),))
-SHORT = Repetition(ANY_BYTE, 0, MAX_LISTED_LENGTH)
-LONG = Complement(SHORT)
-ENDLESS = Complement(Repetition(ANY_BYTE, 0, 10**6))
-"""Texts that no pattern has unless it repeats something without end: they take more states than the kernel looks at."""
-
-SAMPLES = (Repetition(Literal(b"~"), 1, None), Repetition(Literal(rb"\n"), 1, None))
-"""Endlessly many texts each, which most key patterns leave to the other keys."""
+MAX_CYCLE_STATES = 5_000
+"""States of a pattern that are searched for a repetition without end; where none is found, texts are listed."""
 
 MAX_WALKED_LENGTH = 1_000
 """Greater minima are not walked to: where the possible lengths become periodic tells more."""
@@ -58,29 +49,30 @@ Answer = TypeVar("Answer")
 
 
 class _Work(threading.local):
-    """Processor time that the compilation under way in this thread may still take for its questions."""
+    """What the compilation under way in this thread may still take for its questions."""
 
-    seconds = MAX_PATTERN_SECONDS
+    def __init__(self) -> None:
+        self.allowance = core.Allowance(MAX_PATTERN_WORK)
 
 
 _work = _Work()
 
 
 def begin_compilation() -> None:
-    """Allows this thread MAX_PATTERN_SECONDS from here on."""
-    _work.seconds = MAX_PATTERN_SECONDS
+    """Allows this thread MAX_PATTERN_WORK from here on."""
+    _work.allowance = core.Allowance(MAX_PATTERN_WORK)
 
 
 def _ask(question: Callable[..., Answer], *arguments: object) -> Answer:
-    if _work.seconds < 0:
-        raise LimitError(
-            f"questions about patterns take longer than MAX_PATTERN_SECONDS = {MAX_PATTERN_SECONDS} together"
-        )
-    start = time.thread_time()
+    allowance = _work.allowance
     try:
-        return question(*arguments)
-    finally:
-        _work.seconds -= time.thread_time() - start
+        return question(*arguments, allowance)
+    except LimitError:
+        if allowance.left == 0:
+            raise LimitError(
+                f"questions about patterns take more work than MAX_PATTERN_WORK = {MAX_PATTERN_WORK} together"
+            ) from None
+        raise
 
 
 def matching(expression: Expression, texts: Iterable[str]) -> list[str]:
@@ -96,6 +88,11 @@ def matching(expression: Expression, texts: Iterable[str]) -> list[str]:
 
 def _matches(expression: Expression, content: bytes) -> bool:
     return _ask(core.matches, expression, content)
+
+
+def list_texts(expression: Expression, limit: int) -> list[bytes] | None:
+    """All texts of the language, or ``None`` if there are more than ``limit``."""
+    return _ask(core.list_matches, expression, limit)
 
 
 def has_text(parts: tuple[Expression, ...], minimum: int = 0, maximum: int | None = None) -> bool:
@@ -118,7 +115,7 @@ def is_surely_empty(parts: tuple[Expression, ...], minimum: int = 0, maximum: in
     try:
         return not has_text(parts, minimum, maximum)
     except LimitError:
-        if _work.seconds < 0:
+        if _work.allowance.left == 0:
             raise
         return False
 
@@ -131,28 +128,13 @@ def _beginning(expression: Expression) -> bytes:
 
 
 def count_texts(expression: Expression) -> int | None:
-    """How many texts the language has; ``None`` if more than MANY.
-
-    Raises LimitError if it has few, and some of those are longer than MAX_LISTED_LENGTH.
-    """
-    if _has_endless_repetition(expression) and has_text((expression, ENDLESS)):  # so most are known at once
+    """How many texts the language has; ``None`` if more than MANY."""
+    if _ask(core.has_endless_matches, expression, MAX_CYCLE_STATES):
         return None
-    if not all(has_text((sample, Complement(expression))) for sample in SAMPLES):  # sooner found out than listed
-        return None
-    texts = _ask(core.list_matches, Intersection((expression, SHORT)), MANY)
-    if texts is None:
-        return None
-    if has_text((expression, LONG)):
-        if has_text((expression, ENDLESS)):
-            return None
-        raise LimitError(f"a key pattern has few texts, some longer than MAX_LISTED_LENGTH = {MAX_LISTED_LENGTH} bytes")
-    return len(texts)
+    texts = list_texts(expression, MANY)
+    return None if texts is None else len(texts)
 
 
-def _has_endless_repetition(expression: Expression) -> bool:
-    match expression:
-        case Repetition(part, _, maximum):
-            return maximum is None or _has_endless_repetition(part)
-        case Concatenation(parts) | Alternation(parts):
-            return any(map(_has_endless_repetition, parts))
-    return False
+def has_endless_texts(expression: Expression) -> bool:
+    """Whether the language surely has endlessly many texts. Raises LimitError if that takes too many states."""
+    return bool(_ask(core.has_endless_matches, expression, MAX_CYCLE_STATES))

@@ -19,11 +19,12 @@ from math import gcd
 
 from constrain._errors import LimitError
 from constrain.regex import decimals
-from constrain.regex.anchors import sequence
+from constrain.regex.anchors import repetition, sequence
 from constrain.regex.decimals import DIGIT, NONZERO_DIGIT, Magnitude
 from constrain.regex.tree import (
     NOTHING,
     Alternation,
+    Complement,
     Concatenation,
     Expression,
     Intersection,
@@ -81,10 +82,13 @@ def number_expression(
     exclusive_maximum: Number | None = None,
     integer: bool,
     multiple_of: Number | None = None,
+    not_multiples_of: tuple[Number, ...] = (),
+    excluded: tuple[Number, ...] = (),
 ) -> Expression:
     """The spellings of the numbers within the bounds, all of which hold; ``NOTHING`` if there is none.
 
-    ``integer``: only integers, without a fraction. ``multiple_of`` is greater than 0. Bounds are finite.
+    ``integer``: only integers, without a fraction. Divisors are greater than 0. Bounds are finite. Multiples of any of
+    ``not_multiples_of`` are left out, and so are the ``excluded`` values.
     Raises ``LimitError`` for a bound or divisor with more than ``MAX_BOUND_FRACTION_DIGITS`` digits after the point or
     ``MAX_INTEGER_DIGITS`` in all.
 
@@ -96,33 +100,89 @@ def number_expression(
     if integer:
         first = None if low is None else _to_integer(low, ROUND_CEILING) + (low_open and _is_integer(low))
         last = None if high is None else _to_integer(high, ROUND_FLOOR) - (high_open and _is_integer(high))
-        return _integers(first, last, multiple_of)
-    return _numbers(low, high, low_open=low_open, high_open=high_open, multiple_of=multiple_of)
+        return _integers(first, last, multiple_of, not_multiples_of, excluded)
+    digits = _fraction_digits(low, high, multiple_of, *not_multiples_of, *excluded)
+    numbers = _numbers(low, high, low_open=low_open, high_open=high_open, multiple_of=multiple_of, digits=digits)
+    outside = [_multiples_of(divisor) for divisor in not_multiples_of]
+    if excluded:
+        outside.append(_any_zeros(excluded))
+    return _without(numbers, outside)
 
 
-@lru_cache(maxsize=2048)
-def number_literal_expression(value: Number, *, integer: bool = False) -> Expression:
-    """The spellings of one number: ``1`` is also ``1.0``, unless only integers are wanted.
+def number_literal_expression(*values: Number, integer: bool = False) -> Expression:
+    """The spellings of some numbers: ``1`` is also ``1.0``, unless only integers are wanted.
 
-    ``NOTHING`` if ``integer`` and the value is none. Raises ``LimitError`` for a value that takes more than
-    ``MAX_INTEGER_DIGITS`` digits before or ``MAX_BOUND_FRACTION_DIGITS`` after the point.
+    Those with equally long fractions share everything but their digits, so that thousands take a moment. ``NOTHING`` if
+    ``integer`` and no value is one. Raises ``LimitError`` for a value that takes more than ``MAX_INTEGER_DIGITS``
+    digits before or ``MAX_BOUND_FRACTION_DIGITS`` after the point.
     """
-    if integer and not _is_integer(value):
-        return NOTHING
-    if not -_GREATEST_INTEGER <= value <= _GREATEST_INTEGER:
-        raise LimitError(f"a number has more than {MAX_INTEGER_DIGITS} digits (MAX_INTEGER_DIGITS)")
+    by_fraction: dict[int, list[bytes]] = {}
+    for value in values:
+        if integer and not _is_integer(value):
+            continue
+        if not -_GREATEST_INTEGER <= value <= _GREATEST_INTEGER:
+            raise LimitError(f"a number has more than {MAX_INTEGER_DIGITS} digits (MAX_INTEGER_DIGITS)")
+        text, fraction = _text(value)
+        by_fraction.setdefault(fraction, []).append(text)
+        if value == 0 and not integer:
+            by_fraction[fraction].append(b"-0")
+    parts: list[Expression] = []
+    for fraction, texts in by_fraction.items():
+        spelled = Literal(texts[0]) if len(texts) == 1 else LiteralSet(tuple(texts))
+        digits = max(MAX_FRACTION_DIGITS, fraction + _SPARE_FRACTION_DIGITS)
+        zeros = repetition(Literal(b"0"), 0, digits - fraction) if fraction else decimals.zero_fraction(digits)
+        parts.append(spelled if integer else sequence(spelled, zeros))
+    return decimals.union(parts)
+
+
+def _text(value: Number) -> tuple[bytes, int]:
+    """The shortest spelling, and how many of its digits are after the point."""
     whole, fraction = _magnitude(value)
-    sign = (_MINUS,) if value < 0 else ()
-    if integer:
-        return sequence(*sign, Literal(whole.encode()))
-    spelling = sequence(Literal(whole.encode()), decimals.exact_fraction(fraction, _fraction_digits(value)))
-    return sequence(*((_ANY_SIGN,) if value == 0 else sign), spelling)
+    return f"{'-' if value < 0 else ''}{whole}{'.' if fraction else ''}{fraction}".encode(), len(fraction)
+
+
+# What is left out.
+
+
+def _without(expression: Expression, outside: list[Expression]) -> Expression:
+    if not outside or expression == NOTHING:
+        return expression
+    return Intersection((expression, *map(Complement, outside)))
+
+
+def _any_zeros(values: tuple[Number, ...]) -> Expression:
+    """The spellings of some numbers, with any number of zeros after the point."""
+    texts: dict[bool, list[bytes]] = {}
+    for value in values:
+        text, fraction = _text(value)
+        texts.setdefault(fraction > 0, []).append(text)
+        if value == 0:
+            texts[False].append(b"-0")
+    zeros = Repetition(Literal(b"0"), 0, None)
+    point_and_zeros = Repetition(Concatenation((Literal(b".0"), zeros)), 0, 1)
+    return Alternation(
+        tuple(
+            Concatenation((LiteralSet(tuple(spelled)), zeros if has_fraction else point_and_zeros))
+            for has_fraction, spelled in texts.items()
+        )
+    )
+
+
+def _multiples_of(divisor: Number) -> Expression:
+    """The multiples of a divisor, in any plain spelling, among numbers as large as a float."""
+    return _any_zeros((0,)) if divisor > _GREATEST_FLOAT else Multiple(*_scaled(divisor))
 
 
 # Integers.
 
 
-def _integers(low: int | None, high: int | None, multiple_of: Number | None) -> Expression:
+def _integers(
+    low: int | None,
+    high: int | None,
+    multiple_of: Number | None,
+    not_multiples_of: tuple[Number, ...],
+    excluded: tuple[Number, ...],
+) -> Expression:
     if low is not None and high is not None and low > high:
         return NOTHING
     if (low is not None and low > _GREATEST_INTEGER) or (high is not None and high < -_GREATEST_INTEGER):
@@ -132,18 +192,33 @@ def _integers(low: int | None, high: int | None, multiple_of: Number | None) -> 
     if high is not None and high >= _GREATEST_INTEGER:
         high = None
     divisor = 1 if multiple_of is None else _integer_divisor(multiple_of)
-    if divisor == 1:
+    if divisor == 1 and not not_multiples_of and not excluded:
         return _integer_range(low, high)
     first = -((_GREATEST_INTEGER if low is None else -low) // divisor)
     last = (_GREATEST_INTEGER if high is None else high) // divisor
     if first > last:
         return NOTHING
+    others = [_integer_divisor(other) for other in not_multiples_of]
+    left_out = {int(value) for value in excluded if _is_integer(value)}
     if last - first < MAX_LISTED_MULTIPLES:
         # Three bits are a little less than a digit.
         longest = max(abs(first * divisor), abs(last * divisor)).bit_length() // 3 + 2
         if (last - first + 1) * longest <= MAX_LISTED_BYTES or first == last:
-            return LiteralSet(tuple(str(factor * divisor).encode() for factor in range(first, last + 1)))
-    return Intersection((_integer_range(low, high), Multiple(divisor)))
+            numbers = [factor * divisor for factor in range(first, last + 1)]
+            texts = [
+                str(number).encode()
+                for number in numbers
+                if number not in left_out and all(number % other for other in others)
+            ]
+            return LiteralSet(tuple(texts)) if texts else NOTHING
+    numbers_of_divisor = _integer_range(low, high)
+    if divisor > 1:
+        numbers_of_divisor = Intersection((numbers_of_divisor, Multiple(divisor)))
+    left_out.update(0 for other in others if other > _GREATEST_INTEGER)
+    outside: list[Expression] = [Multiple(other) for other in others if other <= _GREATEST_INTEGER]
+    if left_out:
+        outside.append(LiteralSet(tuple(str(value).encode() for value in left_out)))
+    return _without(numbers_of_divisor, outside)
 
 
 def _integer_divisor(multiple_of: Number) -> int:
@@ -178,9 +253,15 @@ def _naturals(low: int, high: int | None) -> Expression:
 
 
 def _numbers(
-    low: Number | None, high: Number | None, *, low_open: bool, high_open: bool, multiple_of: Number | None
+    low: Number | None,
+    high: Number | None,
+    *,
+    low_open: bool,
+    high_open: bool,
+    multiple_of: Number | None,
+    digits: int,
 ) -> Expression:
-    if low is None and high is None and multiple_of is None:
+    if low is None and high is None and multiple_of is None and digits == MAX_FRACTION_DIGITS:
         return NUMBER
     if low is not None and high is not None and (low > high or (low == high and (low_open or high_open))):
         return NOTHING
@@ -193,12 +274,12 @@ def _numbers(
     if high is None or high > (_GREATEST_FLOAT if far else _GREATEST_SHORT):
         high, high_open = (_GREATEST_FLOAT, False) if far else (None, False)
     if multiple_of is None:
-        return _number_range(low, high, low_open=low_open, high_open=high_open, digits=_fraction_digits(low, high))
-    return _multiples(low, high, low_open=low_open, high_open=high_open, multiple_of=multiple_of)
+        return _number_range(low, high, low_open=low_open, high_open=high_open, digits=digits)
+    return _multiples(low, high, low_open=low_open, high_open=high_open, multiple_of=multiple_of, digits=digits)
 
 
 def _multiples(
-    low: Number | None, high: Number | None, *, low_open: bool, high_open: bool, multiple_of: Number
+    low: Number | None, high: Number | None, *, low_open: bool, high_open: bool, multiple_of: Number, digits: int
 ) -> Expression:
     if multiple_of > _GREATEST_FLOAT:
         multiple_of = _GREATEST_FLOAT + 1  # as good as any: only 0 is left
@@ -215,7 +296,6 @@ def _multiples(
     if first == last == 0:
         zero = sequence(Literal(b"0"), decimals.zero_fraction(MAX_FRACTION_DIGITS))
         return sequence(_ANY_SIGN, zero) if low is None or low < 0 else zero
-    digits = _fraction_digits(low, high, multiple_of)
     numbers = _number_range(low, high, low_open=low_open, high_open=high_open, digits=digits)
     return Intersection((numbers, Multiple(divisor, divisor_scale)))
 
@@ -305,5 +385,5 @@ def _negated(value: Number) -> Number:
 
 
 def _fraction_digits(*values: Number | None) -> int:
-    longest = max(0 if value is None else _scaled(value)[1] for value in values)
+    longest = max((_scaled(value)[1] for value in values if value.__class__ is not int and value is not None), default=0)
     return max(MAX_FRACTION_DIGITS, longest + _SPARE_FRACTION_DIGITS)

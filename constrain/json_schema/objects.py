@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain._errors import LimitError, SchemaError, UnsupportedSchemaError
+from constrain._errors import LimitError, SchemaError
 from constrain.json_schema.goal import ANY, NOTHING, Goal
 from constrain.json_schema.keyword_sets import IN_PLACE_APPLICATORS
 from constrain.json_schema.languages import is_surely_empty, matching
 from constrain.json_schema.references import escape
-from constrain.json_schema.strings import pattern_expression
+from constrain.json_schema.spelling import spell_content
+from constrain.json_schema.strings import ANY_CONTENT, ANY_STRING, StringShape, content, pattern_expression
+from constrain.regex.tree import Alternation, Complement, Expression, Intersection, LiteralSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from constrain.json_schema.assertions import Assertions
     from constrain.json_schema.goals import Goals
     from constrain.json_schema.references import Location
-    from constrain.regex.tree import Expression
 
 MAX_KEY_PATTERNS = 200
 """Patterns for the keys of one object, compared in pairs; real schemas stay below 20."""
@@ -109,29 +110,63 @@ def _intersect_patterns(goals: Goals, a: ObjectShape, b: ObjectShape) -> tuple[K
         return a.patterns
     if not a.patterns and a.additional is ANY:
         return b.patterns
-    others = {pattern.text: pattern for pattern in b.patterns}
-    patterns = []
-    for pattern in a.patterns:
-        other = others.pop(pattern.text, None)
-        goal = b.additional if other is None else other.goal
-        patterns.append(pattern._replace(goal=goals.conjunction(pattern.goal, goal)))
-    patterns += [other._replace(goal=goals.conjunction(other.goal, a.additional)) for other in others.values()]
-    check_disjoint(goals, patterns)
-    return tuple(patterns)
+    ours = {pattern.text: pattern for pattern in a.patterns}
+    theirs = {pattern.text: pattern for pattern in b.patterns}
+    shared = [
+        pattern._replace(goal=goals.conjunction(pattern.goal, theirs[pattern.text].goal))
+        for pattern in a.patterns
+        if pattern.text in theirs
+    ]
+    only_ours = [pattern for pattern in a.patterns if pattern.text not in theirs]
+    only_theirs = [pattern for pattern in b.patterns if pattern.text not in ours]
+    cells = apart(goals, only_ours, only_theirs)
+    return (
+        *shared,
+        *(cell for cell in cells.both),
+        *(cell._replace(goal=goals.conjunction(cell.goal, b.additional)) for cell in cells.left),
+        *(cell._replace(goal=goals.conjunction(cell.goal, a.additional)) for cell in cells.right),
+    )
 
 
-def check_disjoint(goals: Goals, patterns: list[KeyPattern]) -> None:
-    """Refuses key patterns that may match the same key."""
-    if len(patterns) > MAX_KEY_PATTERNS:
+class Cells(NamedTuple):
+    """Keys that match a pattern of both lists, of the left one only, of the right one only."""
+
+    both: list[KeyPattern]
+    left: list[KeyPattern]
+    right: list[KeyPattern]
+
+
+def apart(goals: Goals, left: list[KeyPattern], right: list[KeyPattern]) -> Cells:
+    """Divides the keys of two lists of patterns; no two patterns of one list match the same key."""
+    if len(left) + len(right) > MAX_KEY_PATTERNS:
         raise LimitError(f"an object has more key patterns than MAX_KEY_PATTERNS = {MAX_KEY_PATTERNS}")
-    for index, pattern in enumerate(patterns):
-        for other in patterns[:index]:
-            if not is_surely_empty((pattern.expression, other.expression)):
-                both = f"{other.text!r:.80} and {pattern.text!r:.80}"
-                raise UnsupportedSchemaError(
-                    f"a key may match both {both}; such patterns cannot be enforced yet",
-                    pointer=goals.pattern_pointers.get(pattern.text),
-                )
+    cells = Cells([], [], [])
+    remaining: list[KeyPattern | None] = list(right)
+    for pattern in left:
+        rest: KeyPattern | None = pattern
+        for index, other in enumerate(remaining):
+            if rest is None:
+                break
+            if other is not None and not is_surely_empty((rest.expression, other.expression)):
+                goal = goals.conjunction(rest.goal, other.goal)
+                both = Intersection((rest.expression, other.expression))
+                cells.both.append(KeyPattern(f"{rest.text} and {other.text}", both, goal))
+                remaining[index] = _less(other, rest)
+                rest = _less(rest, other)
+        if rest is not None:
+            cells.left.append(rest)
+    cells.right.extend(pattern for pattern in remaining if pattern is not None)
+    if sum(map(len, cells)) > MAX_KEY_PATTERNS:
+        raise LimitError(f"key patterns divide the keys into more classes than MAX_KEY_PATTERNS = {MAX_KEY_PATTERNS}")
+    return cells
+
+
+def _less(pattern: KeyPattern, other: KeyPattern) -> KeyPattern | None:
+    """The keys that match the first pattern only."""
+    parts = (pattern.expression, Complement(other.expression))
+    if is_surely_empty(parts):
+        return None
+    return pattern._replace(text=f"{pattern.text} and not {other.text}", expression=Intersection(parts))
 
 
 def properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
@@ -156,6 +191,25 @@ def pattern_properties(goals: Goals, at: Location, value: object, found: Asserti
         goal = goals.child(at, "/patternProperties" + escape(text), schema)
         found.key_patterns.append(KeyPattern(text, expression, goal))
         found.objects_restricted = True
+
+
+def property_names(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """A schema that all keys satisfy, as strings."""
+    shapes = goals.in_place(at, "/propertyNames", value)
+    if ANY_STRING in shapes.strings:
+        return
+    allowed = tuple(map(_content, shapes.strings))
+    others = Complement(Alternation(allowed)) if allowed else ANY_CONTENT
+    text = f"the keys that {at.pointer('propertyNames')} excludes"
+    found.key_patterns.append(KeyPattern(text, Intersection((ANY_CONTENT, others)), NOTHING))
+    found.objects_restricted = True
+
+
+def _content(shape: StringShape) -> Expression:
+    if shape.values is None:
+        return content(shape)
+    spelled = map(spell_content, shape.values)
+    return LiteralSet(tuple(text for text in spelled if text is not None))
 
 
 def additional_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
@@ -186,15 +240,16 @@ def max_properties(goals: Goals, at: Location, value: object, found: Assertions)
 
 
 def unevaluated_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Without applicators beside it, what ``additionalProperties`` says; beside ``additionalProperties``, nothing."""
+    """Without applicators beside it, what ``additionalProperties`` says; beside ``additionalProperties``, nothing.
+
+    What else there is to it is in ``constrain.json_schema.unevaluated``.
+    """
     assert isinstance(at.schema, dict)
     if value is True or value == {} or "additionalProperties" in at.schema:
         return
     if not IN_PLACE_APPLICATORS.isdisjoint(at.schema):
-        raise UnsupportedSchemaError(
-            "unevaluatedProperties beside applicators cannot be enforced yet",
-            pointer=at.pointer("unevaluatedProperties"),
-        )
+        found.unevaluated = True
+        return
     found.additional = goals.child(at, "/unevaluatedProperties", value)
     found.open = False
     found.objects_restricted = True
@@ -207,8 +262,11 @@ def object_shape(goals: Goals, found: Assertions) -> ObjectShape | None:
     if found.max_properties is not None and max(found.min_properties, len(found.required)) > found.max_properties:
         return None
     declared = found.properties
+    patterns: list[KeyPattern] = []
     if found.key_patterns:
-        check_disjoint(goals, found.key_patterns)
+        for pattern in found.key_patterns:
+            cells = apart(goals, patterns, [pattern])
+            patterns = [*cells.both, *cells.left, *cells.right]
         for pattern in found.key_patterns:  # a declared key that matches a pattern must satisfy both
             if pattern.goal is not ANY:
                 for key in matching(pattern.expression, declared):
@@ -216,7 +274,7 @@ def object_shape(goals: Goals, found: Assertions) -> ObjectShape | None:
     return ObjectShape(
         declared,
         found.required,
-        tuple(found.key_patterns),
+        tuple(patterns),
         found.additional,
         found.min_properties,
         found.max_properties,

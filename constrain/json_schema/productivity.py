@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError
 from constrain.json_schema.arrays import unproductive_item
+from constrain.json_schema.combined import is_array
 from constrain.json_schema.keys import capacity
 from constrain.json_schema.objects import unproductive_member
 from constrain.json_schema.shapes import Shapes
@@ -30,7 +31,10 @@ def expand_all(goals: Goals, root: Goal) -> list[Goal]:
     found = {root}
     queue = [root]
     for goal in queue:
-        for child in children(goals.shapes(goal)):
+        shapes = goals.shapes(goal)
+        if shapes.combined:
+            add_automata(goals, goal, shapes)
+        for child in children(shapes):
             if child not in found:
                 found.add(child)
                 queue.append(child)
@@ -49,6 +53,22 @@ def children(shapes: Shapes) -> Iterator[Goal]:
         for pattern in shape.patterns:
             yield pattern.goal
         yield shape.additional
+    for combined in shapes.combined:
+        if combined.automaton is not None:
+            for read in combined.automaton.reads:
+                yield read.goal
+
+
+def add_automata(goals: Goals, goal: Goal, shapes: Shapes) -> None:
+    """Makes the automata of combinations that have none yet."""
+    from constrain.json_schema.array_formulas import array_automaton
+    from constrain.json_schema.object_formulas import object_automaton
+
+    pointer = goals.pointer_of(goal)
+    for shape in shapes.combined:
+        if shape.automaton is None:
+            build = array_automaton if is_array(shape) else object_automaton
+            shape.automaton = build(goals, shape, pointer)
 
 
 def mark_productive(order: list[Goal]) -> None:
@@ -89,4 +109,9 @@ def _blockers(goal: Goal) -> list[Goal] | None:
             return None
         else:  # any further member may help
             blockers += (child for child in children(Shapes(objects=(shape,))) if not child.productive)
+    for combined in shapes.combined:
+        assert combined.automaton is not None
+        if combined.automaton.is_productive():
+            return None
+        blockers += combined.automaton.blockers()
     return blockers

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from constrain._errors import UnsupportedSchemaError
 from constrain.grammar import Terminal
 from constrain.json_schema.keys import JSON_STRING, quoted
 from constrain.json_schema.numbers import number_expression, number_literal_expression
-from constrain.json_schema.numeric import ANY_INTEGER, ANY_NUMBER, Number, NumberShape
+from constrain.json_schema.numeric import ANY_INTEGER, ANY_NUMBER, Number, NumberShape, to_decimal
 from constrain.json_schema.shapes import ANY_SHAPES, FALSE, NULL, TRUE, Shapes
 from constrain.json_schema.spelling import spell_string
 from constrain.json_schema.strings import ANY_STRING, StringShape, content
 from constrain.regex.tree import NOTHING, Alternation, Expression, Literal, LiteralSet
 
 if TYPE_CHECKING:
-    from fractions import Fraction
+    from collections.abc import Callable
 
-if TYPE_CHECKING:
     from constrain.json_schema.references import Location
+
+    NumberSpellings = Callable[[NumberShape], Expression]
 
 NULL_VALUE = Terminal("null", Literal(b"null"))
 BOOLEAN_VALUE = Terminal("boolean", LiteralSet((b"true", b"false")))
@@ -34,10 +35,24 @@ _SIMPLE = {NULL: b"null", FALSE: b"false", TRUE: b"true"}
 _SIMPLE_TERMINALS = {NULL: NULL_VALUE, FALSE | TRUE: BOOLEAN_VALUE}
 
 
-def scalar_terminals(shapes: Shapes, location: Location | None) -> list[Terminal]:
+def number_spellings(numbers: str, *, plain_integers: bool) -> NumberSpellings | None:
+    """The spellings of a shape's numbers under the policy ``numbers``; ``None`` for the canonical ones.
+
+    ``plain_integers``: an integer has neither fraction nor exponent, whatever its value (draft 4).
+    """
+    if numbers == "canonical":
+        return None
+    from constrain.json_schema import number_spellings as spellings  # noqa: PLC0415  most schemas do without
+
+    return spellings.all_spellings_but_of_integers if plain_integers else spellings.all_spellings
+
+
+def scalar_terminals(
+    shapes: Shapes, location: Location | None, spellings: NumberSpellings | None = None
+) -> list[Terminal]:
     """Terminals that together read the scalar values of ``shapes``; those of frequent shapes are shared constants."""
     if shapes is ANY_SHAPES:
-        return [ANY_SCALAR]
+        return [ANY_SCALAR if spellings is None else _any_scalar(spellings)]
     terminals: list[Terminal] = []
     literals: list[bytes] = []
     if shapes.simple:
@@ -47,12 +62,20 @@ def scalar_terminals(shapes: Shapes, location: Location | None) -> list[Terminal
         else:
             literals += (text for bit, text in _SIMPLE.items() if shapes.simple & bit)
     for number in shapes.numbers:
-        if number is ANY_NUMBER:
+        if spellings is not None:
+            _add_numbers(spellings(number), number, location, terminals)
+        elif number is ANY_NUMBER:
             terminals.append(NUMBER)
         elif number is ANY_INTEGER:
             terminals.append(INTEGER)
+        elif number.values is not None and number.integer:
+            literals += (str(int(value)).encode() for value in number.values)
         else:
-            _add_number(number, location, terminals, literals)
+            _add_numbers(canonical_spellings(number), number, location, terminals)
+    if shapes.numbers and not terminals and not literals:
+        raise UnsupportedSchemaError(
+            "the numbers allowed here are all larger than a float can hold", pointer=_pointer(location)
+        )
     for string in shapes.strings:
         if string is ANY_STRING:
             terminals.append(STRING)
@@ -64,31 +87,36 @@ def scalar_terminals(shapes: Shapes, location: Location | None) -> list[Terminal
     return terminals
 
 
-def _add_number(
-    shape: NumberShape, location: Location | None, terminals: list[Terminal], literals: list[bytes]
+def canonical_spellings(shape: NumberShape) -> Expression:
+    """The canonical spellings of a shape's numbers; ``NOTHING`` if all are larger than a float can hold."""
+    if shape.values is not None:
+        return number_literal_expression(*shape.values, integer=shape.integer)
+    bounds: dict[str, Number | None] = {
+        "exclusive_minimum" if shape.exclusive_minimum else "minimum": shape.minimum,
+        "exclusive_maximum" if shape.exclusive_maximum else "maximum": shape.maximum,
+    }
+    return number_expression(
+        **bounds,
+        integer=shape.integer,
+        multiple_of=None if shape.multiple is None else to_decimal(shape.multiple),
+        not_multiples_of=tuple(map(to_decimal, shape.not_multiples)),
+        excluded=shape.excluded,
+    )
+
+
+def _add_numbers(
+    expression: Expression, shape: NumberShape, location: Location | None, terminals: list[Terminal]
 ) -> None:
-    if shape.values is None:
-        bounds: dict[str, Number | None] = {
-            "exclusive_minimum" if shape.exclusive_minimum else "minimum": shape.minimum,
-            "exclusive_maximum" if shape.exclusive_maximum else "maximum": shape.maximum,
-        }
-        multiple = None if shape.multiple is None else to_decimal(shape.multiple)
-        expression = number_expression(**bounds, integer=shape.integer, multiple_of=multiple)
-        if expression == NOTHING:
-            raise UnsupportedSchemaError(
-                "the numbers allowed here are all larger than a float can hold", pointer=_pointer(location)
-            )
-        terminals.append(Terminal("integer" if shape.integer else "number", expression, _pointer(location)))
+    if expression == NOTHING:
         return
-    spellings: list[Expression] = []
-    for value in shape.values:
-        spelling = number_literal_expression(value, integer=shape.integer)
-        if isinstance(spelling, Literal):
-            literals.append(spelling.text)
-        else:
-            spellings.append(spelling)
-    if spellings:
-        terminals.append(Terminal("constant", Alternation(tuple(spellings)), _pointer(location)))
+    name = "constant" if shape.values is not None else "integer" if shape.integer else "number"
+    terminals.append(Terminal(name, expression, _pointer(location)))
+
+
+@lru_cache(maxsize=2)
+def _any_scalar(spellings: NumberSpellings) -> Terminal:
+    numbers = spellings(ANY_NUMBER)
+    return Terminal("scalar", Alternation((JSON_STRING, numbers, LiteralSet((b"true", b"false", b"null")))))
 
 
 def _add_string(
@@ -102,14 +130,3 @@ def _add_string(
 
 def _pointer(location: Location | None) -> str:
     return "" if location is None else location.pointer()
-
-
-def to_decimal(fraction: Fraction) -> Number:
-    """A fraction that has a finite decimal expansion, exactly."""
-    if fraction.denominator == 1:
-        return fraction.numerator
-    scale = 0
-    while 10**scale % fraction.denominator:
-        scale += 1
-    digits = fraction.numerator * (10**scale // fraction.denominator)
-    return Decimal((int(digits < 0), tuple(map(int, str(abs(digits)))), -scale))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from constrain._errors import LimitError
 from constrain.json_schema.arrays import ANY_ARRAY, ArrayShape, intersect_arrays
+from constrain.json_schema.combined import Combined, intersect_combined
 from constrain.json_schema.goal import ANY, NOTHING, Goal
 from constrain.json_schema.numeric import ANY_INTEGER, ANY_NUMBER, Number, NumberShape, intersect_numbers
 from constrain.json_schema.objects import ANY_OBJECT, ObjectShape, intersect_objects
@@ -19,18 +20,25 @@ if TYPE_CHECKING:
 MAX_ALTERNATIVES = 1_000
 """Alternatives of one JSON type at one place: ``anyOf`` under ``allOf`` multiplies, and real schemas stay below 100."""
 
+MAX_PRODUCT = 64
+"""Pairs of alternatives that are intersected one by one; more become formulas, which do not multiply."""
+
 NULL, FALSE, TRUE = 1, 2, 4
 BOOLEAN = FALSE | TRUE
 
 
 class Shapes(NamedTuple):
-    """The values of any of the listed shapes; ``simple`` has a bit for each of null, false and true."""
+    """The values of any of the listed shapes; ``simple`` has a bit for each of null, false and true.
+
+    ``combined``: arrays and objects that also satisfy Boolean formulas over other shapes.
+    """
 
     simple: int = 0
     numbers: tuple[NumberShape, ...] = ()
     strings: tuple[StringShape, ...] = ()
     arrays: tuple[ArrayShape, ...] = ()
     objects: tuple[ObjectShape, ...] = ()
+    combined: tuple[Combined, ...] = ()
 
 
 NO_SHAPES = Shapes()
@@ -56,6 +64,7 @@ def union(alternatives: Iterable[Shapes]) -> Shapes:
     strings: list[StringShape] = []
     arrays: list[ArrayShape] = []
     objects: list[ObjectShape] = []
+    combined: dict[Combined, None] = {}
     listed_numbers: dict[bool, dict[Number, None]] = {}
     listed_strings: dict[str, None] = {}
     for shapes in alternatives:
@@ -72,7 +81,8 @@ def union(alternatives: Iterable[Shapes]) -> Shapes:
                 strings.append(string)
         arrays += (shape for shape in shapes.arrays if shape not in arrays)
         objects += (shape for shape in shapes.objects if shape not in objects)
-        if max(len(numbers), len(strings), len(arrays), len(objects)) > MAX_ALTERNATIVES:
+        combined.update(dict.fromkeys(shapes.combined))
+        if max(len(numbers), len(strings), len(arrays), len(objects), len(combined)) > MAX_ALTERNATIVES:
             raise LimitError(f"a value has more alternatives than MAX_ALTERNATIVES = {MAX_ALTERNATIVES}")
     if ANY_NUMBER in numbers:
         numbers = [ANY_NUMBER]
@@ -82,7 +92,7 @@ def union(alternatives: Iterable[Shapes]) -> Shapes:
         strings = [ANY_STRING]
     elif listed_strings:
         strings.append(StringShape(values=tuple(listed_strings)))
-    return Shapes(simple, tuple(numbers), tuple(strings), tuple(arrays), tuple(objects))
+    return Shapes(simple, tuple(numbers), tuple(strings), tuple(arrays), tuple(objects), tuple(combined))
 
 
 def intersect(goals: Goals, a: Shapes, b: Shapes) -> Shapes:
@@ -91,13 +101,22 @@ def intersect(goals: Goals, a: Shapes, b: Shapes) -> Shapes:
         return b
     if b is ANY_SHAPES:
         return a
+    if _structures(a) * _structures(b) > MAX_PRODUCT:
+        from constrain.json_schema.complements import as_one
+
+        a, b = as_one(goals, a), as_one(goals, b)
     return Shapes(
         a.simple & b.simple,
         _product(a.numbers, b.numbers, intersect_numbers) if a.numbers and b.numbers else (),
         _product(a.strings, b.strings, intersect_strings) if a.strings and b.strings else (),
         _product(a.arrays, b.arrays, lambda x, y: intersect_arrays(goals, x, y)) if a.arrays and b.arrays else (),
         _product(a.objects, b.objects, lambda x, y: intersect_objects(goals, x, y)) if a.objects and b.objects else (),
+        intersect_combined(goals, a, b) if a.combined or b.combined else (),
     )
+
+
+def _structures(shapes: Shapes) -> int:
+    return len(shapes.combined) + max(len(shapes.arrays), len(shapes.objects))
 
 
 def _product(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from json.encoder import encode_basestring
 
 from constrain._errors import UnsupportedSchemaError
@@ -13,6 +14,12 @@ def spell_content(text: str) -> bytes | None:
         return encode_basestring(text)[1:-1].encode()
     except UnicodeEncodeError:
         return None
+
+
+def read_content(content: bytes) -> str:
+    """The string of which ``content`` is the spelling."""
+    text: str = json.loads(b'"%b"' % content)
+    return text
 
 
 def spell_string(text: str) -> bytes:

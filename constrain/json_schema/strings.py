@@ -1,15 +1,26 @@
-"""Strings: the shape, its intersection, and the string keywords."""
+"""Strings: the shape, its intersection and complement, and the string keywords."""
 
 # ruff: noqa: ARG001  (all keyword functions have one signature)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from constrain._errors import PatternError, SchemaError
-from constrain.json_schema.languages import has_text, matching
+from constrain._errors import LimitError, PatternError, SchemaError, UnsupportedSchemaError
+from constrain.json_schema.languages import has_text, list_texts, matching
+from constrain.json_schema.spelling import read_content, spell_content
 from constrain.regex.parser import parse_pattern
-from constrain.regex.tree import ANY_JSON_CHAR, Expression, Intersection, Repetition, Window
+from constrain.regex.tree import (
+    ANY_JSON_CHAR,
+    Alternation,
+    Complement,
+    Expression,
+    Intersection,
+    LiteralSet,
+    Repetition,
+    Window,
+)
 
 if TYPE_CHECKING:
     from constrain.json_schema.assertions import Assertions
@@ -17,19 +28,30 @@ if TYPE_CHECKING:
     from constrain.json_schema.references import Location
 
 
+class WiderFormat(NamedTuple):
+    """All that may count as a string of a format; an expression is made of it when it is needed."""
+
+    name: str
+
+
 class StringShape(NamedTuple):
     """The strings of ``minimum`` to ``maximum`` code points whose JSON content all ``parts`` match.
 
-    With ``values``, exactly these strings.
+    With ``values``, exactly these strings. What is written keeps to less than some formats allow: then ``parts``
+    match what is written, and all ``wider`` what may count as a string of this shape. No string is written of which
+    that is uncertain, so a complement is what ``wider`` does not match (and the other way round).
     """
 
     parts: tuple[Expression, ...] = ()
     minimum: int = 0
     maximum: int | None = None
     values: tuple[str, ...] | None = None
+    wider: tuple[Expression | WiderFormat, ...] | None = None  # None: the same as parts
 
 
 ANY_STRING = StringShape()
+
+Part = TypeVar("Part", bound=Expression | WiderFormat)
 
 
 def intersect_strings(a: StringShape, b: StringShape) -> StringShape | None:
@@ -48,9 +70,24 @@ def intersect_strings(a: StringShape, b: StringShape) -> StringShape | None:
         else:
             values = admitted(b, a.values)
         return StringShape(values=values) if values else None
+    wider: tuple[Expression | WiderFormat, ...] | None = None
+    if a.wider is not None or b.wider is not None:
+        wider = _joined(a.wider or a.parts, b.wider or b.parts)
     maximum = shorter(a.maximum, b.maximum)
-    parts = a.parts + tuple(part for part in b.parts if part not in a.parts) if b.parts else a.parts
-    return nonempty(StringShape(parts, max(a.minimum, b.minimum), maximum))
+    return nonempty(StringShape(_joined(a.parts, b.parts), max(a.minimum, b.minimum), maximum, wider=wider))
+
+
+def _joined(a: tuple[Part, ...], b: tuple[Part, ...]) -> tuple[Part, ...]:
+    return a + tuple(part for part in b if part not in a) if b else a
+
+
+def definition(shape: StringShape) -> tuple[Expression, ...]:
+    """Expressions that together match whatever may count as a string of this shape, lengths apart."""
+    if shape.wider is None:
+        return shape.parts
+    from constrain.json_schema.format_definitions import format_definition
+
+    return tuple(format_definition(part.name) if isinstance(part, WiderFormat) else part for part in shape.wider)
 
 
 def shorter(a: int | None, b: int | None) -> int | None:
@@ -62,7 +99,14 @@ def nonempty(shape: StringShape) -> StringShape | None:
     """``shape``, or ``None`` if no string has it."""
     if shape.maximum is not None and shape.minimum > shape.maximum:
         return None
-    return None if shape.parts and not has_text(shape.parts, shape.minimum, shape.maximum) else shape
+    if not shape.parts or has_text(shape.parts, shape.minimum, shape.maximum):
+        return shape
+    if shape.wider is None or not has_text(definition(shape), shape.minimum, shape.maximum):
+        return None
+    raise UnsupportedSchemaError(
+        "the only strings allowed here are ones that a format may allow but that are never written, such as the year "
+        "0000 or the second 60"
+    )
 
 
 def content(shape: StringShape) -> Expression:
@@ -82,9 +126,116 @@ def admitted(shape: StringShape, values: tuple[str, ...]) -> tuple[str, ...]:
     found = [value for value in values if shape.minimum <= len(value)]
     if shape.maximum is not None:
         found = [value for value in found if len(value) <= shape.maximum]
+    possible = found
     for part in shape.parts:
         found = matching(part, found)
+    if shape.wider is not None and len(found) < len(possible):
+        for part in definition(shape):
+            possible = matching(part, possible)
+        if len(found) < len(possible):
+            uncertain = next(value for value in possible if value not in found)
+            raise UnsupportedSchemaError(
+                f"{uncertain!r:.80} is listed, and a format may allow it but it is none of the strings that are written"
+            )
     return tuple(found)
+
+
+MAX_LENGTH_RANGES = 1_000
+"""Ranges of lengths that a complement leaves: each is an alternative."""
+
+
+def complement_strings(shapes: tuple[StringShape, ...]) -> tuple[StringShape, ...]:
+    """The strings that have none of ``shapes``: mostly one shape, and more only where lengths alone are left out.
+
+    Raises UnsupportedSchemaError where a format leaves open whether there are such strings, and LimitError.
+    """
+    parts: list[Expression] = []
+    wider: list[Expression] = []
+    lengths: list[tuple[int, int | None]] = []
+    values: dict[str, None] = {}
+    for shape in shapes:
+        if shape.values is not None:
+            values.update(dict.fromkeys(shape.values))
+        elif shape.parts:
+            parts.append(_outside(definition(shape), shape))
+            wider.append(parts[-1] if shape.wider is None else _outside(shape.parts, shape))
+        else:
+            lengths.append((shape.minimum, shape.maximum))
+    spelled = tuple(content for value in values if (content := spell_content(value)) is not None)
+    if spelled:
+        parts.append(Intersection((ANY_CONTENT, Complement(LiteralSet(spelled)))))
+        wider.append(parts[-1])
+    listed = [part for part in parts if isinstance(part, LiteralSet)]
+    others = tuple(part for part in parts if not isinstance(part, LiteralSet))
+    outer = tuple(part for part in wider if not isinstance(part, LiteralSet))
+    found = []
+    for minimum, maximum in _lengths_without(lengths):
+        shape = StringShape(others, minimum, maximum, wider=None if outer == others else outer)
+        kept = shape if not others and (minimum, maximum) == (0, None) else nonempty(shape)
+        for literals in listed:
+            if kept is not None:
+                texts = StringShape(values=tuple(map(read_content, literals.texts)))
+                kept = intersect_strings(texts, kept)
+        if kept is not None:
+            found.append(ANY_STRING if kept == ANY_STRING else kept)
+    return tuple(found)
+
+
+def _outside(parts: tuple[Expression, ...], shape: StringShape) -> Expression:
+    """The JSON contents that not all of ``parts`` match, or that have none of the lengths of ``shape``."""
+    insides = [_negated(part) for part in parts]
+    alternatives: list[Expression]
+    if any(inside is None for inside in insides):
+        alternatives = [negation(parts[0] if len(parts) == 1 else Intersection(parts))]
+    else:
+        alternatives = [inside for inside in insides if inside is not None]
+    if shape.minimum:
+        alternatives.append(Repetition(ANY_JSON_CHAR, 0, shape.minimum - 1))
+    if shape.maximum is not None:
+        alternatives.append(Repetition(ANY_JSON_CHAR, shape.maximum + 1, None))
+    return alternatives[0] if len(alternatives) == 1 else Alternation(tuple(alternatives))
+
+
+@lru_cache(maxsize=1024)
+def negation(expression: Expression) -> Expression:
+    """The JSON contents that ``expression`` does not match; of the same expression, the same object."""
+    inside = _negated(expression)
+    return Intersection((ANY_CONTENT, Complement(expression))) if inside is None else inside
+
+
+def _negated(expression: Expression) -> Expression | None:
+    """What a result of ``negation`` is the negation of; ``None`` for other expressions."""
+    if isinstance(expression, Intersection) and expression.parts[0] is ANY_CONTENT and len(expression.parts) == 2:
+        part = expression.parts[1]
+        return part.part if isinstance(part, Complement) else None
+    return None
+
+
+def _lengths_without(removed: list[tuple[int, int | None]]) -> list[tuple[int, int | None]]:
+    """The ranges of lengths beside the given ones."""
+    left: list[tuple[int, int | None]] = []
+    start = 0
+    for minimum, maximum in sorted(removed, key=lambda lengths: lengths[0]):
+        if minimum > start:
+            left.append((start, minimum - 1))
+        if maximum is None:
+            break
+        start = max(start, maximum + 1)
+    else:
+        left.append((start, None))
+    if len(left) > MAX_LENGTH_RANGES:
+        raise LimitError(f"a complement has more than MAX_LENGTH_RANGES = {MAX_LENGTH_RANGES} ranges of lengths")
+    return left
+
+
+def list_strings(shape: StringShape, limit: int) -> tuple[str, ...] | None:
+    """All strings of ``shape``, or ``None`` if there are more than ``limit``. Raises LimitError if that is unclear."""
+    if shape.values is not None:
+        return shape.values if len(shape.values) <= limit else None
+    if not shape.parts and shape.maximum is None:
+        return None
+    texts = list_texts(content(shape), limit)
+    return None if texts is None else tuple(map(read_content, texts))
 
 
 def pattern_expression(at: Location, text: object, *tokens: str) -> Expression:

@@ -139,7 +139,7 @@ def sequence(*parts: Expression) -> Expression:
                 flat[-1] = Literal(flat[-1].text + factor.text)
             else:
                 flat.append(factor)
-    return flat[0] if len(flat) == 1 else Concatenation(tuple(flat))
+    return (flat[0] if len(flat) == 1 else Concatenation(tuple(flat))) if flat else EMPTY_TEXT
 
 
 def union(parts: list[Expression]) -> Expression:
@@ -147,12 +147,12 @@ def union(parts: list[Expression]) -> Expression:
     flat: list[Expression] = []
     for part in parts:
         flat.extend(part.parts if isinstance(part, Alternation) else (part,))
-    return flat[0] if len(flat) == 1 else Alternation(tuple(flat))
+    return (flat[0] if len(flat) == 1 else Alternation(tuple(flat))) if flat else NOTHING
 
 
 def repetition(part: Expression, minimum: int, maximum: int | None) -> Expression:
     """Repetition, with the trivial ones simplified and nested unlimited ones joined."""
-    if maximum == 0 or part == EMPTY_TEXT:
+    if maximum == 0 or part is EMPTY_TEXT:
         return EMPTY_TEXT
     if minimum == maximum == 1:
         return part
@@ -209,6 +209,6 @@ def _cut(expression: Expression, end: int) -> Expression:
             break
         rest = expression.parts[:-1] if end else expression.parts[1:]
         expression = sequence(*rest, cut) if end else sequence(cut, *rest)
-        if cut != EMPTY_TEXT:
+        if cut is not EMPTY_TEXT:
             break
     return expression

@@ -113,6 +113,11 @@ def fraction_above(fraction: str, digits: int, *, strict: bool) -> Expression:
     """Point and digits of all fractions >= (``strict``: >) ``fraction``; the empty text if that includes zero."""
     if not fraction and not strict:
         return any_fraction(digits)
+    return sequence(_POINT, digits_above(fraction, digits, strict=strict))
+
+
+def digits_above(fraction: str, digits: int, *, strict: bool) -> Expression:
+    """The same without the point."""
     rest = digits - len(fraction)
     if not strict:
         tail = _repeated(DIGIT, rest)
@@ -121,21 +126,33 @@ def fraction_above(fraction: str, digits: int, *, strict: bool) -> Expression:
     parts = [sequence(Literal(fraction.encode()), tail)] if fraction else [tail]
     if fraction:
         parts.insert(0, _fraction_greater(fraction, digits))
-    return sequence(_POINT, union(parts))
+    return union(parts)
 
 
 def fraction_below(fraction: str, digits: int, *, strict: bool) -> Expression:
     """Point and digits of all fractions <= (``strict``: <) ``fraction``, and the empty text if that includes zero."""
     if not fraction:
         return NOTHING if strict else zero_fraction(digits)
+    return Repetition(sequence(_POINT, some_digits_below(fraction, digits, strict=strict)), 0, 1)
+
+
+def digits_below(fraction: str, digits: int, *, strict: bool) -> Expression:
+    """The same without the point."""
+    if not fraction:
+        return NOTHING if strict else _repeated(_ZERO, digits)
+    return Repetition(some_digits_below(fraction, digits, strict=strict), 0, 1)
+
+
+def some_digits_below(fraction: str, digits: int, *, strict: bool) -> Expression:
+    """The same without the empty text; ``fraction`` is not empty."""
     head, rest = fraction[0], fraction[1:]
     after: list[Expression] = [_fraction_less(rest, digits - 1)] if rest else []
     if not strict:
         after.append(sequence(Literal(rest.encode()), _repeated(_ZERO, digits - len(fraction))))
     parts = [sequence(Literal(head.encode()), union(after))]
     if head > "0":
-        parts.insert(0, sequence(_digits("0", chr(ord(head) - 1)), _repeated(DIGIT, digits - 1)))
-    return Repetition(sequence(_POINT, union(parts)), 0, 1)
+        parts.insert(0, sequence(digit_range("0", chr(ord(head) - 1)), _repeated(DIGIT, digits - 1)))
+    return union(parts)
 
 
 def successor(digits: str) -> str:
@@ -155,8 +172,8 @@ def _predecessor(digits: str) -> str:
 
 def union(parts: list[Expression]) -> Expression:
     """Alternation without empty languages."""
-    present = [part for part in parts if part != NOTHING]
-    return present[0] if len(present) == 1 else Alternation(tuple(present))
+    present = [part for part in parts if part is not NOTHING]
+    return (present[0] if len(present) == 1 else Alternation(tuple(present))) if present else NOTHING
 
 
 def _between(low: str, high: str) -> Expression:
@@ -174,7 +191,7 @@ def _between(low: str, high: str) -> Expression:
     open_end = bool(high_rest.strip("9"))
     middle_last = chr(ord(last) - 1) if open_end else last
     if first <= middle_last:
-        parts.append(sequence(_digits(first, middle_last), _any(len(low_rest))))
+        parts.append(sequence(digit_range(first, middle_last), _any(len(low_rest))))
     if open_end:
         parts.append(sequence(Literal(last.encode()), _at_most(high_rest)))
     return sequence(Literal(prefix.encode()), union(parts)) if prefix else union(parts)
@@ -191,7 +208,7 @@ def _greater(bound: str, *, equal: bool) -> Expression:
     if not bound.strip("9"):
         return Literal(bound.encode()) if equal else NOTHING
     if len(bound) == 1:
-        return _digits(bound if equal else chr(ord(bound) + 1), "9")
+        return digit_range(bound if equal else chr(ord(bound) + 1), "9")
     left, right = _halves(bound)
     return union(
         [
@@ -212,7 +229,7 @@ def _less(bound: str, *, equal: bool) -> Expression:
     if not bound.strip("0"):
         return Literal(bound.encode()) if equal else NOTHING
     if len(bound) == 1:
-        return _digits("0", bound if equal else chr(ord(bound) - 1))
+        return digit_range("0", bound if equal else chr(ord(bound) - 1))
     left, right = _halves(bound)
     return union(
         [
@@ -227,7 +244,7 @@ def _fraction_greater(fraction: str, digits: int) -> Expression:
     if len(fraction) == 1:
         if fraction == "9":
             return NOTHING
-        return sequence(_digits(chr(ord(fraction) + 1), "9"), _repeated(DIGIT, digits - 1))
+        return sequence(digit_range(chr(ord(fraction) + 1), "9"), _repeated(DIGIT, digits - 1))
     left, right = _halves(fraction)
     return union(
         [
@@ -242,7 +259,7 @@ def _fraction_less(fraction: str, digits: int) -> Expression:
     if len(fraction) == 1:
         if fraction == "0":
             return EMPTY_TEXT
-        below = sequence(_digits("0", chr(ord(fraction) - 1)), _repeated(DIGIT, digits - 1))
+        below = sequence(digit_range("0", chr(ord(fraction) - 1)), _repeated(DIGIT, digits - 1))
         return Repetition(below, 0, 1)
     left, right = _halves(fraction)
     return union(
@@ -255,7 +272,8 @@ def _halves(digits: str) -> tuple[str, str]:
     return digits[:middle], digits[middle:]
 
 
-def _digits(first: str, last: str) -> Expression:
+def digit_range(first: str, last: str) -> Expression:
+    """One digit."""
     if first == last:
         return Literal(first.encode())
     return ByteClass(((ord(first), ord(last)),)) if first < last else NOTHING

@@ -2,7 +2,9 @@ r"""Regular expression trees over bytes: what terminals are made of.
 
 Front ends build these; the kernel reads them (``constrain/core``). A tree is immutable and may be shared freely:
 the kernel translates an object once, however many terminals contain it, so a front end should keep the trees it
-uses often as module constants.
+uses often as module constants. Boolean operations share their operands many times over, so what a node contains may
+be exponentially more than there are nodes: leaves are compared by what they say, inner nodes are equal to themselves
+only, and printing leaves out what would take too long.
 
 Texts are UTF-8. A class of code points denotes the UTF-8 encodings of its members, or, with ``json=True``, their
 spellings inside a JSON string (RFC 8259 section 7) under the canonical escape policy: a code point stands for
@@ -20,6 +22,27 @@ Ranges = tuple[tuple[int, int], ...]
 """Inclusive ranges of code points or bytes, ascending and disjoint."""
 
 MAX_CODE_POINT = 0x10FFFF
+
+MAX_PRINTED_NODES = 100
+"""Inner nodes that are written out, which may be nested as deep; of further ones only the kind."""
+
+
+def _printed(node: Expression) -> str:
+    left = MAX_PRINTED_NODES
+
+    def written(value: object) -> str:
+        nonlocal left
+        if isinstance(value, tuple):
+            return f"({', '.join(map(written, value))}{',' if len(value) == 1 else ''})"
+        if not isinstance(value, INNER_NODES):
+            return repr(value)
+        left -= 1
+        name = type(value).__name__
+        if left < 0:
+            return f"{name}(...)"
+        return f"{name}({', '.join(f'{field}={written(getattr(value, field))}' for field in value.__slots__)})"
+
+    return written(node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,41 +67,51 @@ class CharClass:
     json: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Concatenation:
-    """``parts`` one after the other; of none, the empty text."""
+    """``parts`` one after the other; of none, the empty text (EMPTY_TEXT, the only one made)."""
 
     parts: tuple[Expression, ...]
 
+    __repr__ = _printed
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Alternation:
-    """Any of ``parts``; of none, nothing at all (the empty language)."""
+    """Any of ``parts``; of none, nothing at all, the empty language (NOTHING, the only one made)."""
 
     parts: tuple[Expression, ...]
 
+    __repr__ = _printed
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Intersection:
     """What all ``parts`` match; at least one part."""
 
     parts: tuple[Expression, ...]
 
+    __repr__ = _printed
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Complement:
     """Every byte string that ``part`` does not match: intersect it with something to stay inside valid texts."""
 
     part: Expression
 
+    __repr__ = _printed
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Repetition:
     """``part``, ``minimum`` to ``maximum`` times (``None``: without limit). Large counts cost nothing."""
 
     part: Expression
     minimum: int
     maximum: int | None
+
+    __repr__ = _printed
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +132,7 @@ class Multiple:
     scale: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Window:
     """The texts of ``part`` that are made of ``minimum`` to ``maximum`` (``None``: unlimited) times ``unit``.
 
@@ -112,6 +145,8 @@ class Window:
     unit: Expression
     minimum: int
     maximum: int | None
+
+    __repr__ = _printed
 
 
 Expression = (
@@ -127,6 +162,8 @@ Expression = (
     | Multiple
     | Window
 )
+
+INNER_NODES = (Concatenation, Alternation, Intersection, Complement, Repetition, Window)
 
 EMPTY_TEXT = Concatenation(())
 NOTHING = Alternation(())

@@ -219,7 +219,7 @@ def test_python_classes_agree_with_re(pattern: str) -> None:
 
 def test_counts_are_never_unrolled() -> None:
     expression = parse_pattern("[a-z]{3,1000000}", "ecma")
-    assert expression == tree.Repetition(tree.CharClass(((97, 122),)), 3, 1_000_000)
+    assert repr(expression) == repr(tree.Repetition(tree.CharClass(((97, 122),)), 3, 1_000_000))
 
 
 def test_runs_of_characters_are_one_literal() -> None:

@@ -4,9 +4,11 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <optional>
@@ -135,30 +137,72 @@ void bind_vocabulary(nb::module_& m) {
       .def_prop_ro("memory_bytes", [](const Vocabulary& self) { return self.memory_bytes() + self.store_bytes(); });
 }
 
-// Questions about expressions, for front ends. Each answer starts from an empty store: nothing accumulates.
+// What several questions may take together. Not to be used by two threads at once.
+struct Allowance {
+  size_t left;
+};
+
+// One question about one expression. Each starts from an empty store: nothing accumulates but the work.
+class Question {
+ public:
+  Question(nb::handle expression, Allowance* allowance)
+      : allowance_(allowance), expression(import(expression)) {}
+  Question(const Question&) = delete;
+  Question& operator=(const Question&) = delete;
+  ~Question() { settle(); }
+
+ private:
+  ExprId import(nb::handle object) {
+    try {
+      return import_expression(store, object, allowance_ ? allowance_->left : ~size_t{0});
+    } catch (...) {
+      settle();
+      throw;
+    }
+  }
+  void settle() {
+    if (allowance_) allowance_->left -= std::min(allowance_->left, store.work());
+  }
+
+  Allowance* allowance_;
+
+ public:
+  ExpressionStore store;
+  const ExprId expression;
+};
+
 void bind_questions(nb::module_& m) {
+  nb::class_<Allowance>(m, "Allowance")
+      .def(nb::init<size_t>(), "work"_a)
+      .def_ro("left", &Allowance::left);
   m.def("is_empty",
-        [](nb::handle expression) {
-          ExpressionStore store;
-          return import_expression(store, expression) == ExprId::nothing;
+        [](nb::handle expression, Allowance* allowance) {
+          return Question(expression, allowance).expression == ExprId::nothing;
         },
-        "expression"_a);
+        "expression"_a, "allowance"_a = nb::none());
   m.def("matches",
-        [](nb::handle expression, nb::bytes text) {
-          ExpressionStore store;
-          return store.nullable(store.derivative(import_expression(store, expression), {text.c_str(), text.size()}));
+        [](nb::handle expression, nb::bytes text, Allowance* allowance) {
+          Question question(expression, allowance);
+          ExpressionStore& store = question.store;
+          return store.nullable(store.derivative(question.expression, {text.c_str(), text.size()}));
         },
-        "expression"_a, "text"_a);
+        "expression"_a, "text"_a, "allowance"_a = nb::none());
+  m.def("has_endless_matches",
+        [](nb::handle expression, size_t max_states, Allowance* allowance) {
+          Question question(expression, allowance);
+          return question.store.has_endless_matches(question.expression, max_states);
+        },
+        "expression"_a, "max_states"_a, "allowance"_a = nb::none());
   m.def("list_matches",
-        [](nb::handle expression, size_t limit) -> nb::object {
-          ExpressionStore store;
-          std::optional<std::vector<std::string>> found = store.matches(import_expression(store, expression), limit);
+        [](nb::handle expression, size_t limit, Allowance* allowance) -> nb::object {
+          Question question(expression, allowance);
+          std::optional<std::vector<std::string>> found = question.store.matches(question.expression, limit);
           if (!found) return nb::none();
           nb::list result;
           for (const std::string& text : *found) result.append(nb::bytes(text.data(), text.size()));
           return result;
         },
-        "expression"_a, "limit"_a);
+        "expression"_a, "limit"_a, "allowance"_a = nb::none());
 }
 
 void bind_grammar(nb::module_& m) {

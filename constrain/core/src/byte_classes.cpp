@@ -43,14 +43,13 @@ ByteSet ExpressionStore::first_of(ExprId e) {
     }
     case Kind::concatenation:
       return first(e);
-    case Kind::alternation: {
-      ByteSet set;
-      for (ExprId part : parts(e)) set = set | first(part);
-      return set;
-    }
-    case Kind::intersection: {
-      ByteSet set = ByteSet::all();
-      for (ExprId part : parts(e)) set = set & first(part);
+    case Kind::alternation:
+    case Kind::intersection: {  // kept: Boolean operations share their operands
+      if (const ByteSet* found = firsts_.find(index(e))) return *found;
+      const bool any = node.kind == Kind::alternation;
+      ByteSet set = any ? ByteSet{} : ByteSet::all();
+      for (ExprId part : parts(e)) set = any ? set | first(part) : set & first(part);
+      firsts_.insert(index(e), set);
       return set;
     }
     case Kind::repetition:
@@ -122,6 +121,7 @@ ByteSet ExpressionStore::alphabet(ExprId e) {
 }
 
 void ExpressionStore::collect_byte_sets(ExprId e, std::vector<ByteSet>& out) {
+  if (std::exchange(collected_[index(e)], collection_) == collection_) return;  // shared by several operands
   const Node& node = nodes_[index(e)];
   switch (node.kind) {
     case Kind::nothing:
@@ -160,6 +160,11 @@ void ExpressionStore::collect_byte_sets(ExprId e, std::vector<ByteSet>& out) {
 
 std::vector<uint8_t> ExpressionStore::representatives(std::span<const ExprId> expressions) {
   std::vector<ByteSet> sets;
+  collected_.resize(nodes_.size());
+  if (++collection_ == 0) {
+    std::fill(collected_.begin(), collected_.end(), 0u);
+    collection_ = 1;
+  }
   for (ExprId e : expressions) collect_byte_sets(e, sets);
   std::array<uint64_t, 256> signature{};
   for (size_t i = 0; i < sets.size(); ++i) {

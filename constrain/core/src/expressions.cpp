@@ -460,7 +460,7 @@ ExprId ExpressionStore::derive(ExprId e, uint8_t byte) {
 
 size_t ExpressionStore::memory_bytes() const {
   size_t total = nodes_.size() * (sizeof(Node) + 1) + children_.size() * 4 + byte_sets_.size() * sizeof(ByteSet);
-  total += alphabets_.bytes() + literals_.size() * (1 + sizeof(Hash)) + interned_.bytes() + derivatives_.bytes() + unit_ids_.bytes();
+  total += alphabets_.bytes() + firsts_.bytes() + collected_.size() * sizeof(uint32_t) + literals_.size() * (1 + sizeof(Hash)) + interned_.bytes() + derivatives_.bytes() + unit_ids_.bytes();
   return total + literal_set_bytes_;
 }
 

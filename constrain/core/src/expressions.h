@@ -81,8 +81,12 @@ class ExpressionStore {
   // All matches, shortest first, if there are at most `limit`.
   std::optional<std::vector<std::string>> matches(ExprId e, size_t limit);
 
+  // Does it have endlessly many matches? No answer if that takes more than `max_states` derivatives.
+  std::optional<bool> has_endless_matches(ExprId e, size_t max_states);
+
   // Work is counted in derivatives made, larger ones for more. Beyond the allowance LimitError is thrown.
   void allow(size_t work, const char* limit_name);
+  size_t work() const { return spent_ + nodes_.size(); }  // so far; a node that was made counts as a derivative, too
   void allow_all() { allowance_ = ~size_t{0}; }
   size_t memory_bytes() const;
 
@@ -144,6 +148,9 @@ class ExpressionStore {
   FlatMap<uint32_t, uint32_t> shortest_ids_;  // of those that take a search or a choice to find
   std::deque<std::string> shortest_texts_;
   FlatMap<uint32_t, ByteSet> alphabets_;
+  FlatMap<uint32_t, ByteSet> firsts_;  // of alternations and intersections
+  std::vector<uint32_t> collected_;    // by node: the last call of representatives that came past it
+  uint32_t collection_ = 0;            // the number of the last call
   std::vector<Verdict> verdicts_;  // of intersections
   FlatMap<Hash, uint32_t> unit_ids_;
   std::vector<std::vector<ExprId>> unit_targets_;

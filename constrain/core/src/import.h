@@ -9,6 +9,8 @@ namespace constrain {
 
 // Throws GrammarError or LimitError; checks what the Python types do not.
 Grammar import_grammar(nanobind::handle grammar);
-ExprId import_expression(ExpressionStore& store, nanobind::handle expression);
+
+// Work on the store is limited to MAX_COMPILE_WORK, and to `allowance` derivatives.
+ExprId import_expression(ExpressionStore& store, nanobind::handle expression, size_t allowance);
 
 }  // namespace constrain

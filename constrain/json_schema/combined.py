@@ -1,0 +1,122 @@
+"""Arrays and objects that satisfy Boolean formulas over shapes: what ``not``, ``if`` and overlapping ``oneOf`` make.
+
+An alternative of such a kind has a plain shape that holds in any case (``base``), and formulas beside it. Formulas are
+only read once all goals can be expanded: then ``constrain.json_schema.shape_automaton`` makes an automaton of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from constrain._errors import LimitError
+from constrain.json_schema.arrays import ANY_ARRAY, ArrayShape, intersect_arrays
+from constrain.json_schema.formulas import And, Atom, Formula, ItemCount, Or
+from constrain.json_schema.objects import ANY_OBJECT, ObjectShape, intersect_objects
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from constrain.json_schema.goals import Goals
+    from constrain.json_schema.shape_automaton import ShapeAutomaton
+    from constrain.json_schema.shapes import Shapes
+
+MAX_COMBINED = 1_000
+"""Alternatives of one value that have formulas."""
+
+TRUE_FORMULA = And(())
+FALSE_FORMULA = Or(())
+
+
+@dataclass(slots=True, eq=False)
+class Combined:
+    """The arrays, or the objects, of the shape ``base`` that satisfy all ``formulas``."""
+
+    base: ArrayShape | ObjectShape
+    formulas: tuple[Formula, ...]
+    automaton: ShapeAutomaton | None = field(default=None, init=False)
+
+
+def intersect_combined(goals: Goals, a: Shapes, b: Shapes) -> tuple[Combined, ...]:
+    """Of the arrays and objects of both disjunctions, those that have a formula from either side."""
+    found = []
+    for one in a.combined:
+        for two in (*b.combined, *b.arrays, *b.objects):
+            found.append(_both(goals, one, two))
+    for two in b.combined:
+        for plain in (*a.arrays, *a.objects):
+            found.append(_both(goals, two, plain))
+    if len(found) > MAX_COMBINED:
+        raise LimitError(f"schemas combine to more alternatives than MAX_COMBINED = {MAX_COMBINED}")
+    return tuple(shape for shape in found if shape is not None)
+
+
+def _both(goals: Goals, one: Combined, two: Combined | ArrayShape | ObjectShape) -> Combined | None:
+    formulas: tuple[Formula, ...] = ()
+    if isinstance(two, Combined):
+        two, formulas = two.base, two.formulas
+    if two is ANY_ARRAY or two is ANY_OBJECT:
+        if not formulas:
+            return one if isinstance(two, type(one.base)) else None
+    base = _intersect(goals, one.base, two)
+    return None if base is None else Combined(base, tuple(dict.fromkeys(one.formulas + formulas)))
+
+
+def _intersect(
+    goals: Goals, a: ArrayShape | ObjectShape, b: ArrayShape | ObjectShape
+) -> ArrayShape | ObjectShape | None:
+    if isinstance(a, ArrayShape):
+        return intersect_arrays(goals, a, b) if isinstance(b, ArrayShape) else None
+    return intersect_objects(goals, a, b) if isinstance(b, ObjectShape) else None
+
+
+def is_array(shape: Combined) -> bool:
+    """Whether arrays are meant, and not objects."""
+    return isinstance(shape.base, ArrayShape)
+
+
+def formula_of(shape: ArrayShape | ObjectShape | Combined) -> Formula:
+    """The formula that holds for exactly the arrays or objects of this shape."""
+    if isinstance(shape, Combined):
+        base = shape.base
+        parts: list[Formula] = [] if base is ANY_ARRAY or base is ANY_OBJECT else [Atom(base)]
+        parts += shape.formulas
+        return parts[0] if len(parts) == 1 else And(tuple(parts))
+    return TRUE_FORMULA if shape is ANY_ARRAY or shape is ANY_OBJECT else Atom(shape)
+
+
+def array_formula(shapes: Shapes) -> Formula:
+    """The formula that holds for exactly the arrays among these values."""
+    return _any_of((*shapes.arrays, *filter(is_array, shapes.combined)))
+
+
+def object_formula(shapes: Shapes) -> Formula:
+    """The formula that holds for exactly the objects among these values."""
+    return _any_of((*shapes.objects, *(shape for shape in shapes.combined if not is_array(shape))))
+
+
+def _any_of(shapes: Iterable[ArrayShape | ObjectShape | Combined]) -> Formula:
+    parts = tuple(map(formula_of, shapes))
+    return parts[0] if len(parts) == 1 else Or(parts)
+
+
+def restricted(
+    goals: Goals, base: ArrayShape | ObjectShape, formulas: Iterable[Formula]
+) -> Iterator[ArrayShape | ObjectShape | Combined]:
+    """The alternative of this shape that satisfies the formulas, if there is one; a plain shape where that is all."""
+    kept: dict[Formula, None] = {}
+    stack = list(formulas)[::-1]
+    while stack:
+        formula = stack.pop()
+        if isinstance(formula, And):
+            stack += reversed(formula.parts)
+        elif isinstance(formula, Or) and not formula.parts:
+            return
+        elif isinstance(formula, Atom) and not isinstance(formula.shape, ItemCount):
+            both = _intersect(goals, base, formula.shape)
+            if both is None:
+                return
+            base = both
+        else:
+            kept[formula] = None
+    yield Combined(base, tuple(kept)) if kept else base

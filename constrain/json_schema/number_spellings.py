@@ -1,0 +1,152 @@
+"""``numbers="any"``: all JSON spellings of the numbers of a shape, by value.
+
+Beside what the canonical policy writes: a fraction of zeros and ``-0`` for whole numbers too, and scientific notation
+within the limits of ``constrain.regex.scientific``. Numbers stay finite as binary64 if they have a fraction or an
+exponent, and those with an exponent are 0 or at least the least float, so that reading them makes nothing of them 0.
+"""
+
+from __future__ import annotations
+
+import sys
+from decimal import Decimal
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from constrain.json_schema.numbers import MAX_FRACTION_DIGITS, MAX_LISTED_MULTIPLES, number_literal_expression
+from constrain.json_schema.numeric import NumberShape, admits_number, list_numbers, step_of, to_decimal
+from constrain.json_schema.scalars import canonical_spellings
+from constrain.regex import decimals, scientific
+from constrain.regex.anchors import sequence
+from constrain.regex.decimals import union
+from constrain.regex.tree import NOTHING, Complement, Expression, Intersection, Literal, Repetition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from fractions import Fraction
+
+    from constrain.json_schema.numeric import Number
+    from constrain.regex.scientific import Normalized
+
+MAX_SCIENTIFIC_DIVISOR = 100
+"""Multiples, and numbers that must not be multiples, of something with a greater factor (2 and 5 aside) are spelled
+without an exponent, zero excepted: whether one can still be reached takes too long to tell there."""
+
+_MINUS = Literal(b"-")
+_ANY_SIGN = Repetition(_MINUS, 0, 1)
+_NEGATIVE_ZERO = sequence(Literal(b"-0"), decimals.zero_fraction(MAX_FRACTION_DIGITS))
+_GREATEST_FLOAT: Number = int(Decimal(repr(sys.float_info.max)))
+_LEAST_FLOAT: Number = Decimal("5e-324")
+
+
+def all_spellings_but_of_integers(shape: NumberShape) -> Expression:
+    """The same, but integers are spelled as such: draft 4 asks for no fraction and no exponent."""
+    if not shape.integer:
+        return all_spellings(shape)
+    zero = [Literal(b"-0")] if admits_number(shape, 0) else []
+    return union([canonical_spellings(shape), *zero])
+
+
+@lru_cache(maxsize=2048)
+def all_spellings(shape: NumberShape) -> Expression:
+    """The spellings of the numbers of ``shape``; ``NOTHING`` if all are larger than a float can hold."""
+    if shape.values is not None:
+        return union([number_literal_expression(*shape.values), _scientific_values(shape.values)])
+    step = step_of(shape)
+    parts = [canonical_spellings(shape._replace(integer=False, multiple=step))]
+    if shape.integer:
+        parts.append(canonical_spellings(shape))  # these may be longer
+    if admits_number(shape, 0):
+        parts.append(_NEGATIVE_ZERO)
+    parts.append(_scientific(shape, step))
+    return union(parts)
+
+
+def _scientific(shape: NumberShape, step: Fraction | None) -> Expression:
+    """The spellings with an exponent."""
+    if step is not None:
+        listed = list_numbers(shape, MAX_LISTED_MULTIPLES)
+        if listed is not None:
+            return _scientific_values(listed)
+    divisors = [_power_of_ten(divisor) for divisor in (*([step] if step else ()), *shape.not_multiples)]
+    if any(prime > MAX_SCIENTIFIC_DIVISOR for prime, _, _ in divisors):
+        return sequence(_ANY_SIGN, scientific.zero()) if admits_number(shape, 0) else NOTHING
+    places = divisors[0][2] if step is not None and divisors[0][1] == 1 else None
+    parts = [_interval(shape, places)]
+    if parts[0] == NOTHING:
+        return NOTHING
+    if step is not None and places is None:
+        parts.append(scientific.multiples(*divisors[0][1:]))
+    excluded = divisors if step is None else divisors[1:]
+    parts += (Complement(scientific.multiples(*divisor)) for _, *divisor in excluded)
+    if shape.excluded:
+        parts.append(Complement(_scientific_values(shape.excluded)))
+    return parts[0] if len(parts) == 1 else Intersection(tuple(parts))
+
+
+def _power_of_ten(divisor: Fraction) -> tuple[int, int, int]:
+    """(p, d, s): the divisor is ``d * 10**-s``, and p is d without its factors of 2 and 5; d is no multiple of 10."""
+    digits, position = _normalized(to_decimal(divisor))
+    number = prime = int(digits)
+    for factor in (2, 5):
+        while prime % factor == 0:
+            prime //= factor
+    return prime, number, len(digits) - position
+
+
+def _interval(shape: NumberShape, places: int | None) -> Expression:
+    low, high = shape.minimum, shape.maximum
+    low_open, high_open = shape.exclusive_minimum, shape.exclusive_maximum
+    spellings: list[Expression] = []
+    above = _range(low, high, low_open=low_open, high_open=high_open)
+    below = _range(_negated(high), _negated(low), low_open=high_open, high_open=low_open)
+    if above is not None and above == below:
+        spellings.append(sequence(_ANY_SIGN, _magnitudes(*above, places)))
+    else:
+        signs = (((), above), ((_MINUS,), below))
+        spellings += (sequence(*sign, _magnitudes(*ends, places)) for sign, ends in signs if ends)
+    if admits_number(NumberShape(False, low, low_open, high, high_open), 0):
+        spellings.append(sequence(_ANY_SIGN, scientific.zero()))
+    return union(spellings)
+
+
+def _range(
+    low: Number | None, high: Number | None, *, low_open: bool, high_open: bool
+) -> tuple[Number, Number, bool, bool] | None:
+    """The bounds of the numbers greater than 0; ``None`` if there are none."""
+    if low is None or low < _LEAST_FLOAT:
+        low, low_open = _LEAST_FLOAT, False
+    if high is None or high > _GREATEST_FLOAT:
+        high, high_open = _GREATEST_FLOAT, False
+    empty = low > high or (low == high and (low_open or high_open))
+    return None if empty else (low, high, low_open, high_open)
+
+
+def _magnitudes(low: Number, high: Number, low_open: bool, high_open: bool, places: int | None) -> Expression:
+    ends = _normalized(low), _normalized(high)
+    return scientific.between(*ends, low_open=low_open, high_open=high_open, places=places)
+
+
+def _scientific_values(values: Iterable[Number]) -> Expression:
+    signed: dict[bool, list[Normalized]] = {False: [], True: []}
+    parts: list[Expression] = []
+    for value in values:
+        if value == 0:
+            parts.append(sequence(_ANY_SIGN, scientific.zero()))
+        elif -_GREATEST_FLOAT <= value <= _GREATEST_FLOAT and not -_LEAST_FLOAT < value < _LEAST_FLOAT:
+            signed[value < 0].append(_normalized(value))
+    parts.append(scientific.exactly(signed[False]))
+    parts.append(sequence(_MINUS, scientific.exactly(signed[True])))
+    return union(parts)
+
+
+def _normalized(value: Number) -> Normalized:
+    """Digits and position of the magnitude of a number other than zero."""
+    text, _, power = str(value).lower().partition("e")
+    whole, _, fraction = text.lstrip("-").partition(".")
+    digits = (whole + fraction).lstrip("0")
+    position = len(digits) - len(fraction) + int(power or 0)
+    return digits.rstrip("0"), position
+
+
+def _negated(value: Number | None) -> Number | None:
+    return None if value is None else -value if isinstance(value, int) else value.copy_negate()
