@@ -230,6 +230,8 @@ def compile(  # noqa: A001 - the name of the public function
     Of a type, the schema is Pydantic's, tightened to what its validators accept (such as the bounds of a date).
     ``strict``: the schema must keep the structural rules of OpenAI's strict mode (``check_strict(schema,
     subset="structural")``); a ``SchemaError`` lists all that it breaks. ``strict_schema`` makes a schema keep them.
+    ``registry``: a mapping from URIs to schemas, such as a ``referencing.Registry``, for references that leave the
+    schema and for metaschemas of one's own; those of the drafts are known, and nothing is ever fetched.
     Raises SchemaError, UnsupportedSchemaError or UnsatisfiableSchemaError with a JSON Pointer; PatternError;
     GrammarError; LimitError.
 
