@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from constrain.json_schema.unevaluated import Variants
     from constrain.regex.tree import Expression
 
+MAX_EXPLORED = 60_000
+"""States of all automata that one schema's formulas make: the largest real schemas need 50,000."""
+
 MAX_IN_PLACE_DEPTH = 60
 """Schemas that apply to the same value by way of each other (``$ref`` to ``allOf`` to ``$ref`` ...)."""
 
@@ -46,6 +49,7 @@ class Goals:
         self._unknown: dict[str, Location] = {}
         self._combined_parts = 0
         self._in_place_depth = 0
+        self.explored = 0
         self.pattern_expressions: dict[str, Expression] = {}
         self.variants: dict[Location, Variants | None] = {}
 
@@ -172,6 +176,12 @@ class Goals:
             elif part.parts != (part,):
                 stack += part.parts
         return self.references.root.pointer()
+
+    def explore(self) -> None:
+        """Counts a state of an automaton that is made of formulas."""
+        self.explored += 1
+        if self.explored > MAX_EXPLORED:
+            raise LimitError(f"schemas combine to automata of more states than MAX_EXPLORED = {MAX_EXPLORED}")
 
     # Expanding goals.
 
