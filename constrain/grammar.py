@@ -3,7 +3,17 @@
 A grammar is a list of rules (nonterminals), each a small nondeterministic automaton whose edges read a terminal or
 another rule. A textbook production ``a: B c D`` is a chain of three edges; ``*`` and ``|`` are loops and branches.
 The automaton form keeps a list of any length at one item in the parser, and gives memory a place to live: one
-activation of a rule owns slots (counters, sets of texts already read) that its own edges test and update.
+activation of a rule owns slots (counters, sets of texts or values already read) that its own edges test and update.
+
+Texts can be compared as they are (``TEXT_SET``, ``REMEMBER`` and ``excluding``: keys of an object) or by what they stand
+for (``VALUE_SET`` and ``distinct``: items that differ). An edge with ``distinct`` reads a value that none of the edges
+with that slot has read before in this activation, and adds it. Its symbol is a terminal, whose texts are scalars:
+spellings of one JSON number are one value, all other texts differ. Or it is a rule that reads one *group*, from a
+terminal that opens it to one that closes it. What stands between has members, by the ``role`` of each terminal read:
+scalars, other groups, and in labelled groups a label before each member. Ordered groups are equal if their members
+are, one by one; labelled ones if each label has an equal member (labels must not be repeated); terminals without a role
+make no difference. All terminals that one lexeme matches at one place must have the same role. The grammar must see to it
+that there are always enough different values: what is excluded are values, never the last one of an edge.
 """
 
 from __future__ import annotations
@@ -21,16 +31,30 @@ EPSILON = None
 """The symbol of an edge that reads nothing."""
 
 
+class Role(IntEnum):
+    """What a lexeme is to the group that it is read in, where groups must be distinct."""
+
+    NONE = 0
+    SCALAR = 1
+    LABEL = 2  # of the member that follows
+    OPEN_ORDERED = 3
+    OPEN_LABELLED = 4
+    CLOSE = 5
+
+
 @dataclass(frozen=True, slots=True)
 class Terminal:
     """A lexeme: ``expression`` must not match the empty text.
 
     ``pointer`` says where it comes from (a JSON Pointer into the schema, a place in a Lark grammar), for messages.
+    ``label``: for ``Role.LABEL``, which label all its texts are; if empty, each text is its own.
     """
 
     name: str
     expression: Expression
     pointer: str = ""
+    role: Role = Role.SCALAR
+    label: bytes = b""
 
 
 class Action(IntEnum):
@@ -54,6 +78,7 @@ class Edge(NamedTuple):
     ``symbol``: index of a terminal (0 and up), ``~index`` of a rule (below 0), or ``EPSILON``.
     ``conditions`` all must hold before ``actions`` are carried out.
     ``excluding``: a text-set slot whose texts the terminal of this edge must not match, or -1.
+    ``distinct``: a value-set slot whose values this edge must not read and to which it adds the value read, or -1.
     """
 
     source: int
@@ -62,19 +87,21 @@ class Edge(NamedTuple):
     conditions: tuple[Condition, ...] = ()
     actions: tuple[tuple[Action, int], ...] = ()
     excluding: int = -1
+    distinct: int = -1
 
 
 COUNTER_UNBOUNDED = 0
 TEXT_SET = -1
+VALUE_SET = -2
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A nonterminal. States are small integers; state 0 is where it starts, ``accepting`` where it may end.
 
-    ``slots``: the memory of one activation, one number per slot: ``TEXT_SET`` for a set of texts, otherwise a
-    counter, which counts from 0 and stays at that number once it gets there (choose the least number that no
-    condition can tell from a larger one).
+    ``slots``: the memory of one activation, one number per slot: ``TEXT_SET`` or ``VALUE_SET``, otherwise a counter,
+    which counts from 0 and stays at that number once it gets there (choose the least number that no condition can
+    tell from a larger one).
     """
 
     name: str
@@ -104,7 +131,8 @@ class Grammar:
         for index, rule in enumerate(self.rules):
             lines.append(f"rule {index} {rule.name}: accepting {', '.join(map(str, rule.accepting))}")
             if rule.slots:
-                slots = ("texts" if slot == TEXT_SET else f"counter to {slot}" for slot in rule.slots)
+                names = {TEXT_SET: "texts", VALUE_SET: "values"}
+                slots = (names.get(slot, f"counter to {slot}") for slot in rule.slots)
                 lines.append(f"  memory: {', '.join(slots)}")
             lines.extend(f"  {self._describe(edge)}" for edge in rule.edges)
         for index, terminal in enumerate(self.terminals):
@@ -123,6 +151,8 @@ class Grammar:
         notes += [f"{action.name.lower()} #{slot}" for action, slot in edge.actions]
         if edge.excluding >= 0:
             notes.append(f"not in #{edge.excluding}")
+        if edge.distinct >= 0:
+            notes.append(f"distinct in #{edge.distinct}")
         suffix = f"   when/then {'; '.join(notes)}" if notes else ""
         return f"{edge.source} -> {edge.target}: {symbol}{suffix}"
 

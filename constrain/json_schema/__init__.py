@@ -78,6 +78,10 @@ def _compile(references: References, policies: Policies) -> CompiledSchema:
     root = goals.root()
     order = expand_all(goals, root)
     mark_productive(order)
+    if goals.has_unique_items:
+        from constrain.json_schema.unique_items import settle_unique_items
+
+        order = settle_unique_items(goals, root, order)
     if not root.productive:
         raise why_empty(goals, root)
     grammar = Emitter(policies, plain_integers=goals.references.root.resource.dialect is DRAFT_4).emit(root, order)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain.grammar import Action, Condition, Edge
+from constrain.grammar import VALUE_SET, Action, Condition, Edge
 from constrain.json_schema.arrays import ArrayShape, longest_length
 from constrain.json_schema.rule_automaton import END, START, RuleAutomaton
 
@@ -18,6 +18,7 @@ def add_array(emitter: Emitter, automaton: RuleAutomaton, shape: ArrayShape) -> 
     punctuation = emitter.punctuation
     longest = longest_length(shape)
     prefix = shape.prefix if longest is None else shape.prefix[:longest]
+    distinct = automaton.slot(VALUE_SET) if shape.unique else -1
     before = automaton.state()
     edges.append(Edge(START, emitter.add(punctuation.open_array), before))
     if shape.minimum == 0:
@@ -28,7 +29,7 @@ def add_array(emitter: Emitter, automaton: RuleAutomaton, shape: ArrayShape) -> 
     after = before
     for index, goal in enumerate(prefix):
         after = automaton.state()
-        edges += [Edge(before, symbol, after) for symbol in emitter.symbols(goal)]
+        edges += [Edge(before, symbol, after, distinct=distinct) for symbol in emitter.symbols(goal)]
         if index + 1 < len(prefix):
             if index + 1 >= shape.minimum:
                 edges.append(Edge(after, close, END))
@@ -38,10 +39,10 @@ def add_array(emitter: Emitter, automaton: RuleAutomaton, shape: ArrayShape) -> 
     if longest == length:
         edges.append(Edge(after, close, END))
         return
-    rest = emitter.symbols(shape.rest)
+    rest = [(symbol, distinct) for symbol in emitter.symbols(shape.rest)]
     if length == 0:
         after, length = automaton.state(), 1
-        edges += [Edge(before, symbol, after) for symbol in rest]
+        edges += [Edge(before, symbol, after, distinct=distinct) for symbol, distinct in rest]
     if longest == length:
         edges.append(Edge(after, close, END))
         return
@@ -51,7 +52,7 @@ def add_array(emitter: Emitter, automaton: RuleAutomaton, shape: ArrayShape) -> 
 
 def _add_loop(
     automaton: RuleAutomaton,
-    rest: tuple[int, ...],
+    rest: list[tuple[int, int]],
     after: int,
     symbols: tuple[int, int],
     bounds: tuple[int, int | None],
@@ -70,4 +71,4 @@ def _add_loop(
         more = () if maximum is None else (Condition(slot, 0, maximum - 1),)
         edges.append(Edge(after, close, END, enough))
         edges.append(Edge(after, comma, before, more, ((Action.INCREMENT, slot),)))
-    edges += [Edge(before, symbol, after) for symbol in rest]
+    edges += [Edge(before, symbol, after, distinct=distinct) for symbol, distinct in rest]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain._errors import SchemaError, UnsupportedSchemaError
+from constrain._errors import SchemaError
 from constrain.json_schema.goal import ANY, NOTHING, Goal
 
 if TYPE_CHECKING:
@@ -116,14 +116,11 @@ def unevaluated_items(goals: Goals, at: Location, value: object, found: Assertio
 
 
 def unique_items(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Refused, except where at most one item is allowed."""
+    """No two items are equal."""
     if not isinstance(value, bool):
         raise SchemaError(f"uniqueItems must be a boolean, not {value!r:.80}", pointer=at.pointer("uniqueItems"))
-    longest = at.schema.get("maxItems") if isinstance(at.schema, dict) else None
-    if value and not (isinstance(longest, (int, float)) and longest <= 1):
-        raise UnsupportedSchemaError(
-            "items that differ from each other cannot be enforced yet", pointer=at.pointer("uniqueItems")
-        )
+    if value:
+        found.unique_items = found.arrays_restricted = goals.has_unique_items = True
 
 
 def array_shape(found: Assertions) -> ArrayShape | None:
@@ -132,7 +129,7 @@ def array_shape(found: Assertions) -> ArrayShape | None:
         return ANY_ARRAY
     if found.max_items is not None and found.min_items > found.max_items:
         return None
-    return ArrayShape(found.prefix, found.items, found.min_items, found.max_items)
+    return ArrayShape(found.prefix, found.items, found.min_items, found.max_items, found.unique_items)
 
 
 def constant_array(goals: Goals, at: Location, value: list[object]) -> ArrayShape:

@@ -31,6 +31,7 @@ class Assertions:
     items: Goal = ANY
     min_items: int = 0
     max_items: int | None = None
+    unique_items: bool = False
 
     objects_restricted: bool = False
     properties: dict[str, Goal] = {}  # noqa: RUF012  never changed, only replaced

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain.grammar import EPSILON, TEXT_SET, Action, Condition, Edge
-from constrain.json_schema.combined import is_array
+from constrain.grammar import EPSILON, TEXT_SET, VALUE_SET, Action, Condition, Edge
+from constrain.json_schema.arrays import ArrayShape
 from constrain.json_schema.rule_automaton import END, RuleAutomaton
 from constrain.json_schema.rule_automaton import START as RULE_START
 from constrain.json_schema.shape_automaton import START, Read, ShapeAutomaton
@@ -13,20 +13,23 @@ from constrain.json_schema.shape_automaton import START, Read, ShapeAutomaton
 if TYPE_CHECKING:
     from constrain.json_schema.combined import Combined
     from constrain.json_schema.emission import Emitter
+    from constrain.json_schema.objects import ObjectShape
 
 
 def add_combined(emitter: Emitter, rule: RuleAutomaton, shape: Combined) -> None:
     """Adds the values of a productive combination, from the start of the rule to its end."""
     assert shape.automaton is not None
-    _Emission(emitter, rule, shape.automaton, array=is_array(shape)).add()
+    _Emission(emitter, rule, shape.automaton, shape.base).add()
 
 
 class _Emission:
-    def __init__(self, emitter: Emitter, rule: RuleAutomaton, automaton: ShapeAutomaton, *, array: bool) -> None:
+    def __init__(
+        self, emitter: Emitter, rule: RuleAutomaton, automaton: ShapeAutomaton, base: ArrayShape | ObjectShape
+    ) -> None:
         self.emitter = emitter
         self.rule = rule
         self.automaton = automaton
-        self.array = array
+        self.array = array = isinstance(base, ArrayShape)
         useful = automaton.useful()
         self.states = {state: rule.state() for state in sorted(useful)}
         self.reads = [
@@ -34,6 +37,7 @@ class _Emission:
             for read in automaton.reads
             if read.source in useful and read.target in useful and read.goal.productive
         ]
+        self.distinct = rule.slot(VALUE_SET) if isinstance(base, ArrayShape) and base.unique else -1
         self.used: dict[str, int] = {}  # slots that say whether a key was read, with keys in any order
         self.texts = -1  # the slot of undeclared keys that were read
         if any(isinstance(read.label, int) for read in self.reads):
@@ -79,7 +83,8 @@ class _Emission:
         edges, label = self.rule.edges, read.label
         source, target = self.states[read.source], self.states[read.target]
         if label is None:
-            edges += [Edge(source, symbol, target) for symbol in self.emitter.symbols(read.goal)]
+            symbols = self.emitter.symbols(read.goal)
+            edges += [Edge(source, symbol, target, distinct=self.distinct) for symbol in symbols]
             return
         colon = self.emitter.add(self.emitter.punctuation.colon)
         value = self.rule.state()

@@ -34,7 +34,7 @@ def why_empty(goals: Goals, root: Goal) -> UnsatisfiableSchemaError:
             pointer = goal.location.pointer()
         step = _obstacle(goal)
         if step is None:
-            place, message = _contradiction(goal, pointer)
+            place, message = _contradiction(goals, goal, pointer)
             return UnsatisfiableSchemaError(message + _needed(path), pointer=place)
         inner, token = step
         path += escape(token)
@@ -67,9 +67,11 @@ def _obstacle(goal: Goal) -> tuple[Goal, str] | None:
     return None
 
 
-def _contradiction(goal: Goal, pointer: str) -> tuple[str, str]:
+def _contradiction(goals: Goals, goal: Goal, pointer: str) -> tuple[str, str]:
     """Where and why a goal without shapes has none."""
     locations = [part.location for part in goal.parts if part.location is not None]
+    if goal in goals.shortages:
+        return pointer, goals.shortages[goal]
     if goal is NOTHING:
         return pointer, "a schema that is false allows no value"
     if not locations:

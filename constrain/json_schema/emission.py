@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError
-from constrain.grammar import Edge, Grammar, Rule, Terminal
+from constrain.grammar import Edge, Grammar, Role, Rule, Terminal
 from constrain.json_schema.array_automata import add_array
 from constrain.json_schema.arrays import unproductive_item
 from constrain.json_schema.combined_automata import add_combined
@@ -93,20 +93,20 @@ class Emitter:
             spelled = spell_string(name)
             tail = self.punctuation.colon_tail
             if self.keys_apart:
-                terminal = Terminal(f"key {name}", Literal(spelled))
+                expression: Expression = Literal(spelled)
             elif isinstance(tail, Literal):
-                terminal = Terminal(f"key {name}", Literal(spelled + tail.text))
+                expression = Literal(spelled + tail.text)
             else:
-                terminal = Terminal(f"key {name}", Concatenation((Literal(spelled), tail)))
+                expression = Concatenation((Literal(spelled), tail))
             symbol = keys[name] = len(self.terminals)
-            self.terminals.append(terminal)
+            self.terminals.append(Terminal(f"key {name}", expression, "", Role.LABEL, spelled))
         return symbol
 
     def undeclared_key(self, expression: Expression) -> int:
         """The symbol of a class of undeclared keys, without the colon; the same expression is added once."""
         terminal = self._undeclared.get(id(expression))
         if terminal is None:
-            terminal = self._undeclared[id(expression)] = Terminal("key", expression)
+            terminal = self._undeclared[id(expression)] = Terminal("key", expression, "", Role.LABEL)
         return self.add(terminal)
 
     def symbols(self, goal: Goal) -> tuple[int, ...]:

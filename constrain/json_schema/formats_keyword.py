@@ -5,8 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain._errors import SchemaError, UnsupportedSchemaError
-from constrain.json_schema.formats import IRREGULAR_FORMATS, format_expression
-from constrain.json_schema.strings import StringShape
+from constrain.json_schema.formats import (
+    DEFINED_FORMATS,
+    IRREGULAR_FORMATS,
+    KNOWN_FORMATS,
+    WIDER_FORMATS,
+    format_expression,
+)
+from constrain.json_schema.strings import StringShape, WiderFormat
 
 if TYPE_CHECKING:
     from constrain.json_schema.assertions import Assertions
@@ -15,21 +21,26 @@ if TYPE_CHECKING:
 
 
 def format_(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Asserted in every draft, or refused if that cannot be done exactly.
+    """Asserted where the draft defines it, or refused if that cannot be done exactly.
 
-    An unknown format is an annotation, or refused under ``formats="strict"``.
+    A format that the draft does not define is an annotation, or refused under ``formats="strict"``.
     """
     if not isinstance(value, str):
         raise SchemaError(f"format must be a string, not {value!r:.80}", pointer=at.pointer("format"))
     policy = goals.policies.formats
     if policy == "annotation":
         return
-    expression = format_expression(value)
+    draft = at.resource.dialect.name
+    expression = format_expression(value) if value in DEFINED_FORMATS.get(draft, KNOWN_FORMATS) else None
     if expression is not None:
-        found.restrict_strings(StringShape((expression,)))
-    elif policy == "strict" or value in IRREGULAR_FORMATS:
-        raise UnsupportedSchemaError(
-            f"the format {value!r:.80} cannot be enforced exactly", pointer=at.pointer("format")
-        )
+        found.restrict_strings(StringShape((expression,), wider=_WIDER.get(value)))
+    elif value in IRREGULAR_FORMATS:
+        raise UnsupportedSchemaError(IRREGULAR_FORMATS[value], pointer=at.pointer("format"))
     else:
-        goals.warnings.setdefault(f"the format {value!r:.80} is not enforced (first at {at.pointer('format')})")
+        unknown = f"the format {value!r:.80} is not one of {draft}"
+        if policy == "strict":
+            raise UnsupportedSchemaError(unknown, pointer=at.pointer("format"))
+        goals.warnings.setdefault(f"{unknown} and is not enforced (first at {at.pointer('format')})")
+
+
+_WIDER = {name: (WiderFormat(name),) for name in WIDER_FORMATS}

@@ -40,6 +40,8 @@ class Goals:
         self.policies = policies
         self.pattern_pointers: dict[str, str] = {}
         self.warnings: dict[str, None] = {}
+        self.has_unique_items = False
+        self.shortages: dict[Goal, str] = {}  # why goals lost shapes whose items cannot all be different
         self._conjunctions: dict[frozenset[Goal], Goal] = {}
         self._unknown: dict[str, Location] = {}
         self._combined_parts = 0

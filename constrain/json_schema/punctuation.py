@@ -12,11 +12,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from constrain.grammar import Terminal
+from constrain.grammar import Role, Terminal
 from constrain.regex.tree import EMPTY_TEXT, Alternation, ByteClass, Concatenation, Expression, Literal, Repetition
 
 MAX_INDENTATION = 64
 """Spaces (or tabs) at the beginning of a line under ``whitespace="flexible"``: 16 levels of 4."""
+
+
+ROLES = {"{": Role.OPEN_LABELLED, "[": Role.OPEN_ORDERED, "}": Role.CLOSE, "]": Role.CLOSE}
 
 
 class Punctuation(NamedTuple):
@@ -47,7 +50,7 @@ def _punctuation(
 ) -> Punctuation:
     def lexeme(name: str, *parts: Expression) -> Terminal:
         used = tuple(part for part in parts if part is not EMPTY_TEXT)
-        return Terminal(name, used[0] if len(used) == 1 else Concatenation(used))
+        return Terminal(name, used[0] if len(used) == 1 else Concatenation(used), role=ROLES.get(name, Role.NONE))
 
     return Punctuation(
         lexeme("{", Literal(b"{"), inside),

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from constrain._errors import LimitError, PatternError, SchemaError, UnsupportedSchemaError
 from constrain.json_schema.languages import has_text, list_texts, matching
@@ -28,6 +28,12 @@ if TYPE_CHECKING:
     from constrain.json_schema.references import Location
 
 
+class WiderFormat(NamedTuple):
+    """All that may count as a string of a format; an expression is made of it when it is needed."""
+
+    name: str
+
+
 class StringShape(NamedTuple):
     """The strings of ``minimum`` to ``maximum`` code points whose JSON content all ``parts`` match.
 
@@ -40,10 +46,12 @@ class StringShape(NamedTuple):
     minimum: int = 0
     maximum: int | None = None
     values: tuple[str, ...] | None = None
-    wider: tuple[Expression, ...] | None = None  # None: the same as parts
+    wider: tuple[Expression | WiderFormat, ...] | None = None  # None: the same as parts
 
 
 ANY_STRING = StringShape()
+
+Part = TypeVar("Part", bound=Expression | WiderFormat)
 
 
 def intersect_strings(a: StringShape, b: StringShape) -> StringShape | None:
@@ -62,24 +70,24 @@ def intersect_strings(a: StringShape, b: StringShape) -> StringShape | None:
         else:
             values = admitted(b, a.values)
         return StringShape(values=values) if values else None
-    wider = None if a.wider is b.wider is None else _joined(definition(a), definition(b))
-    return nonempty(
-        StringShape(
-            _joined(a.parts, b.parts),
-            max(a.minimum, b.minimum),
-            shorter(a.maximum, b.maximum),
-            wider=wider,
-        )
-    )
+    wider: tuple[Expression | WiderFormat, ...] | None = None
+    if a.wider is not None or b.wider is not None:
+        wider = _joined(a.wider or a.parts, b.wider or b.parts)
+    maximum = shorter(a.maximum, b.maximum)
+    return nonempty(StringShape(_joined(a.parts, b.parts), max(a.minimum, b.minimum), maximum, wider=wider))
 
 
-def _joined(a: tuple[Expression, ...], b: tuple[Expression, ...]) -> tuple[Expression, ...]:
+def _joined(a: tuple[Part, ...], b: tuple[Part, ...]) -> tuple[Part, ...]:
     return a + tuple(part for part in b if part not in a) if b else a
 
 
 def definition(shape: StringShape) -> tuple[Expression, ...]:
     """Expressions that together match whatever may count as a string of this shape, lengths apart."""
-    return shape.parts if shape.wider is None else shape.wider
+    if shape.wider is None:
+        return shape.parts
+    from constrain.json_schema.format_definitions import format_definition
+
+    return tuple(format_definition(part.name) if isinstance(part, WiderFormat) else part for part in shape.wider)
 
 
 def shorter(a: int | None, b: int | None) -> int | None:
@@ -93,7 +101,7 @@ def nonempty(shape: StringShape) -> StringShape | None:
         return None
     if not shape.parts or has_text(shape.parts, shape.minimum, shape.maximum):
         return shape
-    if shape.wider is None or not has_text(shape.wider, shape.minimum, shape.maximum):
+    if shape.wider is None or not has_text(definition(shape), shape.minimum, shape.maximum):
         return None
     raise UnsupportedSchemaError(
         "the only strings allowed here are ones that a format may allow but that are never written, such as the year "
@@ -118,14 +126,14 @@ def admitted(shape: StringShape, values: tuple[str, ...]) -> tuple[str, ...]:
     found = [value for value in values if shape.minimum <= len(value)]
     if shape.maximum is not None:
         found = [value for value in found if len(value) <= shape.maximum]
-    of_length = found
+    possible = found
     for part in shape.parts:
         found = matching(part, found)
-    if shape.wider is not None:
-        for part in shape.wider:
-            of_length = matching(part, of_length)
-        if of_length != found:
-            uncertain = next(value for value in of_length if value not in found)
+    if shape.wider is not None and len(found) < len(possible):
+        for part in definition(shape):
+            possible = matching(part, possible)
+        if len(found) < len(possible):
+            uncertain = next(value for value in possible if value not in found)
             raise UnsupportedSchemaError(
                 f"{uncertain!r:.80} is listed, and a format may allow it but it is none of the strings that are written"
             )

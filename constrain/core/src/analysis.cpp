@@ -110,6 +110,28 @@ void find_nullable_rules(Grammar& grammar) {
   }
 }
 
+// A rule with a value that must be distinct reads a group: from a lexeme that opens it to the one that closes it.
+void check_groups(const Grammar& grammar, const std::vector<bool>& groups) {
+  auto opens = [&](const Edge& edge) {
+    if (edge.kind != EdgeKind::terminal) return false;
+    const Role role = grammar.roles[edge.symbol];
+    return role == Role::open_ordered || role == Role::open_labelled;
+  };
+  auto closes = [&](const Edge& edge) {
+    if (!grammar.state(edge.target).accepting) return true;
+    return edge.kind == EdgeKind::terminal && grammar.roles[edge.symbol] == Role::close;
+  };
+  for (uint32_t q = 0; q < grammar.states.size(); ++q) {
+    const State& state = grammar.states[q];
+    if (!groups[state.rule]) continue;
+    const Rule& rule = grammar.rules[state.rule];
+    std::span<const Edge> edges = grammar.edges_of(StateId{q});
+    bool good = std::all_of(edges.begin(), edges.end(), closes) && (!state.accepting || edges.empty());
+    if (rule.start == StateId{q}) good &= std::all_of(edges.begin(), edges.end(), opens);
+    if (!good) throw GrammarError("rule " + rule.name + " must read one group, as its values must be distinct");
+  }
+}
+
 }  // namespace
 
 void analyse(Grammar& grammar) {
@@ -132,14 +154,21 @@ void analyse(Grammar& grammar) {
     state.edges_count = static_cast<uint32_t>(end - begin);
   }
   grammar.remembered.assign(grammar.terminals.size(), false);
+  std::vector<bool> groups(grammar.rules.size());
   for (const State& state : grammar.states) {
     for (uint32_t i = state.edges_begin; i < state.edges_begin + state.edges_count; ++i) {
       const Edge& edge = grammar.edges[i];
       for (const Action& action : grammar.actions_of(edge)) {
         if (action.kind == ActionKind::remember) grammar.remembered[edge.symbol] = true;
       }
+      if (edge.distinct >= 0) groups[edge.symbol] = true;
     }
   }
+  for (size_t t = 0; t < grammar.roles.size(); ++t) {  // what is read of a group is known by its texts
+    const bool label = grammar.roles[t] == Role::label && grammar.labels[t].empty();
+    if (label || grammar.roles[t] == Role::scalar) grammar.remembered[t] = true;
+  }
+  if (grammar.reads_groups) check_groups(grammar, groups);
   find_nullable_rules(grammar);
 }
 

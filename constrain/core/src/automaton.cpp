@@ -11,7 +11,16 @@ Automaton::Automaton(const Grammar& grammar, const Vocabulary& vocabulary)
       lexer_(grammar.expressions, grammar.terminals, grammar.remembered),
       parser_(grammar, lexer_, memory_) {}
 
-Place Automaton::start() { return entered(parser_.start()); }
+Place Automaton::start() { return entered(parser_.start(), TrackId::start); }
+
+Place Automaton::finished(const Place& place) {
+  MatchId matched = lexer_.matched(place.lexer);
+  if (matched == MatchId::none || place.fresh) return {};
+  TextId text = lexer_.remembers(place.lexer) ? place.text : TextId::empty;
+  TrackId track = grammar_.reads_groups ? parser_.read(place.track, matched, text) : place.track;
+  SetId set = parser_.advance(place.set, matched, text, track);
+  return set == SetId::none ? Place{} : entered(set, track);
+}
 
 bool Automaton::step(Place& place, uint8_t byte) {
   LexId next = lexer_.step(place.lexer, byte);
@@ -21,13 +30,11 @@ bool Automaton::step(Place& place, uint8_t byte) {
     place.fresh = false;
     return true;
   }
-  MatchId matched = lexer_.matched(place.lexer);
-  if (matched == MatchId::none || place.fresh) return false;
-  SetId set = parser_.advance(place.set, matched, lexer_.remembers(place.lexer) ? place.text : TextId::empty);
-  if (set == SetId::none) return false;
-  next = lexer_.step(parser_.closure(set).start, byte);
+  const Place after = finished(place);
+  if (after.set == SetId::none) return false;
+  next = lexer_.step(after.lexer, byte);
   if (next == LexId::dead) return false;
-  place = {next, set, lexer_.remembers(next) ? memory_.extend(TextId::empty, byte) : TextId::empty, false};
+  place = {next, after.set, lexer_.remembers(next) ? memory_.extend(TextId::empty, byte) : TextId::empty, false, after.track};
   return true;
 }
 
@@ -42,10 +49,8 @@ bool Automaton::step(Place& place, std::string_view bytes) {
 
 bool Automaton::accepting(const Place& place) {
   if (place.fresh) return parser_.closure(place.set).accepting;
-  MatchId matched = lexer_.matched(place.lexer);
-  if (matched == MatchId::none) return false;
-  SetId set = parser_.advance(place.set, matched, lexer_.remembers(place.lexer) ? place.text : TextId::empty);
-  return set != SetId::none && parser_.closure(set).accepting;
+  const Place after = finished(place);
+  return after.set != SetId::none && parser_.closure(after.set).accepting;
 }
 
 bool Automaton::allows(const Place& place, uint32_t token) {
@@ -81,7 +86,7 @@ std::string Automaton::forced_bytes(Place place, size_t limit) {
 size_t Automaton::memory_bytes() const {
   return lexer_.memory_bytes() + memory_.memory_bytes() + parser_.memory_bytes() + mask_ids_.bytes() + mask_bytes_ +
          rows_.size() * sizeof(Row) + parts_.size() * 64 + paths_.size() * (sizeof(OwnPath) + sizeof(Segment)) + path_ids_.bytes() +
-         origin_costs_.bytes() + inside_.bytes();
+         origin_costs_.bytes() + inside_.bytes() + text_mask_ids_.bytes();
 }
 
 }  // namespace constrain

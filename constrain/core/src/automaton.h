@@ -21,12 +21,13 @@
 
 namespace constrain {
 
-// Where a text stands: the lexeme under way, the set before it, and its text if that is remembered.
+// Where a text stands: the lexeme under way, the set before it, its text if that is remembered.
 struct Place {
   LexId lexer{};
   SetId set{};
   TextId text{};
   bool fresh = true;  // nothing of the lexeme has been read
+  TrackId track = TrackId::start;  // what has been read before the lexeme, where that matters
 };
 
 // Which tokens may come next. `by_text` lists tokens that depend on the text of the lexeme under way.
@@ -47,6 +48,7 @@ class Automaton {
   bool step(Place& place, uint8_t byte);             // false, and unchanged, if the byte cannot follow
   bool step(Place& place, std::string_view bytes);   // likewise
   bool accepting(const Place& place);                // the text may end here
+  Place finished(const Place& place);                // after the lexeme under way; SetId::none if it cannot end here
 
   const Mask& mask(const Place& place);
   const Mask* known_mask(const Place& place) const;
@@ -70,10 +72,12 @@ class Automaton {
   void allow_all() { lexer_.expressions().allow_all(); }
 
  private:
-  Place entered(SetId set) { return {parser_.closure(set).start, set, TextId::empty, true}; }
-  void compute(Mask& mask, LexId lexer, SetId set);
+  Place entered(SetId set, TrackId track) { return {parser_.closure(set).start, set, TextId::empty, true, track}; }
+  void compute(Mask& mask, const Place& place);
   void walk_suffixes(Mask& mask, uint32_t node, Place place);
-  void add_following(Mask& mask, const LexemePart& part, SetId after);
+  void add_following(Mask& mask, const LexemePart& part, const Place& next);
+  void leave_to_text(Mask& mask, uint32_t node) const;
+  bool surely_goes_on(const Place& place) const;
   void finish_only(Mask& mask, const Place& place);
   void settle(Mask& mask) const;
   void add_tokens(std::vector<uint32_t>& to, uint32_t node) const;
@@ -119,6 +123,7 @@ class Automaton {
   void complete_item(Item item, std::string& out);
   std::string completion_by_rules(const Place& place);
   std::string completion_by_search(const Place& place);
+  std::string completion_by_steps(Place place);
   void expand(const std::vector<Segment>& segments, std::string& out);
 
   const Grammar& grammar_;
@@ -128,6 +133,7 @@ class Automaton {
   Parser parser_;
 
   FlatMap<uint64_t, uint32_t> mask_ids_;
+  FlatMap<Hash, uint32_t> text_mask_ids_;  // of those that depend on the text of the lexeme under way
   std::deque<Mask> masks_;
   size_t mask_bytes_ = 0;
   uint64_t limited_masks_ = 0;

@@ -55,7 +55,7 @@ Automaton::OwnPath Automaton::find_own_path(StateId state, MemoryId memory) {
     for (const Edge& edge : grammar_.edges_of(q)) {
       if (!parser_.holds(edge, m)) continue;
       int32_t remember;
-      MemoryId next = parser_.updated(edge, s.rule, m, remember);
+      MemoryId next = parser_.without_values(s.rule, parser_.updated(edge, s.rule, m, remember));
       uint64_t edge_cost = 1;
       Segment segment{};
       if (edge.kind == EdgeKind::rule) {
@@ -64,15 +64,13 @@ Automaton::OwnPath Automaton::find_own_path(StateId state, MemoryId memory) {
         segment = {true, edge.symbol};
       } else if (edge.kind == EdgeKind::terminal) {
         TermId terminal{edge.symbol};
-        if (edge.excluding >= 0) {
-          terminal = lexer_.without(terminal, TextSetId{memory_.values(m)[static_cast<size_t>(edge.excluding)]}, memory_);
-        }
+        if (edge.excluding >= 0) terminal = parser_.excluding(edge, s.rule, m);
         ExprId e = lexer_.expression(terminal);
         if (e == ExprId::nothing) continue;
         const std::string text = lexer_.expressions().shortest(e);
         edge_cost += text_cost(text);
         segment = {false, index(e)};
-        if (remember >= 0) {
+        if (remember >= 0 && grammar_.rules[s.rule].slots[static_cast<size_t>(remember)] == text_set) {
           TextId id = TextId::empty;
           for (char c : text) id = memory_.extend(id, static_cast<uint8_t>(c));
           next = memory_.remember(next, static_cast<uint32_t>(remember), id);
@@ -103,6 +101,7 @@ void Automaton::solve_rules() {
 
 const Automaton::OwnPath& Automaton::own_path(StateId state, MemoryId memory) {
   solve_rules();
+  memory = parser_.without_values(grammar_.state(state).rule, memory);
   uint64_t key = (uint64_t{index(state)} << 32) | index(memory);
   if (const uint32_t* found = path_ids_.find(key)) return paths_[*found];
   OwnPath path = find_own_path(state, memory);
@@ -193,11 +192,51 @@ void Automaton::complete_item(Item item, std::string& out) {
 }
 
 std::string Automaton::shortest_completion(const Place& place) {
-  std::string text = completion_by_rules(place);
+  std::string text = grammar_.has_values ? completion_by_steps(place) : completion_by_rules(place);
   if (grammar_.self_delimiting) return text;
-  // the rules do not know that the longest match may swallow what follows
+  // neither knows that the longest match may swallow what follows
   Place at = place;
   return step(at, text) && accepting(at) ? text : completion_by_search(place);
+}
+
+// Where values must be distinct, the rules know a lower bound only. So one lexeme after the other is taken that seems
+// to lead to the shortest end and is allowed. What is read follows rivals, which are finite, or comes nearer to the end.
+std::string Automaton::completion_by_steps(Place place) {
+  std::string text;
+  while (!accepting(place)) {
+    uint64_t best = endless;
+    ExprId rest = ExprId::nothing;
+    const Parser::Closure closure = parser_.closure(place.set);
+    const std::vector<Parser::Step> steps = parser_.copy_of_steps(closure);
+    const std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(place.lexer);
+    for (const Lexer::Entry& entry : entries) {
+      const uint64_t own = text_cost(lexer_.expressions().shortest(entry.expression));
+      uint64_t after = endless;
+      for (const Parser::Step& step : steps) {
+        if (step.terminal == entry.terminal) after = std::min(after, item_cost(step.next));
+      }
+      if (std::find(grammar_.ignored.begin(), grammar_.ignored.end(), index(entry.terminal)) != grammar_.ignored.end()) {
+        if (closure.accepting) after = 0;
+        const std::vector<Item> items = parser_.copy_of_items(place.set);
+        for (const Item& item : items) after = std::min(after, item_cost(item));
+      }
+      if (after != endless && own + after < best) {
+        best = own + after;
+        rest = entry.expression;
+      }
+    }
+    const std::string lexeme = best == endless ? std::string() : lexer_.expressions().shortest(rest);
+    Place next = place;
+    if (best == endless || !step(next, lexeme)) throw GrammarError("there is no way to finish from here");
+    text += lexeme;
+    if (text.size() > ExpressionStore::max_shortest_match) {
+      throw LimitError("the shortest way to finish is too long (MAX_SHORTEST_MATCH = " +
+                       std::to_string(ExpressionStore::max_shortest_match) + " bytes)");
+    }
+    place = accepting(next) ? next : finished(next);
+    if (place.set == SetId::none) throw GrammarError("there is no way to finish from here");
+  }
+  return text;
 }
 
 // A* over places: the way that the rules know is a lower bound on what is left.
@@ -265,7 +304,7 @@ std::string Automaton::completion_by_rules(const Place& place) {
         if (step.remember >= 0) {
           TextId text = place.text;
           for (char c : lexer_.expressions().shortest(entry.expression)) text = memory_.extend(text, static_cast<uint8_t>(c));
-          step.next.memory = memory_.remember(step.next.memory, static_cast<uint32_t>(step.remember), text);
+          step.next.memory = parser_.remembering(grammar_.state(step.next.state).rule, step.next.memory, step.remember, text);
         }
         uint64_t rest = item_cost(step.next);
         if (rest != endless) offer(own + rest, entry.expression, step.next, false);

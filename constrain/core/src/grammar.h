@@ -8,6 +8,7 @@
 
 #include "expressions.h"
 #include "ids.h"
+#include "values.h"
 
 namespace constrain {
 
@@ -32,13 +33,17 @@ struct Edge {
   StateId target{};
   uint32_t conditions_begin = 0, conditions_count = 0;
   uint32_t actions_begin = 0, actions_count = 0;
-  int32_t excluding = -1;  // slot of a text set, or -1
+  int32_t excluding = -1;  // slot of a text set, or of a value set that an edge with a terminal also adds to; or -1
+  int32_t distinct = -1;   // of an edge with a rule: slot of a value set, none of which it reads and to which it adds
 };
+
+constexpr int32_t text_set = -1;
+constexpr int32_t value_set = -2;
 
 struct Rule {
   std::string name;
   StateId start{};
-  std::vector<int32_t> slots;  // cap of a counter, or -1 for a text set
+  std::vector<int32_t> slots;  // cap of a counter, or text_set or value_set
   bool nullable = false;
 };
 
@@ -54,6 +59,8 @@ struct Grammar {
   std::vector<ExprId> terminals;
   std::vector<std::string> terminal_names;
   std::vector<bool> remembered;  // by terminal: some edge remembers the lexeme
+  std::vector<Role> roles;         // by terminal; only where `reads_groups`
+  std::vector<std::string> labels;  // by terminal: of what its texts are the label, or empty: of themselves
   std::vector<uint32_t> ignored;
   std::vector<Rule> rules;  // rules[0] is the start
   std::vector<State> states;
@@ -61,6 +68,8 @@ struct Grammar {
   std::vector<Condition> conditions;
   std::vector<Action> actions;
   bool self_delimiting = false;
+  bool has_values = false;    // some slot is a set of values
+  bool reads_groups = false;  // some edge reads a rule with a value that must be distinct
 
   const State& state(StateId q) const { return states[index(q)]; }
   std::span<const Edge> edges_of(StateId q) const {

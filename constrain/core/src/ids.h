@@ -14,6 +14,8 @@ enum class OriginId : uint32_t { end = 0 };                              // set 
 enum class MemoryId : uint32_t { empty = 0 };                            // values of a rule's slots
 enum class TextSetId : uint32_t { empty = 0 };                           // set of remembered texts
 enum class TextId : uint32_t { empty = 0, unknown = 1 };                 // text of an unfinished remembered lexeme
+enum class ValueId : uint32_t { none = 0, unknown_scalar = 1, unknown_group = 2 };  // value of a text
+enum class TrackId : uint32_t { unknown = 0, start = 1 };                // values under way
 enum class MatchId : uint32_t { none = 0 };                              // set of terminals that one lexeme matches
 
 template <typename Id>

@@ -155,7 +155,7 @@ class RuleImporter {
     found.reserve(edges.size());
     for (nb::handle each : edges) {
       nb::tuple edge = tuple_of(each);
-      if (edge.size() != 6) throw GrammarError("rule " + made.name + ": an edge is not (source, symbol, target, conditions, actions, excluding)");
+      if (edge.size() != 7) throw GrammarError("rule " + made.name + ": an edge is not (source, symbol, target, conditions, actions, excluding, distinct)");
       uint32_t source = count_of(edge[0]), target = count_of(edge[2]);
       if (std::max(source, target) >= max_states) throw LimitError("rule " + made.name + " has too many states (MAX_RULE_STATES)");
       states = std::max({states, source + 1, target + 1});
@@ -216,21 +216,44 @@ class RuleImporter {
       if (remember && edge.kind != EdgeKind::terminal) {
         throw GrammarError("rule " + rule.name + ": only an edge that reads a terminal can remember a text");
       }
-      grammar_.actions.push_back({remember ? ActionKind::remember : ActionKind::increment, slot(a[1], rule, remember)});
+      if (remember) {
+        grammar_.actions.push_back({ActionKind::remember, slot(a[1], rule, text_set)});
+      } else {
+        grammar_.actions.push_back({ActionKind::increment, slot(a[1], rule, 0)});
+      }
     }
-    edge.actions_count = static_cast<uint32_t>(actions.size());
     long long excluding = nb::cast<long long>(tuple[5]);
     if (excluding >= 0) {
       if (edge.kind != EdgeKind::terminal) throw GrammarError("rule " + rule.name + ": only a terminal can exclude texts");
-      edge.excluding = static_cast<int32_t>(slot(tuple[5], rule, true));
+      edge.excluding = static_cast<int32_t>(slot(tuple[5], rule, text_set));
     }
+    if (nb::cast<long long>(tuple[6]) >= 0) {
+      const uint32_t values = slot(tuple[6], rule, value_set);
+      grammar_.has_values = true;
+      if (edge.kind == EdgeKind::rule) {
+        edge.distinct = static_cast<int32_t>(values);
+        grammar_.reads_groups = true;
+      } else if (edge.kind == EdgeKind::terminal && excluding < 0 && !remembers(edge)) {
+        edge.excluding = static_cast<int32_t>(values);
+        grammar_.actions.push_back({ActionKind::remember, values});
+      } else {
+        throw GrammarError("rule " + rule.name + ": an edge that is distinct reads a terminal or a rule, and remembers nothing else");
+      }
+    }
+    edge.actions_count = static_cast<uint32_t>(grammar_.actions.size()) - edge.actions_begin;
     return edge;
   }
 
-  static uint32_t slot(nb::handle number, const Rule& rule, bool texts) {
+  bool remembers(const Edge& edge) const {
+    return std::any_of(grammar_.actions.begin() + edge.actions_begin, grammar_.actions.end(),
+                       [](const Action& action) { return action.kind == ActionKind::remember; });
+  }
+
+  static uint32_t slot(nb::handle number, const Rule& rule, int32_t kind) {  // 0: a counter
     uint32_t slot = count_of(number);
-    if (slot >= rule.slots.size() || (rule.slots[slot] < 0) != texts) {
-      throw GrammarError("rule " + rule.name + ": slot " + std::to_string(slot) + " is not a " + (texts ? "text set" : "counter") + " of its memory");
+    if (slot >= rule.slots.size() || std::min(rule.slots[slot], 0) != kind) {
+      const char* name = kind == text_set ? "text set" : kind == value_set ? "value set" : "counter";
+      throw GrammarError("rule " + rule.name + ": slot " + std::to_string(slot) + " is not a " + name + " of its memory");
     }
     return slot;
   }
@@ -262,6 +285,14 @@ Grammar import_grammar(nb::handle object) {
   if (rules.size() == 0) throw GrammarError("a grammar needs at least one rule");
   RuleImporter rule_importer(grammar, rules.size());
   for (nb::handle each : rules) rule_importer.add(each);
+  if (grammar.reads_groups) {
+    for (nb::handle each : tuple_of(object.attr("terminals"))) {
+      const int role = nb::cast<int>(each.attr("role"));
+      if (role < 0 || role > static_cast<int>(Role::close)) throw GrammarError("a terminal has a role that does not exist");
+      grammar.roles.push_back(static_cast<Role>(role));
+      grammar.labels.push_back(bytes_of(each.attr("label")));
+    }
+  }
   for (nb::handle each : tuple_of(object.attr("ignored"))) {
     grammar.ignored.push_back(count_of(each));
     if (grammar.ignored.back() >= grammar.terminals.size()) throw GrammarError("an ignored terminal does not exist");

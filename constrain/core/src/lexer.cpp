@@ -8,6 +8,8 @@ namespace constrain {
 Lexer::Lexer(const ExpressionStore& expressions, std::vector<ExprId> terminals, const std::vector<bool>& remembered)
     : expressions_(expressions) {
   for (uint32_t i = 0; i < terminals.size(); ++i) terminals_.push_back({terminals[i], TermId{i}, remembered[i], false});
+  none_ = TermId{static_cast<uint32_t>(terminals_.size())};
+  terminals_.push_back({ExprId::nothing, none_, false, false});
   match({});
   states_.push_back({0, 0, MatchId::none, false, false});
 }
@@ -77,12 +79,73 @@ TermId Lexer::without(TermId t, TextSetId set, const Memory& memory) {
       texts.push_back(memory.text(TextId{text}));
     }
   }
-  ExprId used = expressions_.literal_set(std::move(texts));
+  TermId result = derived(t, expressions_.literal_set(std::move(texts)), tentative);
+  without_.insert(key, index(result));
+  return result;
+}
+
+TermId Lexer::derived(TermId t, ExprId used, bool tentative) {
   ExprId rest = expressions_.intersection({terminals_[index(t)].expression, expressions_.complement(used)});
   auto id = static_cast<uint32_t>(terminals_.size());
-  terminals_.push_back({rest, t, terminals_[index(t)].remembered, tentative});
-  without_.insert(key, id);
+  const Terminal& from = terminals_[index(t)];
+  terminals_.push_back({rest, from.base, from.remembered, tentative || from.tentative});
   return TermId{id};
+}
+
+TermId Lexer::without_values(TermId t, uint32_t list, const Memory& memory, const Values& values) {
+  if (list == 0) return t;
+  uint64_t key = (uint64_t{index(t)} << 32) | list;
+  if (const uint32_t* found = without_values_.find(key)) return TermId{*found};
+  std::vector<ValueId> scalars;
+  bool tentative = false;
+  for (uint32_t number : memory.list(list)) {
+    ValueId value{number};
+    if (value == ValueId::unknown_scalar) {
+      tentative = true;
+    } else if (!values.is_group(value)) {
+      scalars.push_back(value);
+    }
+  }
+  TermId result = scalars.empty() && !tentative ? t : derived(t, spelled(scalars, values), tentative);
+  without_values_.insert(key, index(result));
+  return result;
+}
+
+// All texts of the scalars: a number's normal form may go on with zeros after the point, zero may be negative.
+ExprId Lexer::spelled(const std::vector<ValueId>& scalars, const Values& values) {
+  std::vector<std::string> texts, wholes, fractions;
+  for (ValueId value : scalars) {
+    const std::string& text = values.text(value);
+    if (!values.is_decimal(value)) {
+      texts.push_back(text);
+    } else if (text.find('.') != std::string::npos) {
+      fractions.push_back(text);
+    } else {
+      wholes.push_back(text);
+      if (text == "0") wholes.push_back("-0");
+    }
+  }
+  ExpressionStore& e = expressions_;
+  std::vector<ExprId> parts{e.literal_set(std::move(texts))};
+  if (!fractions.empty()) {
+    parts.push_back(e.concatenation(e.literal_set(std::move(fractions)), e.repetition(e.literal("0"), 0, unbounded)));
+  }
+  if (!wholes.empty()) {
+    ExprId zeros = e.concatenation(e.literal("."), e.repetition(e.literal("0"), 1, unbounded));
+    parts.push_back(e.concatenation(e.literal_set(std::move(wholes)), e.repetition(zeros, 0, 1)));
+  }
+  return e.alternation(std::move(parts));
+}
+
+bool Lexer::matches(TermId t, ValueId scalar, const Values& values) {
+  uint64_t key = (uint64_t{index(t)} << 32) | index(scalar);
+  if (const uint8_t* found = matches_.find(key)) return *found;
+  ExprId expression = terminals_[index(t)].expression;
+  bool result = values.is_decimal(scalar)
+                    ? expressions_.intersection({expression, spelled({scalar}, values)}) != ExprId::nothing
+                    : expressions_.nullable(expressions_.derivative(expression, values.text(scalar)));
+  matches_.insert(key, result);
+  return result;
 }
 
 }  // namespace constrain

@@ -11,6 +11,7 @@
 #include "expressions.h"
 #include "ids.h"
 #include "memory.h"
+#include "values.h"
 
 namespace constrain {
 
@@ -53,6 +54,10 @@ class Lexer {
   // Terminal `t` without the texts of a set; TextId::unknown among them makes it tentative. Its expression may be
   // ExprId::nothing: then every text is used.
   TermId without(TermId t, TextSetId set, const Memory& memory);
+  // Terminal `t` without the texts of the scalars in a list of values; ValueId::unknown_scalar makes it tentative.
+  TermId without_values(TermId t, uint32_t list, const Memory& memory, const Values& values);
+  TermId none() const { return none_; }  // without any text
+  bool matches(TermId t, ValueId scalar, const Values& values);  // some text of it
 
   size_t memory_bytes() const {
     return expressions_.memory_bytes() + states_.size() * sizeof(State) + entries_.size() * sizeof(Entry) + steps_.bytes() +
@@ -73,12 +78,18 @@ class Lexer {
   };
 
   ExpressionStore expressions_;
+  TermId derived(TermId t, ExprId used, bool tentative);
+  ExprId spelled(const std::vector<ValueId>& scalars, const Values& values);
+
   std::vector<Terminal> terminals_;
+  TermId none_;
   std::vector<State> states_;
   std::vector<Entry> entries_;
   FlatMap<Hash, uint32_t> ids_;
   FlatMap<uint64_t, uint32_t> steps_;
   FlatMap<uint64_t, uint32_t> without_;
+  FlatMap<uint64_t, uint32_t> without_values_;
+  FlatMap<uint64_t, uint8_t> matches_;
   std::vector<TermId> match_pool_;
   std::vector<std::pair<uint32_t, uint32_t>> match_runs_;
   FlatMap<Hash, uint32_t> match_ids_;

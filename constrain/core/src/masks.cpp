@@ -10,6 +10,10 @@ namespace constrain {
 
 namespace {
 
+Hash text_mask_key(const Place& place) {
+  return mix(mix(seeded(0x6D61736B), (uint64_t{index(place.lexer)} << 32) | index(place.set)), (uint64_t{index(place.text)} << 32) | index(place.track));
+}
+
 uint64_t mask_key(const Place& place) { return (uint64_t{index(place.lexer)} << 32) | index(place.set); }
 
 void set_bit(std::span<uint32_t> words, uint32_t token) { words[token >> 5] |= 1u << (token & 31); }
@@ -26,17 +30,18 @@ void Automaton::add_tokens(std::vector<uint32_t>& to, uint32_t node) const {
 }
 
 const Mask* Automaton::known_mask(const Place& place) const {
-  const uint32_t* found = place.fresh ? nullptr : mask_ids_.find(mask_key(place));
+  if (place.fresh) return nullptr;
+  const uint32_t* found = parser_.has_rivals(place.set) ? text_mask_ids_.find(text_mask_key(place)) : mask_ids_.find(mask_key(place));
   return found ? &masks_[*found] : nullptr;
 }
 
 const Mask& Automaton::mask(const Place& place) {
-  uint64_t key = mask_key(place);
-  if (const uint32_t* found = mask_ids_.find(key)) return masks_[*found];
+  const bool by_text = parser_.closure(place.set).has_rivals;
+  if (const uint32_t* found = by_text ? text_mask_ids_.find(text_mask_key(place)) : mask_ids_.find(mask_key(place))) return masks_[*found];
   Mask mask;
   lexer_.expressions().allow(max_mask_work, "MAX_MASK_WORK");
   try {
-    compute(mask, place.lexer, place.set);
+    compute(mask, place);
   } catch (const LimitError&) {
     ++limited_masks_;
     mask = {};
@@ -45,7 +50,11 @@ const Mask& Automaton::mask(const Place& place) {
   }
   allow_call();
   mask_bytes_ += mask.memory_bytes() + (mask.base && mask.base.use_count() == 1 ? 4 * mask.base->size() : 0);
-  mask_ids_.insert(key, static_cast<uint32_t>(masks_.size()));
+  if (by_text) {
+    text_mask_ids_.insert(text_mask_key(place), static_cast<uint32_t>(masks_.size()));
+  } else {
+    mask_ids_.insert(mask_key(place), static_cast<uint32_t>(masks_.size()));
+  }
   masks_.push_back(std::move(mask));
   return masks_.back();
 }
@@ -53,43 +62,69 @@ const Mask& Automaton::mask(const Place& place) {
 // What remains when a limit was met: single bytes, each verified by itself. A place that is alive takes at least one.
 void Automaton::finish_only(Mask& mask, const Place& place) {
   Place at = place;
-  if (lexer_.remembers(place.lexer)) at.text = TextId::unknown;
+  if (!parser_.closure(place.set).has_rivals) {
+    at.track = TrackId::unknown;
+    if (lexer_.remembers(place.lexer)) at.text = TextId::unknown;
+  }
   mask.eos = accepting(at);
   vocabulary_.trie().each_child(Trie::root, [&](uint32_t child) { add_tokens(mask.by_text, child); });
 }
 
-void Automaton::compute(Mask& mask, LexId lexer, SetId set) {
+// The mask is that of all texts of the lexeme under way, unless there are rivals.
+void Automaton::compute(Mask& mask, const Place& here) {
+  const LexId lexer = here.lexer;
   if (lexer == LexId::dead) return;  // nothing can be read here: the text ends
   std::shared_ptr<const LexemePart> part = this->part(lexer);
   mask.base = part->base;
   mask.add = part->add;
   mask.remove = part->remove;
-  TextId text = lexer_.remembers(lexer) ? TextId::unknown : TextId::empty;
-  auto after = [&](const std::vector<uint32_t>& positions) {
+  const bool by_text = parser_.closure(here.set).has_rivals;
+  auto after = [&](const std::vector<uint32_t>& positions, TextId text) {
     std::vector<TermId> terminals;
     std::span<const Lexer::Entry> entries = lexer_.entries(lexer);
     for (uint32_t position : positions) terminals.push_back(entries[position].terminal);
-    return parser_.advance(set, lexer_.match(std::move(terminals)), text);
+    MatchId matched = lexer_.match(std::move(terminals));
+    TrackId track = by_text ? parser_.read(here.track, matched, text) : TrackId::unknown;
+    SetId set = parser_.advance(here.set, matched, text, track);
+    return set == SetId::none ? Place{} : entered(set, track);
+  };
+  auto walk = [&](uint32_t node, const Place& next, LexId entered) {
+    if (entered == LexId::dead) return;
+    if (parser_.closure(next.set).uncertain) return leave_to_text(mask, node);
+    uint8_t byte = vocabulary_.trie().byte(node);
+    TextId begun = lexer_.remembers(entered) ? memory_.extend(TextId::empty, byte) : TextId::empty;
+    walk_suffixes(mask, node, {entered, next.set, begun, false, next.track});
   };
   const Trie& trie = vocabulary_.trie();
+  const TextId text = !lexer_.remembers(lexer) ? TextId::empty : by_text ? here.text : TextId::unknown;
   for (const Exits& group : part->exits) {
-    SetId next = after(group.matched);
-    if (next == SetId::none) continue;
-    LexId start = parser_.closure(next).start;
+    if (by_text && lexer_.remembers(lexer)) {
+      for (uint32_t node : group.nodes) {
+        std::string_view token = vocabulary_.token(trie.tokens_below(node)[0]);
+        TextId read = text;
+        LexId at = lexer;
+        for (char c : token) {
+          at = lexer_.step(at, static_cast<uint8_t>(c));
+          if (at == LexId::dead) break;
+          read = memory_.extend(read, static_cast<uint8_t>(c));
+        }
+        const Place next = after(group.matched, read);
+        if (next.set != SetId::none) walk(node, next, lexer_.step(next.lexer, trie.byte(node)));
+      }
+      continue;
+    }
+    const Place next = after(group.matched, text);
+    if (next.set == SetId::none) continue;
     for (size_t i = 0; i < group.nodes.size();) {
       uint8_t byte = trie.byte(group.nodes[i]);
-      LexId entered = lexer_.step(start, byte);
-      for (; i < group.nodes.size() && trie.byte(group.nodes[i]) == byte; ++i) {
-        if (entered == LexId::dead) continue;
-        TextId begun = lexer_.remembers(entered) ? memory_.extend(TextId::empty, byte) : TextId::empty;
-        walk_suffixes(mask, group.nodes[i], {entered, next, begun, false});
-      }
+      LexId entered = lexer_.step(next.lexer, byte);
+      for (; i < group.nodes.size() && trie.byte(group.nodes[i]) == byte; ++i) walk(group.nodes[i], next, entered);
     }
   }
   if (!part->matched_at_root.empty()) {
-    SetId next = after(part->matched_at_root);
-    if (next != SetId::none) {
-      mask.eos = parser_.closure(next).accepting;
+    const Place next = after(part->matched_at_root, text);
+    if (next.set != SetId::none) {
+      mask.eos = parser_.closure(next.set).accepting;
       add_following(mask, *part, next);
     }
   }
@@ -99,22 +134,14 @@ void Automaton::compute(Mask& mask, LexId lexer, SetId set) {
 // Tokens from `node` on, where `place` has just taken the node's byte.
 void Automaton::walk_suffixes(Mask& mask, uint32_t node, Place place) {
   const Trie& trie = vocabulary_.trie();
-  auto leave_to_text = [&](uint32_t from) {
-    std::span<const uint32_t> tokens = trie.tokens_below(from);
-    mask.by_text.insert(mask.by_text.end(), tokens.begin(), tokens.end());
-  };
   std::vector<std::pair<uint32_t, Place>> stack{{node, place}};
   while (!stack.empty()) {
     std::tie(node, place) = stack.back();
     stack.pop_back();
     bool unknown = false;  // the lexeme may end here, if its text is not among those that are not known
     if (lexer_.tentative(place.lexer)) {
-      auto certain = [this](const Lexer::Entry& entry) {
-        return !lexer_.is_tentative(entry.terminal) || lexer_.expressions().infinite(entry.expression);
-      };
-      std::span<const Lexer::Entry> entries = lexer_.entries(place.lexer);
-      if (std::none_of(entries.begin(), entries.end(), certain)) {
-        leave_to_text(node);
+      if (!surely_goes_on(place)) {
+        leave_to_text(mask, node);
         continue;
       }
       for (TermId t : lexer_.terminals_of(lexer_.matched(place.lexer))) unknown |= lexer_.is_tentative(t);
@@ -123,23 +150,46 @@ void Automaton::walk_suffixes(Mask& mask, uint32_t node, Place place) {
     trie.each_child(node, [&](uint32_t child) {
       Place next = place;
       if (unknown && lexer_.step(place.lexer, trie.byte(child)) == LexId::dead) {
-        leave_to_text(child);
+        leave_to_text(mask, child);
       } else if (step(next, trie.byte(child))) {
-        stack.emplace_back(child, next);
+        if (next.set != place.set && parser_.closure(next.set).uncertain) {
+          leave_to_text(mask, child);
+        } else {
+          stack.emplace_back(child, next);
+        }
       }
     });
   }
 }
 
+void Automaton::leave_to_text(Mask& mask, uint32_t node) const {
+  std::span<const uint32_t> tokens = vocabulary_.trie().tokens_below(node);
+  mask.by_text.insert(mask.by_text.end(), tokens.begin(), tokens.end());
+}
+
+// Whether a tentative lexeme can be completed whatever the unknown text is: if what is left is certainly infinite, one
+// text less makes no difference. One number less may: it has endlessly many texts.
+bool Automaton::surely_goes_on(const Place& place) const {
+  bool number = false;
+  if (grammar_.has_values) {
+    const char first = memory_.text(place.text)[0];
+    number = first == '-' || (first >= '0' && first <= '9');
+  }
+  std::span<const Lexer::Entry> entries = lexer_.entries(place.lexer);
+  return std::any_of(entries.begin(), entries.end(), [&](const Lexer::Entry& entry) {
+    return !lexer_.is_tentative(entry.terminal) || (!number && lexer_.expressions().infinite(entry.expression));
+  });
+}
+
 // The state is a whole lexeme already: every token that may begin the next one, unless this lexeme would take its byte.
-void Automaton::add_following(Mask& mask, const LexemePart& part, SetId set) {
-  LexId start = parser_.closure(set).start;
+void Automaton::add_following(Mask& mask, const LexemePart& part, const Place& next) {
+  const LexId start = next.lexer;
   if (start == LexId::dead) return;
   Mask own = std::move(mask);
   mask = Mask{};
-  compute(mask, start, set);
+  compute(mask, next);
   const Trie& trie = vocabulary_.trie();
-  if (lexer_.tentative(start)) {  // judged one by one, against the real text
+  if (lexer_.tentative(start) || parser_.closure(next.set).uncertain) {  // judged one by one, against the real text
     std::vector<uint32_t> all = std::move(mask.by_text);
     for (uint32_t token = 0; token < vocabulary_.size(); ++token) {
       bool in_base = mask.base && ((*mask.base)[token >> 5] >> (token & 31) & 1);

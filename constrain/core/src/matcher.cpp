@@ -208,10 +208,7 @@ Explanation Matcher::explain(uint32_t token) {
     }
   };
   add(place.lexer);
-  if (MatchId matched = automaton_->lexer().matched(place.lexer); matched != MatchId::none && !place.fresh) {
-    SetId next = automaton_->parser().advance(place.set, matched, place.text);
-    if (next != SetId::none) add(automaton_->parser().closure(next).start);
-  }
+  if (const Place next = automaton_->finished(place); next.set != SetId::none) add(next.lexer);
   return result;
 }
 

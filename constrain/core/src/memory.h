@@ -1,4 +1,4 @@
-// Memory values: the slots of one activation of a rule, sets of remembered texts, and the texts themselves.
+// Memory values: the slots of one activation of a rule, sets of remembered texts or values, and the texts themselves.
 //
 // All are immutable and interned. A text is a node of a tree (its beginning, its last byte), so that reading on costs
 // one lookup. TextId::unknown stands for "some text", while a mask is computed for all texts at once.
@@ -19,7 +19,7 @@ class Memory {
  public:
   Memory() {
     intern_values({});
-    intern_texts({});
+    intern_list({});
     texts_ = {{TextId::empty, 0}, {TextId::unknown, 0}};
   }
 
@@ -34,18 +34,23 @@ class Memory {
     return intern_values(next);
   }
 
-  MemoryId remember(MemoryId m, uint32_t slot, TextId text) {
+  MemoryId with(MemoryId m, uint32_t slot, uint32_t value) {
     std::span<const uint32_t> old = values(m);
+    if (old[slot] == value) return m;
     std::vector<uint32_t> next(old.begin(), old.end());
-    std::span<const uint32_t> known = view(sets_, old[slot]);
-    std::vector<uint32_t> texts(known.begin(), known.end());
-    auto place = std::lower_bound(texts.begin(), texts.end(), index(text));
-    if (place == texts.end() || *place != index(text)) texts.insert(place, index(text));
-    next[slot] = intern_texts(texts);
+    next[slot] = value;
     return intern_values(next);
   }
 
-  std::span<const uint32_t> text_set(TextSetId set) const { return view(sets_, index(set)); }  // of TextId, ascending
+  // Adds to the set of texts or values in a slot.
+  MemoryId remember(MemoryId m, uint32_t slot, TextId text) { return remember(m, slot, index(text)); }
+  MemoryId remember(MemoryId m, uint32_t slot, ValueId value) { return remember(m, slot, index(value)); }
+
+  std::span<const uint32_t> text_set(TextSetId set) const { return list(index(set)); }  // of TextId, ascending
+
+  // Lists of numbers in a slot; the empty one is 0.
+  uint32_t intern_list(const std::vector<uint32_t>& numbers) { return intern(sets_, numbers); }
+  std::span<const uint32_t> list(uint32_t id) const { return view(sets_, id); }
 
   TextId extend(TextId text, uint8_t byte) {
     if (text == TextId::unknown) return text;
@@ -94,7 +99,13 @@ class Memory {
     return id;
   }
   MemoryId intern_values(const std::vector<uint32_t>& values) { return MemoryId{intern(values_, values)}; }
-  uint32_t intern_texts(const std::vector<uint32_t>& texts) { return intern(sets_, texts); }
+  MemoryId remember(MemoryId m, uint32_t slot, uint32_t number) {
+    std::span<const uint32_t> known = list(values(m)[slot]);
+    std::vector<uint32_t> numbers(known.begin(), known.end());
+    auto place = std::lower_bound(numbers.begin(), numbers.end(), number);
+    if (place == numbers.end() || *place != number) numbers.insert(place, number);
+    return with(m, slot, intern_list(numbers));
+  }
 
   Table values_;
   Table sets_;

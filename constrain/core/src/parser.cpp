@@ -26,6 +26,7 @@ void sort_unique(std::vector<Item>& items) {
 // A rule predicted by the set being closed: who waits for it, and the origin this becomes.
 struct Parser::Predicted {
   uint32_t rule;
+  RivalsId rivals;
   std::vector<Item> waiting;  // origins may be local
   bool ends_text = false;
   OriginId origin{};
@@ -34,7 +35,11 @@ struct Parser::Predicted {
 };
 
 Parser::Parser(const Grammar& grammar, Lexer& lexer, Memory& memory) : grammar_(grammar), lexer_(lexer), memory_(memory) {
-  for (const Rule& rule : grammar.rules) fresh_.push_back(rule.slots.empty() ? MemoryId::empty : memory.fresh(rule.slots.size()));
+  const size_t more = grammar.reads_groups ? 2 : 0;
+  for (const Rule& rule : grammar.rules) {
+    fresh_.push_back(rule.slots.size() + more == 0 ? MemoryId::empty : memory.fresh(rule.slots.size() + more));
+  }
+  for (const std::string& label : grammar.labels) labels_.push_back(label.empty() ? ValueId::none : values_.scalar(label));
   intern_set({}, false);  // SetId::none
   intern_origin({}, true, nullptr);
   std::vector<Item> items;
@@ -52,6 +57,25 @@ void Parser::add(std::vector<Item>& items, bool& ends_text, const Item& item) co
   std::span<const Item> waiting = this->waiting(item.origin);
   items.insert(items.end(), waiting.begin(), waiting.end());
   ends_text |= origin_ends_[index(item.origin)];
+}
+
+// Adds an item after a lexeme. If it has come to the end of its rule, `value` is the group that the lexeme completed.
+void Parser::complete(std::vector<Item>& items, bool& ends_text, const Item& item, ValueId value) {
+  if (grammar_.state(item.state).only_accepting()) {
+    finish(items, ends_text, item, value);
+  } else {
+    items.push_back(item);
+  }
+}
+
+// Adds what waits for the rule of an item that may end here.
+void Parser::finish(std::vector<Item>& items, bool& ends_text, const Item& item, ValueId value) {
+  const std::vector<Item> waiting = copy_of_waiting(item.origin);
+  const RivalsId left = grammar_.reads_groups ? rivals(grammar_.state(item.state).rule, item.memory) : no_rivals;
+  for (Item each : waiting) {
+    if (!grammar_.reads_groups || leave(left, each, value)) items.push_back(each);
+  }
+  ends_text |= origin_ends_[index(item.origin)] && left == no_rivals;
 }
 
 SetId Parser::intern_set(std::vector<Item> items, bool ends_text) {
@@ -103,6 +127,7 @@ MemoryId Parser::updated(const Edge& edge, uint32_t rule, MemoryId memory, int32
       remember = static_cast<int32_t>(action.slot);
     }
   }
+  if (edge.distinct >= 0) memory = memory_.with(memory, rivals_slot(rule) + 1, static_cast<uint32_t>(edge.distinct) + 1);
   return memory;
 }
 
@@ -135,13 +160,13 @@ void Parser::compute_closure(SetId set) {
     seen.insert(key, 1);
     return false;
   };
-  auto predict = [&](uint32_t rule, const Item& waiter) {
-    auto place = std::find_if(predicted.begin(), predicted.end(), [rule](const Predicted& p) { return p.rule == rule; });
+  auto predict = [&](uint32_t rule, RivalsId rivals, const Item& waiter) {
+    auto place = std::find_if(predicted.begin(), predicted.end(), [=](const Predicted& p) { return p.rule == rule && p.rivals == rivals; });
     if (place == predicted.end()) {
-      predicted.push_back({.rule = rule, .waiting = {}});
+      predicted.push_back({.rule = rule, .rivals = rivals, .waiting = {}});
       OriginId origin{local_origin + static_cast<uint32_t>(predicted.size() - 1)};
       predicted.back().waiting.push_back(waiter);
-      work.push_back({grammar_.rules[rule].start, origin, fresh_[rule]});
+      work.push_back({grammar_.rules[rule].start, origin, with_rivals(rule, fresh_[rule], rivals)});
     } else {
       place->waiting.push_back(waiter);
     }
@@ -153,9 +178,7 @@ void Parser::compute_closure(SetId set) {
     if (known(item)) continue;
     const State& state = grammar_.state(item.state);
     if (state.accepting && !is_local(item.origin)) {  // ends of rules begun here: nullable rules, see below
-      std::span<const Item> waiting = this->waiting(item.origin);
-      work.insert(work.end(), waiting.begin(), waiting.end());
-      result.accepting |= origin_ends_[index(item.origin)];
+      finish(work, result.accepting, item, ValueId::unknown_group);
     }
     for (const Edge& edge : grammar_.edges_of(item.state)) {
       if (!holds(edge, item.memory)) continue;
@@ -168,15 +191,14 @@ void Parser::compute_closure(SetId set) {
         case EdgeKind::terminal: {
           TermId terminal{edge.symbol};
           if (edge.excluding >= 0) {
-            TextSetId used{memory_.values(item.memory)[static_cast<size_t>(edge.excluding)]};
-            terminal = lexer_.without(terminal, used, memory_);
+            terminal = excluding(edge, state.rule, item.memory);
             if (lexer_.expression(terminal) == ExprId::nothing) break;
           }
           found.push_back({terminal, next, remember});
           break;
         }
         case EdgeKind::rule:
-          predict(edge.symbol, next);
+          predict(edge.symbol, begun(state.rule, item.memory, edge), next);
           if (grammar_.rules[edge.symbol].nullable) work.push_back(next);
           break;
       }
@@ -186,6 +208,9 @@ void Parser::compute_closure(SetId set) {
   resolve(predicted);
   auto settle = [&](OriginId origin) { return is_local(origin) ? predicted[index(origin) - local_origin].origin : origin; };
   for (Step& step : found) step.next.origin = settle(step.next.origin);
+  if (grammar_.reads_groups) exclude_rivals(found, result);
+  for (const Step& step : found) result.uses_text |= step.remember >= 0;
+  result.uses_text |= result.has_rivals;
   std::sort(found.begin(), found.end(), [](const Step& a, const Step& b) {
     return a.terminal == b.terminal ? (a.next == b.next ? a.remember < b.remember : a.next < b.next) : a.terminal < b.terminal;
   });
@@ -327,22 +352,34 @@ void Parser::resolve(std::vector<Predicted>& predicted) {
   }
 }
 
-SetId Parser::advance(SetId set, MatchId matched, TextId text) {
-  closure(set);
+SetId Parser::advance(SetId set, MatchId matched, TextId text, TrackId track) {
+  if (!closure(set).uses_text) text = TextId::empty;
   Hash key = mix(mix(seeded(0x616476), (uint64_t{index(set)} << 32) | index(matched)), index(text));
+  ValueId value = ValueId::unknown_group;  // the group completed by the lexeme
+  if (grammar_.reads_groups) {
+    auto closes = [this](TermId t) { return grammar_.roles[index(lexer_.base_terminal(t))] == Role::close; };
+    std::span<const TermId> terminals = lexer_.terminals_of(matched);
+    if (std::any_of(terminals.begin(), terminals.end(), closes) && track != TrackId::unknown) value = values_.last(track);
+    key = mix(key, index(value));
+  }
   if (const uint32_t* found = advances_.find(key)) return SetId{*found};
   std::vector<Item> items;
   bool ends_text = false;
   bool ignored = false;
   const Closure now = closures_[index(set)];
-  for (TermId t : lexer_.terminals_of(matched)) {
+  const std::vector<TermId> terminals(lexer_.terminals_of(matched).begin(), lexer_.terminals_of(matched).end());
+  for (TermId t : terminals) {
     ignored |= std::find(grammar_.ignored.begin(), grammar_.ignored.end(), index(t)) != grammar_.ignored.end();
     auto begin = steps_.begin() + now.begin, end = begin + now.count;
     auto step = std::lower_bound(begin, end, t, [](const Step& s, TermId wanted) { return s.terminal < wanted; });
     for (; step != end && step->terminal == t; ++step) {
       Item next = step->next;
-      if (step->remember >= 0) next.memory = memory_.remember(next.memory, static_cast<uint32_t>(step->remember), text);
-      add(items, ends_text, next);
+      const uint32_t rule = grammar_.state(next.state).rule;
+      if (now.has_rivals) {
+        if (RivalsId here = rivals(rule, next.memory)) next.memory = with_rivals(rule, next.memory, read_rivals(here, token_of(t, text)));
+      }
+      if (step->remember >= 0) next.memory = remembering(rule, next.memory, step->remember, text);
+      complete(items, ends_text, next, value);
     }
   }
   if (ignored) {  // the lexeme stands between others: nothing has changed
@@ -363,10 +400,51 @@ std::vector<Parser::Step> Parser::copy_of_steps(const Closure& closure) const {
   return {steps(closure).begin(), steps(closure).end()};
 }
 
+TrackId Parser::read(TrackId track, MatchId matched, TextId text) {
+  for (TermId t : lexer_.terminals_of(matched)) {
+    if (grammar_.roles[index(lexer_.base_terminal(t))] != Role::none) return values_.read(track, token_of(t, text));
+  }
+  return track;
+}
+
+// Terminal of an edge that excludes, without what it excludes here.
+TermId Parser::excluding(const Edge& edge, uint32_t rule, MemoryId memory) {
+  const auto slot = static_cast<size_t>(edge.excluding);
+  const uint32_t used = memory_.values(memory)[slot];
+  if (grammar_.rules[rule].slots[slot] == value_set) return lexer_.without_values(TermId{edge.symbol}, used, memory_, values_);
+  return lexer_.without(TermId{edge.symbol}, TextSetId{used}, memory_);
+}
+
+MemoryId Parser::remembering(uint32_t rule, MemoryId memory, int32_t slot, TextId text) {
+  const auto at = static_cast<uint32_t>(slot);
+  if (grammar_.rules[rule].slots[at] != value_set) return memory_.remember(memory, at, text);
+  return memory_.remember(memory, at, text == TextId::unknown ? ValueId::unknown_scalar : values_.scalar(memory_.text(text)));
+}
+
+// The same for a lexeme of this value; the value of a text set's lexeme, a label, is its text.
+MemoryId Parser::remembering_value(uint32_t rule, MemoryId memory, int32_t slot, ValueId value) {
+  const auto at = static_cast<uint32_t>(slot);
+  if (grammar_.rules[rule].slots[at] == value_set) return memory_.remember(memory, at, value);
+  TextId text = TextId::empty;
+  for (char c : values_.text(value)) text = memory_.extend(text, static_cast<uint8_t>(c));
+  return memory_.remember(memory, at, text);
+}
+
+MemoryId Parser::without_values(uint32_t rule, MemoryId memory) {
+  if (!grammar_.has_values) return memory;
+  const std::vector<int32_t>& slots = grammar_.rules[rule].slots;
+  for (uint32_t slot = 0; slot < slots.size(); ++slot) {
+    if (slots[slot] == value_set) memory = memory_.with(memory, slot, 0);
+  }
+  if (!grammar_.reads_groups) return memory;
+  return memory_.with(memory_.with(memory, rivals_slot(rule), no_rivals), rivals_slot(rule) + 1, 0);
+}
+
 size_t Parser::memory_bytes() const {
   size_t total = (sets_.pool.size() + origins_.pool.size()) * sizeof(Item) + sets_.ids.bytes() + origins_.ids.bytes();
   total += (sets_.runs.size() + origins_.runs.size()) * 8 + closures_.size() * (sizeof(Closure) + 1);
-  return total + steps_.size() * sizeof(Step) + advances_.bytes();
+  for (const Outlook& each : outlooks_) total += sizeof(Outlook) + each.ends.size() * sizeof(RivalsId);
+  return total + steps_.size() * sizeof(Step) + advances_.bytes() + outlook_ids_.bytes() + values_.memory_bytes();
 }
 
 }  // namespace constrain

@@ -6,9 +6,14 @@
 //     right recursion keeps one origin;
 //   - a set holds the items right after a lexeme; what they predict is its closure, computed once and kept with it;
 //   - origins that wait for one another (left recursion) are interned as a group.
+//
+// Where groups of lexemes must be distinct values (Edge::distinct), two more slots follow those of each rule. *Rivals*
+// are the values that what is read here must not become, and may still: see rivals.cpp. *Pending* is the slot (plus 1)
+// of a waiting item that takes the value read, once it is complete.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <vector>
 
@@ -16,6 +21,7 @@
 #include "ids.h"
 #include "lexer.h"
 #include "memory.h"
+#include "values.h"
 
 namespace constrain {
 
@@ -32,11 +38,14 @@ class Parser {
   struct Step {
     TermId terminal;
     Item next;
-    int32_t remember;  // slot of next.memory that takes the lexeme's text, or -1
+    int32_t remember;  // slot of next.memory that takes the lexeme's text or value, or -1
   };
   struct Closure {
     LexId start = LexId::dead;  // lexer state at the beginning of the next lexeme
     bool accepting = false;     // the text may end here
+    bool has_rivals = false;    // what follows depends on the text of the lexemes
+    bool uncertain = false;     // some rival is not known: what follows is no more than an upper bound
+    bool uses_text = false;     // the set after a lexeme depends on its text
     uint32_t begin = 0, count = 0;
   };
 
@@ -46,8 +55,12 @@ class Parser {
   const Closure& closure(SetId set);  // the reference lasts until the next call
   std::span<const Step> steps(const Closure& closure) const { return {steps_.data() + closure.begin, closure.count}; }
 
-  // The set after a lexeme that matches `matched`; SetId::none if there is none. `text` matters if it is remembered.
-  SetId advance(SetId set, MatchId matched, TextId text);
+  // The set after a lexeme that matches `matched`; SetId::none if there is none. `text` matters if it is remembered,
+  // `track` (after the lexeme) if the lexeme completes a group.
+  SetId advance(SetId set, MatchId matched, TextId text, TrackId track);
+  TrackId read(TrackId track, MatchId matched, TextId text);
+
+  bool has_rivals(SetId set) const { return closures_[index(set)].has_rivals; }  // once its closure is known
 
   std::span<const Item> items(SetId set) const { return view(sets_, index(set)); }
   std::span<const Item> waiting(OriginId origin) const { return view(origins_, index(origin)); }
@@ -62,6 +75,9 @@ class Parser {
   bool holds(const Edge& edge, MemoryId memory) const;
   MemoryId updated(const Edge& edge, uint32_t rule, MemoryId memory, int32_t& remember);
   MemoryId fresh_memory(uint32_t rule) const { return fresh_[rule]; }
+  TermId excluding(const Edge& edge, uint32_t rule, MemoryId memory);
+  MemoryId remembering(uint32_t rule, MemoryId memory, int32_t slot, TextId text);
+  MemoryId without_values(uint32_t rule, MemoryId memory);  // no value has been read, none is a rival
 
   size_t memory_bytes() const;
 
@@ -77,15 +93,48 @@ class Parser {
   }
   SetId intern_set(std::vector<Item> items, bool ends_text);
   void add(std::vector<Item>& items, bool& ends_text, const Item& item) const;
+  void complete(std::vector<Item>& items, bool& ends_text, const Item& item, ValueId value);
+  void finish(std::vector<Item>& items, bool& ends_text, const Item& item, ValueId value);
   void compute_closure(SetId set);
   OriginId intern_origin(std::vector<Item> items, bool ends_text, const Hash* key);
 
   struct Predicted;
   void resolve(std::vector<Predicted>& predicted);
 
+  // rivals.cpp
+  using RivalsId = uint32_t;  // list in memory_ of (track, set of values) pairs, outer values first; 0: none
+  static constexpr RivalsId no_rivals = 0;
+  struct Choice {  // a lexeme that rivals have next, and the rivals after it
+    Token token;
+    RivalsId after;
+  };
+  struct Outlook {           // of reading on from an item to the end of its rule
+    bool escapes = false;    // in some way, no rival is left
+    std::vector<RivalsId> ends;  // otherwise: the rivals that may be left at the end
+  };
+  uint32_t rivals_slot(uint32_t rule) const { return static_cast<uint32_t>(grammar_.rules[rule].slots.size()); }
+  RivalsId rivals(uint32_t rule, MemoryId memory) const;
+  MemoryId with_rivals(uint32_t rule, MemoryId memory, RivalsId rivals);
+  RivalsId begun(uint32_t rule, MemoryId memory, const Edge& edge);
+  RivalsId read_rivals(RivalsId rivals, Token token);
+  RivalsId outermost(RivalsId rivals, size_t pairs);
+  RivalsId trimmed(std::vector<uint32_t> pairs);
+  std::vector<Choice> choices(RivalsId rivals);
+  Token token_of(TermId terminal, TextId text);
+  bool reads_own_text(TermId terminal) const;
+  bool leave(RivalsId rivals, Item& waiting, ValueId value);
+  const Outlook& outlook(StateId state, MemoryId memory, uint32_t depth);
+  bool alive(const Item& item, uint32_t depth);
+  void exclude_rivals(std::vector<Step>& steps, Closure& closure);
+  MemoryId remembering_value(uint32_t rule, MemoryId memory, int32_t slot, ValueId value);
+  ValueId last_value(RivalsId rivals) const;
+  bool uncertain(RivalsId rivals) const;
+
   const Grammar& grammar_;
   Lexer& lexer_;
   Memory& memory_;
+  Values values_;
+  std::vector<ValueId> labels_;  // by terminal
   std::vector<MemoryId> fresh_;  // by rule: memory of a new activation
   Table sets_;
   std::vector<bool> set_ends_;  // a whole text has just been read
@@ -95,6 +144,9 @@ class Parser {
   std::vector<uint8_t> closed_;
   std::vector<Step> steps_;
   FlatMap<Hash, uint32_t> advances_;
+  FlatMap<uint64_t, uint32_t> outlook_ids_;
+  std::deque<Outlook> outlooks_;
+  std::vector<uint64_t> under_way_;  // outlooks
   SetId start_{};
 };
 

@@ -1,0 +1,222 @@
+// Interning values and tracks.
+#include "values.h"
+
+#include <algorithm>
+
+namespace constrain {
+
+namespace {
+
+constexpr long long longest_plain_form = 5'000;
+constexpr long long greatest_exponent = 1'000'000'000;  // all beyond are taken for it
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+Hash text_hash(uint64_t tag, std::string_view text) {
+  Hash hash = mix(seeded(tag), text.size());
+  uint64_t word = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    word = (word << 8) | static_cast<uint8_t>(text[i]);
+    if (i % 8 == 7) hash = mix(hash, word);
+  }
+  return mix(hash, word);
+}
+
+}  // namespace
+
+std::string decimal_form(std::string_view text) {
+  size_t at = 0;
+  bool negative = at < text.size() && text[at] == '-';
+  if (negative) ++at;
+  size_t whole = at;
+  while (at < text.size() && is_digit(text[at])) ++at;
+  if (at == whole || (text[whole] == '0' && at > whole + 1)) return {};
+  std::string digits(text.substr(whole, at - whole));
+  auto point = static_cast<long long>(digits.size());  // the value is 0.digits times ten to the power of `point`
+  if (at < text.size() && text[at] == '.') {
+    size_t fraction = ++at;
+    while (at < text.size() && is_digit(text[at])) ++at;
+    if (at == fraction) return {};
+    digits += text.substr(fraction, at - fraction);
+  }
+  if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
+    ++at;
+    bool down = at < text.size() && text[at] == '-';
+    if (at < text.size() && (text[at] == '-' || text[at] == '+')) ++at;
+    size_t first = at;
+    long long exponent = 0;
+    for (; at < text.size() && is_digit(text[at]); ++at) exponent = std::min(exponent * 10 + (text[at] - '0'), greatest_exponent);
+    if (at == first) return {};
+    point += down ? -exponent : exponent;
+  }
+  if (at != text.size()) return {};
+  size_t zeros = digits.find_first_not_of('0');
+  if (zeros == std::string::npos) return "0";
+  digits.erase(0, zeros);
+  point -= static_cast<long long>(zeros);
+  digits.erase(digits.find_last_not_of('0') + 1);
+  auto count = static_cast<long long>(digits.size());
+  std::string sign = negative ? "-" : "";
+  if (point > longest_plain_form || point < -longest_plain_form) return sign + "0." + digits + "e" + std::to_string(point);
+  if (point <= 0) return sign + "0." + std::string(static_cast<size_t>(-point), '0') + digits;
+  if (point >= count) return sign + digits + std::string(static_cast<size_t>(point - count), '0');
+  return sign + digits.substr(0, static_cast<size_t>(point)) + "." + digits.substr(static_cast<size_t>(point));
+}
+
+Values::Values() {
+  texts_.emplace_back();
+  for (Kind kind : {Kind::scalar, Kind::scalar, Kind::ordered}) values_.push_back({kind, false, 0, 0});  // ValueId's own
+  lists_.push_back({0, {}, seeded(0x6C697374)});
+  tracks_.push_back({TrackId::unknown, Kind::top, ValueId::none, 0, 0, ValueId::unknown_group});
+  intern(Track{TrackId::unknown, Kind::top, ValueId::none, 0, 0, ValueId::none});  // TrackId::start
+}
+
+ValueId Values::scalar(std::string_view text) {
+  bool may_be_decimal = !text.empty() && (text[0] == '-' || is_digit(text[0]));
+  std::string form = may_be_decimal ? decimal_form(text) : std::string();
+  bool decimal = !form.empty();
+  if (!decimal) form = text;
+  Hash key = text_hash(decimal ? 0x646563 : 0x746578, form);
+  if (const uint32_t* found = value_ids_.find(key)) return ValueId{*found};
+  auto id = static_cast<uint32_t>(values_.size());
+  text_bytes_ += form.size();
+  values_.push_back({Kind::scalar, decimal, static_cast<uint32_t>(texts_.size()), 0});
+  texts_.push_back(std::move(form));
+  value_ids_.insert(key, id);
+  return ValueId{id};
+}
+
+TrackId Values::intern(const Track& track) {
+  Hash key = mix(seeded(0x747261636B + static_cast<uint64_t>(track.kind)), (uint64_t{index(track.around)} << 32) | index(track.label));
+  key = mix(mix(key, (uint64_t{track.members} << 32) | track.count), index(track.last));
+  if (const uint32_t* found = track_ids_.find(key)) return TrackId{*found};
+  auto id = static_cast<uint32_t>(tracks_.size());
+  tracks_.push_back(track);
+  track_ids_.insert(key, id);
+  return TrackId{id};
+}
+
+// Appends a member: those of a labelled group count as a set, so their hashes are added up.
+TrackId Values::append(Track track, ValueId value) {
+  track.last = value;
+  if (track.kind != Kind::top) {
+    const Hash before = lists_[track.members].hash;
+    Hash hash;
+    if (track.kind == Kind::labelled) {
+      Hash one = mix(seeded(0x6D656D626572), (uint64_t{index(track.label)} << 32) | index(value));
+      hash = {before.low + one.low, before.high + one.high};
+    } else {
+      hash = mix(before, index(value));
+    }
+    if (const uint32_t* found = list_ids_.find(hash)) {
+      track.members = *found;
+    } else {
+      lists_.push_back({track.members, {track.label, value}, hash});
+      track.members = static_cast<uint32_t>(lists_.size() - 1);
+      list_ids_.insert(hash, track.members);
+    }
+    ++track.count;
+    track.label = ValueId::none;
+  }
+  return intern(track);
+}
+
+ValueId Values::group(const Track& track) {
+  Hash key = mix(mix(seeded(0x67726F7570 + static_cast<uint64_t>(track.kind)), lists_[track.members].hash), track.count);
+  if (const uint32_t* found = value_ids_.find(key)) return ValueId{*found};
+  auto begin = static_cast<uint32_t>(members_.size());
+  for (uint32_t at = track.members; at != 0; at = lists_[at].before) members_.push_back(lists_[at].member);
+  if (track.kind == Kind::ordered) {
+    std::reverse(members_.begin() + begin, members_.end());
+  } else {
+    std::sort(members_.begin() + begin, members_.end(), [](const Member& a, const Member& b) { return a.label < b.label; });
+  }
+  auto id = static_cast<uint32_t>(values_.size());
+  values_.push_back({track.kind, false, begin, static_cast<uint32_t>(members_.size()) - begin});
+  value_ids_.insert(key, id);
+  return ValueId{id};
+}
+
+TrackId Values::read(TrackId id, Token token) {
+  if (id == TrackId::unknown || token.role == Role::none) return id;
+  Track track = tracks_[index(id)];
+  switch (token.role) {
+    case Role::none:
+      break;
+    case Role::scalar:
+      return token.value == ValueId::unknown_scalar ? TrackId::unknown : append(track, token.value);
+    case Role::label:
+      if (token.value == ValueId::unknown_scalar) return TrackId::unknown;
+      track.label = token.value;
+      return intern(track);
+    case Role::open_ordered:
+    case Role::open_labelled:
+      return intern({id, token.role == Role::open_ordered ? Kind::ordered : Kind::labelled, ValueId::none, 0, 0, ValueId::none});
+    case Role::close:
+      if (track.kind == Kind::top) return TrackId::unknown;
+      return append(tracks_[index(track.around)], group(track));
+  }
+  return id;
+}
+
+ValueId Values::last(TrackId track) const { return tracks_[index(track)].last; }
+
+ValueId Values::labelled_member(ValueId group, ValueId label) const {
+  const Value& value = values_[index(group)];
+  auto begin = members_.begin() + value.begin, end = begin + value.count;
+  auto place = std::lower_bound(begin, end, label, [](const Member& m, ValueId wanted) { return m.label < wanted; });
+  return place != end && place->label == label ? place->value : ValueId::none;
+}
+
+// The group within `value` that corresponds to the open group of `track`; both agree so far.
+ValueId Values::counterpart(TrackId track, ValueId value) const {
+  const Track& open = tracks_[index(track)];
+  if (open.kind == Kind::top) return value;
+  const ValueId outer = counterpart(open.around, value);
+  const Track& around = tracks_[index(open.around)];
+  if (around.kind == Kind::top) return outer;
+  if (around.kind == Kind::labelled) return labelled_member(outer, around.label);
+  return members_[values_[index(outer)].begin + around.count].value;
+}
+
+Token Values::first_token(ValueId value) const {
+  switch (values_[index(value)].kind) {
+    case Kind::ordered:
+      return {Role::open_ordered};
+    case Kind::labelled:
+      return {Role::open_labelled};
+    default:
+      return {Role::scalar, value};
+  }
+}
+
+void Values::next_tokens(TrackId id, ValueId value, std::vector<Token>& out) const {
+  const Track& track = tracks_[index(id)];
+  if (track.kind == Kind::top) {
+    if (track.last == ValueId::none) out.push_back(first_token(value));
+    return;
+  }
+  const ValueId group = counterpart(id, value);
+  const Value& whole = values_[index(group)];
+  if (track.label != ValueId::none) {
+    out.push_back(first_token(labelled_member(group, track.label)));
+  } else if (track.count == whole.count) {
+    out.push_back({Role::close});
+  } else if (track.kind == Kind::ordered) {
+    out.push_back(first_token(members_[whole.begin + track.count].value));
+  } else {
+    std::vector<ValueId> there;
+    for (uint32_t at = track.members; at != 0; at = lists_[at].before) there.push_back(lists_[at].member.label);
+    std::sort(there.begin(), there.end());
+    for (uint32_t i = whole.begin; i < whole.begin + whole.count; ++i) {
+      if (!std::binary_search(there.begin(), there.end(), members_[i].label)) out.push_back({Role::label, members_[i].label});
+    }
+  }
+}
+
+size_t Values::memory_bytes() const {
+  return values_.size() * sizeof(Value) + texts_.size() * sizeof(std::string) + text_bytes_ + members_.size() * sizeof(Member) +
+         lists_.size() * sizeof(List) + tracks_.size() * sizeof(Track) + value_ids_.bytes() + list_ids_.bytes() + track_ids_.bytes();
+}
+
+}  // namespace constrain

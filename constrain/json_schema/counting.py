@@ -1,0 +1,249 @@
+"""How many values a goal has: whether they can run out at all, and all of them where they are few.
+
+Asked once it is known which goals are productive. A value is a tuple of its JSON type and what it is; equal values are
+equal tuples, whatever their spelling.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from constrain._errors import LimitError
+from constrain.json_schema.arrays import ArrayShape, item_goal, longest_length, unproductive_item
+from constrain.json_schema.combined import Combined
+from constrain.json_schema.goal import Goal
+from constrain.json_schema.keys import capacity, key_classes
+from constrain.json_schema.languages import has_endless_texts
+from constrain.json_schema.numeric import NumberShape, list_numbers, step_of
+from constrain.json_schema.objects import ObjectShape, key_goals, unproductive_member
+from constrain.json_schema.shapes import FALSE, NULL, TRUE
+from constrain.json_schema.strings import StringShape, content, list_strings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sized
+
+    from constrain.json_schema.shape_automaton import ShapeAutomaton
+
+Value = tuple[object, ...]
+
+MAX_PARTIAL_VALUES = 100_000
+"""Beginnings of arrays and objects that are looked at to list the values of one goal."""
+
+_SIMPLE: dict[int, Value] = {NULL: ("null",), FALSE: ("boolean", False), TRUE: ("boolean", True)}
+
+
+class _TooMany(Exception):
+    """There are more values than were asked for, or it is not known how many."""
+
+
+class Supply:
+    """The numbers of values of the goals of one compilation, as far as they were asked for."""
+
+    def __init__(self) -> None:
+        self._endless: dict[Goal, bool] = {}
+        self._listed: dict[Goal, tuple[int, tuple[Value, ...] | None]] = {}
+        self._under_way: set[Goal] = set()
+
+    def is_endless(self, goal: Goal) -> bool:
+        """Whether the goal surely has more values than any text can hold."""
+        known = self._endless.get(goal)
+        if known is not None:
+            return known
+        if goal in self._under_way:  # it contains another value like itself, which may be larger and larger
+            return True
+        if not goal.productive:
+            return False
+        shapes = goal.shapes
+        assert shapes is not None
+        self._under_way.add(goal)
+        try:
+            found = (
+                any(map(_has_endless_numbers, shapes.numbers))
+                or any(map(_has_endless_strings, shapes.strings))
+                or any(map(self._has_endless_arrays, shapes.arrays))
+                or any(map(self._has_endless_objects, shapes.objects))
+                or any(map(self._has_endless_combinations, shapes.combined))
+            )
+        finally:
+            self._under_way.remove(goal)
+        if not self._under_way:  # otherwise it may rest on what is under way
+            self._endless[goal] = found
+        return found
+
+    def values(self, goal: Goal, limit: int) -> tuple[Value, ...] | None:
+        """All values of the goal, or ``None`` if it has more than ``limit`` or it is not known which."""
+        if self.is_endless(goal):
+            return None
+        known = self._listed.get(goal)
+        if known is None or (known[1] is None and known[0] < limit):
+            try:
+                known = (limit, tuple(self._list(goal, limit)))
+            except _TooMany:
+                known = (limit, None)
+            self._listed[goal] = known
+        values = known[1]
+        return values if values is not None and len(values) <= limit else None
+
+    # Endless supplies.
+
+    def _has_endless_arrays(self, shape: ArrayShape) -> bool:
+        if unproductive_item(shape) is not None:
+            return False
+        longest = longest_length(shape)
+        if longest is None and not shape.unique:
+            return True
+        reached = shape.prefix if longest is None else shape.prefix[:longest]
+        goals = reached if longest is not None and longest <= len(shape.prefix) else (*reached, shape.rest)
+        return any(map(self.is_endless, goals))
+
+    def _has_endless_objects(self, shape: ObjectShape) -> bool:
+        if unproductive_member(shape) is not None or capacity(shape) < shape.minimum:
+            return False
+        room = shape.maximum is None or shape.maximum > len(shape.required)
+        members = key_goals(shape, shape.properties if room else shape.required)
+        if any(map(self.is_endless, members.values())):
+            return True
+        undeclared = [key_class for key_class in key_classes(shape) if room]
+        return any(each.number == float("inf") or self.is_endless(each.goal) for each in undeclared)
+
+    def _has_endless_combinations(self, shape: Combined) -> bool:
+        automaton = shape.automaton
+        if automaton is None:
+            return False
+        useful = automaton.useful()
+        reads = [read for read in automaton.reads if {read.source, read.target} <= useful and read.goal.productive]
+        for read in reads:
+            if isinstance(read.label, int) and automaton.classes[read.label].number == float("inf"):
+                return True
+            if self.is_endless(read.goal):
+                return True
+        array = shape.base
+        return isinstance(array, ArrayShape) and not array.unique and _has_cycle(automaton, useful)
+
+    # Lists.
+
+    def _list(self, goal: Goal, limit: int) -> dict[Value, None]:
+        found: dict[Value, None] = {}
+        if not goal.productive:
+            return found
+        if goal in self._under_way:
+            raise _TooMany
+        self._under_way.add(goal)
+        try:
+            shapes = goal.shapes
+            assert shapes is not None
+            found.update((value, None) for bit, value in _SIMPLE.items() if shapes.simple & bit)
+            for number in shapes.numbers:
+                _add(found, "number", list_numbers(number, limit), limit)
+            for string in shapes.strings:
+                _add(found, "string", _all_strings(string, limit), limit)
+            for array in shapes.arrays:
+                if unproductive_item(array) is None:
+                    _add(found, "array", self._arrays(array, limit), limit)
+            for shape in shapes.objects:
+                if unproductive_member(shape) is None:
+                    _add(found, "object", self._objects(shape, limit), limit)
+            if shapes.combined:
+                raise _TooMany
+        finally:
+            self._under_way.remove(goal)
+        return found
+
+    def _arrays(self, shape: ArrayShape, limit: int) -> list[tuple[Value, ...]]:
+        longest = longest_length(shape)
+        begun: list[tuple[Value, ...]] = [()]
+        whole = list(begun) if shape.minimum == 0 else []
+        length = 0
+        while begun and length != longest:
+            items = self._list(item_goal(shape, length), limit)
+            begun = [
+                (*array, item) for array in begun for item in items if not shape.unique or item not in array
+            ]
+            length += 1
+            _check_partial(begun)
+            if length >= shape.minimum:
+                whole += begun
+            if len(whole) > limit:
+                raise _TooMany
+        return whole
+
+    def _objects(self, shape: ObjectShape, limit: int) -> list[frozenset[tuple[str, Value]]]:
+        room = shape.maximum is None or shape.maximum > len(shape.required)
+        if room and key_classes(shape):
+            raise _TooMany
+        goals = key_goals(shape, dict.fromkeys((*shape.required, *shape.properties)))
+        begun: list[frozenset[tuple[str, Value]]] = [frozenset()]
+        for key, goal in goals.items():
+            longer = [members | {(key, value)} for members in begun for value in self._list(goal, limit)]
+            begun = longer if key in shape.required else begun + longer
+            _check_partial(begun)
+        most = len(goals) if shape.maximum is None else shape.maximum
+        return [members for members in begun if shape.minimum <= len(members) <= most]
+
+
+def _add(found: dict[Value, None], kind: str, values: Iterable[object] | None, limit: int) -> None:
+    if values is None:
+        raise _TooMany
+    found.update(((kind, value), None) for value in values)
+    if len(found) > limit:
+        raise _TooMany
+
+
+def _check_partial(begun: Sized) -> None:
+    if len(begun) > MAX_PARTIAL_VALUES:
+        raise _TooMany
+
+
+def _has_endless_numbers(shape: NumberShape) -> bool:
+    if shape.values is not None:
+        return False
+    if shape.minimum is None or shape.maximum is None:
+        return True
+    return step_of(shape) is None and shape.minimum != shape.maximum
+
+
+def _has_endless_strings(shape: StringShape) -> bool:
+    if shape.values is not None:
+        return False
+    if not shape.parts:
+        return shape.maximum is None or shape.maximum > 1
+    try:
+        return shape.maximum is None and has_endless_texts(content(shape))
+    except LimitError:
+        return False
+
+
+def _all_strings(shape: StringShape, limit: int) -> tuple[str, ...] | None:
+    try:
+        return list_strings(shape, limit)
+    except LimitError:
+        return None
+
+
+def _has_cycle(automaton: ShapeAutomaton, useful: set[int]) -> bool:
+    """Whether arrays can be as long as one likes."""
+    after: dict[int, set[int]] = {state: set() for state in useful}
+    for source, target in (*automaton.skips, *automaton.go_on):
+        if source in useful and target in useful:
+            after[source].add(target)
+    for read in automaton.reads:
+        if read.source in useful and read.target in useful and read.goal.productive:
+            after[read.source].add(read.target)
+    while ends := [state for state, targets in after.items() if not targets]:
+        for state in ends:
+            del after[state]
+        for targets in after.values():
+            targets.difference_update(ends)
+    return bool(after)
+
+
+def json_value(value: Value) -> object:
+    """The value as ``json`` would parse it; decimals stay exact."""
+    kind, *rest = value
+    if kind == "array":
+        assert isinstance(rest[0], tuple)
+        return [json_value(item) for item in rest[0]]
+    if kind == "object":
+        assert isinstance(rest[0], frozenset)
+        return {key: json_value(member) for key, member in sorted(rest[0], key=lambda member: str(member[0]))}
+    return rest[0] if rest else None

@@ -1,0 +1,284 @@
+"""``uniqueItems``: arrays whose items differ must never run out of values, so what is scarce is counted.
+
+The kernel sees to it that no item is like one before. Here, arrays are bounded to what their items' goals supply, and
+where positions compete for the same few values (``prefixItems`` of the enums {1, 2, 3} and {1}), the array becomes an
+automaton that counts them: values that the same goals admit are interchangeable, so that a state is a position and the
+number of used values of each such class. It has a way on if and only if the positions still to come have distinct
+values left (Hall 1935), because states without one are dropped.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from constrain._errors import LimitError, UnsupportedSchemaError
+from constrain.json_schema.array_formulas import array_automaton
+from constrain.json_schema.arrays import ArrayShape, longest_length, unproductive_item
+from constrain.json_schema.combined import Combined, is_array
+from constrain.json_schema.counting import Supply, json_value
+from constrain.json_schema.goal import ANY, Goal
+from constrain.json_schema.numeric import admits_number
+from constrain.json_schema.productivity import expand_all, mark_productive
+from constrain.json_schema.shape_automaton import START, Read, ShapeAutomaton
+from constrain.json_schema.shapes import FALSE, NULL, TRUE, Shapes
+from constrain.json_schema.strings import admitted
+
+if TYPE_CHECKING:
+    from constrain.json_schema.counting import Value
+    from constrain.json_schema.goals import Goals
+
+MAX_DISTINCT_ITEMS = 10_000
+"""Items of an array where it is not sure that more values exist; larger supplies are not counted."""
+
+MAX_SCARCE_VALUES = 2_000
+"""Values that positions of one array compete for."""
+
+MAX_UNIQUE_STATES = 20_000
+"""States of an automaton that counts values: positions times numbers of used values."""
+
+
+def settle_unique_items(goals: Goals, root: Goal, order: list[Goal]) -> list[Goal]:
+    """Bounds all arrays of different items by their supplies; returns the goals reachable then.
+
+    Arrays that lose their last value make other goals lose theirs, so this is repeated until nothing changes.
+    """
+    settled: set[int] = set()
+    kept: list[object] = []  # so that an id stays that of the settled shape
+    while True:
+        settlement = _Settlement(goals, settled, kept)
+        changed = [goal for goal in order if goal.productive and settlement.settle(goal)]
+        if not changed:
+            return order
+        for goal in order:
+            if not goal.is_fixed:
+                goal.productive = False
+        order = expand_all(goals, root)
+        mark_productive(order)
+
+
+class _Settlement:
+    """One round over all goals, with what is known of them by now."""
+
+    def __init__(self, goals: Goals, settled: set[int], kept: list[object]) -> None:
+        self.goals = goals
+        self.supply = Supply()
+        self.settled = settled
+        self.kept = kept
+
+    def settle(self, goal: Goal) -> bool:
+        """Replaces shapes of the goal; whether anything has changed."""
+        shapes = goal.shapes
+        assert shapes is not None
+        arrays: list[ArrayShape] = []
+        combined = [each for each in shapes.combined if not (is_array(each) and _is_unique(each.base))]
+        for shape in shapes.arrays:
+            if not shape.unique or unproductive_item(shape) is not None:
+                arrays.append(shape)
+                continue
+            bounded = self.bounded(goal, shape)
+            if isinstance(bounded, ArrayShape):
+                arrays.append(bounded)
+            elif bounded is not None:
+                combined.append(bounded)
+        for each in shapes.combined:
+            if is_array(each) and _is_unique(each.base):
+                combined.append(self.counted(goal, each))
+        new = Shapes(shapes.simple, shapes.numbers, shapes.strings, tuple(arrays), shapes.objects, tuple(combined))
+        if all(map(_same, new, shapes)):
+            return False
+        goal.shapes = new
+        return True
+
+    def bounded(self, goal: Goal, shape: ArrayShape) -> ArrayShape | Combined | None:
+        """The same arrays, bounded so that items cannot run out; ``None`` if there are none."""
+        longest = longest_length(shape)
+        if longest is not None and longest <= 1:
+            return shape._replace(unique=False)
+        length = len(shape.prefix)
+        reached = shape.prefix if longest is None else shape.prefix[:longest]
+        scarce = any(self.supply.values(each, index) is not None for index, each in enumerate(reached))
+        endless = (longest is not None and longest <= length) or self.supply.is_endless(shape.rest)
+        if not endless:
+            wanted = MAX_DISTINCT_ITEMS if longest is None else min(longest - 1, MAX_DISTINCT_ITEMS)
+            values = self.supply.values(shape.rest, wanted)
+            if values is not None and length:
+                scarce = True
+            elif values is not None:
+                return self.at_most(goal, shape, len(values))
+            elif longest is None or longest > MAX_DISTINCT_ITEMS:
+                pointer = self.goals.pointer_of(goal)
+                self.goals.warnings[
+                    f"arrays of different items at {pointer or '/'} have at most {MAX_DISTINCT_ITEMS} items"
+                ] = None
+                shape = shape._replace(maximum=MAX_DISTINCT_ITEMS)
+        return self.counted(goal, Combined(shape, ())) if scarce else shape
+
+    def at_most(self, goal: Goal, shape: ArrayShape, number: int) -> ArrayShape | None:
+        """Arrays of at most so many items."""
+        if shape.minimum > number:
+            self.goals.shortages[goal] = (
+                f"there must be {shape.minimum} different items, but only {number} different values are allowed"
+            )
+            return None
+        return shape._replace(maximum=number)
+
+    def counted(self, goal: Goal, shape: Combined) -> Combined:
+        """The arrays of a combination, by an automaton that counts scarce values."""
+        if id(shape) in self.settled:
+            return shape
+        pointer = self.goals.pointer_of(goal)
+        if shape.automaton is None:
+            shape.automaton = array_automaton(self.goals, shape, pointer)
+            for read in shape.automaton.reads:
+                self.expand(read.goal)
+        product = _Product(self.goals, self.supply, shape.automaton, pointer)
+        if product.values:
+            shape = Combined(shape.base, shape.formulas)
+            shape.automaton = product.build()
+            self.goals.shortages[goal] = "the items must all be different, and there are not enough different values"
+        self.settled.add(id(shape))
+        self.kept.append(shape)
+        return shape
+
+    def expand(self, goal: Goal) -> None:
+        """Finds out which parts of a new goal have values."""
+        mark_productive(expand_all(self.goals, goal))
+
+
+def _is_unique(base: object) -> bool:
+    return isinstance(base, ArrayShape) and base.unique
+
+
+def _same(new: object, old: object) -> bool:
+    if isinstance(new, tuple) and isinstance(old, tuple):
+        return len(new) == len(old) and all(a is b or (a == b and not isinstance(a, Combined)) for a, b in zip(new, old))
+    return new == old
+
+
+class _Class(NamedTuple):
+    """Values that the same goals admit, ``number`` of them."""
+
+    goal: Goal
+    admitting: frozenset[Goal]
+    number: int
+
+
+Used = tuple[int, ...]
+
+
+class _Product:
+    """The product of an array's automaton and the numbers of scarce values used."""
+
+    def __init__(self, goals: Goals, supply: Supply, automaton: ShapeAutomaton, pointer: str) -> None:
+        self.goals = goals
+        self.automaton = automaton
+        self.pointer = pointer
+        useful = automaton.useful()
+        self.reads = [
+            read
+            for read in automaton.reads
+            if read.source in useful and read.target in useful and read.goal.productive
+        ]
+        listed: dict[Goal, frozenset[Value]] = {}
+        self.ample: list[Goal] = []
+        for goal in dict.fromkeys(read.goal for read in self.reads):
+            values = supply.values(goal, MAX_SCARCE_VALUES)
+            if values is not None:
+                listed[goal] = frozenset(values)
+            elif supply.is_endless(goal):
+                self.ample.append(goal)
+            else:
+                raise UnsupportedSchemaError(
+                    "uniqueItems cannot be enforced here: some items have finitely many values, but more than "
+                    f"MAX_SCARCE_VALUES = {MAX_SCARCE_VALUES} or an unknown number, and others may be equal to them",
+                    pointer=pointer,
+                )
+        self.values = dict.fromkeys(value for values in listed.values() for value in values)
+        if len(self.values) > MAX_SCARCE_VALUES:
+            raise LimitError(
+                f"items compete for more values than MAX_SCARCE_VALUES = {MAX_SCARCE_VALUES}", pointer=pointer
+            )
+        self.classes = self._classes(listed) if self.values else []
+
+    def _classes(self, listed: dict[Goal, frozenset[Value]]) -> list[_Class]:
+        members: dict[frozenset[Goal], list[Value]] = {}
+        for value in self.values:
+            admitting = [goal for goal, values in listed.items() if value in values]
+            admitting += [goal for goal in self.ample if self._admits(goal, value)]
+            members.setdefault(frozenset(admitting), []).append(value)
+        return [_Class(self._enumeration(values), goals, len(values)) for goals, values in members.items()]
+
+    def _enumeration(self, values: list[Value]) -> Goal:
+        """The goal of being one of the values."""
+        at = self.goals.references.root
+        goal = Goal(self.goals.references.inside(at, {"enum": list(map(json_value, values))}))
+        self.goals.shapes(goal)
+        return goal
+
+    def _admits(self, goal: Goal, value: Value) -> bool:
+        if goal is ANY:
+            return True
+        shapes = goal.shapes
+        assert shapes is not None
+        kind, *rest = value
+        what = rest[0] if rest else None
+        if kind in ("array", "object"):
+            if shapes.combined or (shapes.arrays if kind == "array" else shapes.objects):
+                raise UnsupportedSchemaError(
+                    f"uniqueItems cannot be enforced here: items may run out of {kind}s that others may be, too",
+                    pointer=self.pointer,
+                )
+            return False
+        if isinstance(what, str):
+            return any(
+                what in shape.values if shape.values is not None else bool(admitted(shape, (what,)))
+                for shape in shapes.strings
+            )
+        if kind == "number":
+            return any(admits_number(shape, what) for shape in shapes.numbers)  # type: ignore[arg-type]
+        return bool(shapes.simple & (NULL if kind == "null" else TRUE if what else FALSE))
+
+    def build(self) -> ShapeAutomaton:
+        """Explores the states."""
+        made = ShapeAutomaton()
+        start = (START, (0,) * len(self.classes))
+        ids: dict[tuple[int, Used], int] = {start: START}
+        queue = [start]
+
+        def number(state: int, used: Used) -> int:
+            found = ids.get((state, used))
+            if found is None:
+                found = ids[state, used] = len(ids)
+                queue.append((state, used))
+                if len(queue) > MAX_UNIQUE_STATES:
+                    raise LimitError(
+                        f"uniqueItems takes more states than MAX_UNIQUE_STATES = {MAX_UNIQUE_STATES}",
+                        pointer=self.pointer,
+                    )
+            return found
+
+        go_on, reads = _by_source(self.automaton.go_on), _by_source((read.source, read) for read in self.reads)
+        all_values = self._enumeration(list(self.values))
+        for state, used in queue:
+            here = ids[state, used]
+            if state in self.automaton.closing:
+                made.closing.add(here)
+            for target in go_on.get(state, ()):
+                made.go_on.append((here, number(target, used)))
+            for read in reads.get(state, ()):
+                for index, each in enumerate(self.classes):
+                    if read.goal in each.admitting and used[index] < each.number:
+                        goal = self.goals.conjunction(read.goal, each.goal)
+                        more = (*used[:index], used[index] + 1, *used[index + 1 :])
+                        made.add_read(Read(here, None, goal, number(read.target, more)))
+                if read.goal in self.ample:
+                    goal = self.goals.conjunction(read.goal, self.goals.negation(all_values))
+                    made.add_read(Read(here, None, goal, number(read.target, used)))
+        return made
+
+
+def _by_source(pairs):
+    found = {}
+    for source, target in pairs:
+        found.setdefault(source, []).append(target)
+    return found
