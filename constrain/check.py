@@ -77,13 +77,17 @@ def filled(schema: object) -> object:
     if not isinstance(schema, dict):
         return schema
     changed = dict(schema)
-    for part in subschemas(schema):
-        if part.keyword not in ("not", "if", "dependencies", "dependentSchemas"):
-            inner = changed[part.keyword]
-            if isinstance(inner, list):
-                changed[part.keyword] = [filled(item) for item in inner]
+    for keyword, name, _, inner in subschemas(schema):
+        if keyword not in ("not", "if", "dependencies", "dependentSchemas"):
+            value = changed[keyword]
+            if value is schema[keyword] and name:
+                value = changed[keyword] = value.copy()
+            if isinstance(value, list):
+                value[int(name)] = filled(inner)
+            elif name:
+                value[name] = filled(inner)
             else:
-                changed[part.keyword] = {**inner, part.name: filled(part.schema)} if part.name else filled(inner)
+                changed[keyword] = filled(inner)
     properties = schema.get("properties")
     if isinstance(properties, dict):
         required = schema.get("required")

@@ -14,6 +14,7 @@ from constrain.json_schema.documents import Documents
 from constrain.json_schema.dynamic_scope import DynamicScopeNeeded
 from constrain.json_schema.findings import Finding
 from constrain.json_schema.goals import Goals, goal_at
+from constrain.json_schema.keyword_sets import ANNOTATIONS
 from constrain.json_schema.languages import begin_compilation
 from constrain.json_schema.policies import Policies
 from constrain.json_schema.productivity import expand_all, mark_productive
@@ -36,6 +37,9 @@ _NAMES = frozenset(("$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"
 
 _NOT_ENTERED = frozenset(("not", "if", "contentSchema"))
 """Keywords whose value need not hold."""
+
+_INDEPENDENT = ANNOTATIONS | {"type", "properties", "required", "additionalProperties"}
+"""Where an object says no more than this, each of its properties may stand there if it has a value at all."""
 
 _RULES = {
     "properties": ("unsatisfiable-property", "this key can never be there"),
@@ -123,7 +127,8 @@ class _Search:
         elif keyword in _RULES:
             rule, message = _RULES[keyword]
             why = self._why_none((*path, part), _with(part.schema, [])) if isinstance(part.schema, dict) else None
-            if why is None and keyword == "properties":  # it has a value; but may the key stand in this object?
+            if why is None and keyword == "properties" and not _is_plain_object(schema):
+                # it has a value; but may the key stand in this object?
                 why = self._why_none(path, _with(schema, [{"type": "object", "required": [part.name]}]))
             return None if why is None else Finding(rule, place, f"{message}: {why}")
         else:
@@ -169,6 +174,10 @@ def _with(schema: dict[str, object], also: list[object]) -> dict[str, object]:
         own = schema.get("allOf")
         question["allOf"] = [*(own if isinstance(own, list) else ()), *also]
     return question
+
+
+def _is_plain_object(schema: dict[str, object]) -> bool:
+    return schema.get("type", "object") == "object" and _INDEPENDENT.issuperset(schema)
 
 
 def _is_deliberate(schema: object) -> bool:
