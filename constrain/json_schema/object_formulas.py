@@ -16,7 +16,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain._errors import LimitError, UnsupportedSchemaError
+from constrain._errors import LimitError
 from constrain.json_schema.formulas import FALSE, MAX_DECISIONS, TRUE, Atom, Decisions, atoms
 from constrain.json_schema.goal import ANY, NOTHING, Goal
 from constrain.json_schema.key_partition import SharedKeys, partition
@@ -33,16 +33,23 @@ if TYPE_CHECKING:
 MAX_SHAPE_DECISIONS = 10_000
 """Nodes of the diagrams over shapes: where they get larger, keys may do better."""
 
+MAX_TRACKED_KEYS = 10
+"""Keys in any order of which every set that may have been read is a state of its own."""
+
 Counters = tuple[int, ...]  # members so far, then members of each finite key class
 
 
 class State(NamedTuple):
-    """``position``: how many named keys had their turn (0 in any order). ``offers``: a member must follow."""
+    """``position``: how many named keys had their turn (0 in any order). ``offers``: a member must follow.
+
+    ``read``: the named keys that were read, as bits, where that must be known.
+    """
 
     offers: bool
     position: int
     node: int
     counters: Counters
+    read: int = 0
 
 
 class _Questions:
@@ -308,7 +315,8 @@ def _sizes(shape: ObjectShape) -> list[int]:
 class _Builder:
     """Explores the states."""
 
-    def __init__(self, goals: Goals, questions: _Questions) -> None:
+    def __init__(self, goals: Goals, questions: _Questions, *, tracks_keys: bool = False) -> None:
+        self.tracks_keys = tracks_keys
         self.goals = goals
         self.questions = questions
         self.decisions = questions.decisions
@@ -347,14 +355,15 @@ class _Builder:
     def add_after(self, state: State, number: int) -> None:
         if self.questions.closes(state.node, state.position):
             self.automaton.closing.add(number)
-        offer = State(True, state.position, state.node, state.counters)
+        offer = State(True, state.position, state.node, state.counters, state.read)
         self.automaton.go_on.append((number, self.state(offer)))
 
     def add_offer(self, state: State) -> None:
         names = self.questions.names
         if self.questions.any_order:
             for index in range(len(names)):
-                self.add_named(state, index, 0)
+                if not state.read >> index & 1:
+                    self.add_named(state, index, 0)
             self.add_classes(state)
         elif state.position < len(names):
             self.add_named(state, state.position, state.position + 1)
@@ -367,8 +376,9 @@ class _Builder:
         questions = self.questions
         node, members = self.counted(questions.present(state.node, index), state.counters[0])
         case = Case(questions.key_goals[0][questions.names[index]], node, (members, *state.counters[1:]))
+        read = state.read | 1 << index if self.tracks_keys else 0
         for found in self.cases.split(case, questions.about_value(index)):
-            self.add_read(state, questions.names[index], position, found)
+            self.add_read(state, questions.names[index], position, found, read)
 
     def add_skip(self, state: State) -> None:
         position = state.position + 1
@@ -388,14 +398,14 @@ class _Builder:
                 taken[place] += 1
             case = Case(key_class.goals[0], node, (members, *taken))
             for found in self.cases.split(case, self.questions.about_class(index)):
-                self.add_read(state, index, state.position, found)
+                self.add_read(state, index, state.position, found, state.read)
 
-    def add_read(self, state: State, label: str | int, position: int, case: Case) -> None:
+    def add_read(self, state: State, label: str | int, position: int, case: Case, read: int) -> None:
         node = case.node if isinstance(label, int) else self.questions.settled(case.node, position)
         if node == FALSE:
             return
         members = case.counters[0] if self.decisions.support(node) & self.size_bits else 0
-        target = self.state(State(False, position, node, (members, *case.counters[1:])))
+        target = self.state(State(False, position, node, (members, *case.counters[1:]), read))
         self.automaton.add_read(Read(self.ids[state], label, case.goal, target))
 
     def counted(self, node: int, members: int) -> tuple[int, int]:
@@ -408,7 +418,7 @@ class _Builder:
 
 
 def object_automaton(goals: Goals, shape: Combined, pointer: str) -> ShapeAutomaton:
-    """The automaton of the objects of a combination. Raises LimitError; UnsupportedSchemaError at ``pointer``."""
+    """The automaton of the objects of a combination. Raises LimitError."""
     if goals.policies.property_order == "any":
         questions: _Questions = AboutKeys(shape, any_order=True)
     else:
@@ -416,14 +426,16 @@ def object_automaton(goals: Goals, shape: Combined, pointer: str) -> ShapeAutoma
             return _Builder(goals, AboutShapes(shape, any_order=False)).build()
         except LimitError:
             return _Builder(goals, AboutKeys(shape, any_order=False)).build()
+    # Numbers of members that count, where keys may run out: it matters which keys are left.
     endless = any(
         key_class.keys.number == inf and all(goal is ANY for goal in key_class.goals) for key_class in questions.classes
     )
-    least = any(each.minimum > max(len(each.required), 1) for each in questions.shapes)
     finite = any(key_class.keys.number != inf for key_class in questions.classes)
-    if not endless and (least or finite):
-        raise UnsupportedSchemaError(
-            'minProperties over finitely many keys cannot be enforced beside other conditions with property_order="any"',
+    runs_out = finite or bool(questions.sizes and not endless)
+    if runs_out and len(questions.names) > MAX_TRACKED_KEYS:
+        raise LimitError(
+            f'with property_order="any", numbers of members cannot be bounded beside other conditions for more than '
+            f"MAX_TRACKED_KEYS = {MAX_TRACKED_KEYS} keys",
             pointer=pointer,
         )
-    return _Builder(goals, questions).build()
+    return _Builder(goals, questions, tracks_keys=runs_out).build()
