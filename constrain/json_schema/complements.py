@@ -60,32 +60,34 @@ def _with_structures(scalars: Shapes, structures: Iterable[ArrayShape | ObjectSh
 def _complement_arrays(
     goals: Goals, shapes: tuple[ArrayShape | Combined, ...]
 ) -> Iterable[ArrayShape | ObjectShape | Combined]:
-    base: ArrayShape | None = ANY_ARRAY
+    base = ANY_ARRAY
     formulas: list[Formula] = []
     for shape in shapes:
-        simple = _opposite_array(goals, shape) if isinstance(shape, ArrayShape) else None
+        simple = _opposite_array(shape) if isinstance(shape, ArrayShape) else None
         if simple is None:
             formulas.append(negated(formula_of(shape)))
         else:
-            base = intersect_arrays(goals, base, simple)
-            if base is None:
+            both = intersect_arrays(goals, base, simple)
+            if both is None:
                 return ()
+            base = both
     return restricted(goals, base, map(_simplified, formulas))
 
 
 def _complement_objects(
     goals: Goals, shapes: tuple[ObjectShape | Combined, ...]
 ) -> Iterable[ArrayShape | ObjectShape | Combined]:
-    base: ObjectShape | None = ANY_OBJECT
+    base = ANY_OBJECT
     formulas: list[Formula] = []
     for shape in shapes:
         simple = _opposite_object(goals, shape) if isinstance(shape, ObjectShape) else None
         if simple is None:
             formulas.append(negated(formula_of(shape)))
         else:
-            base = intersect_objects(goals, base, simple)
-            if base is None:
+            both = intersect_objects(goals, base, simple)
+            if both is None:
                 return ()
+            base = both
     return restricted(goals, base, map(_simplified, formulas))
 
 
@@ -99,7 +101,7 @@ def _simplified(formula: Formula) -> Formula:
     return formula
 
 
-def _opposite_array(goals: Goals, shape: ArrayShape) -> ArrayShape | None:
+def _opposite_array(shape: ArrayShape) -> ArrayShape | None:
     """The arrays that do not have a shape that says a single thing, as a plain shape if there is one."""
     if shape.prefix or shape.rest is not ANY or shape.unique:
         return None
