@@ -30,11 +30,15 @@ FALSE_FORMULA = Or(())
 
 @dataclass(slots=True, eq=False)
 class Combined:
-    """The arrays, or the objects, of the shape ``base`` that satisfy all ``formulas``."""
+    """The arrays, or the objects, of the shape ``base`` that satisfy all ``formulas``.
+
+    ``closed``: the same for generation, if objects are closed there.
+    """
 
     base: ArrayShape | ObjectShape
     formulas: tuple[Formula, ...]
     automaton: ShapeAutomaton | None = field(default=None, init=False)
+    closed: Combined | None = field(default=None, init=False)
 
 
 def intersect_combined(goals: Goals, a: Shapes, b: Shapes) -> tuple[Combined, ...]:

@@ -151,7 +151,10 @@ def conditional(goals: Goals, condition: Shapes, then: Shapes, otherwise: Shapes
 
 
 def _conjuncts(test: Formula, yes: Formula, no: Formula, chosen: Formula) -> tuple[Formula, ...]:
-    """``chosen``, which is "if ``test``, then ``yes``, else ``no``", as simply as it can be said."""
+    """``chosen``, which is "if ``test``, then ``yes``, else ``no``", more simply where one of them is always the same.
+
+    What applies only if ``test`` holds stands beside it, so that one can see when a schema applies.
+    """
     if _always(test):
         return (yes,)
     if _never(test):
@@ -159,9 +162,9 @@ def _conjuncts(test: Formula, yes: Formula, no: Formula, chosen: Formula) -> tup
     if _always(yes) and _always(no):
         return ()
     if _always(no):
-        return (Or((negated(test), yes)),)
+        return (Or((negated(test), And((test, yes)))),)
     if _always(yes):
-        return (Or((test, no)),)
+        return (Or((test, And((negated(test), no)))),)
     return (chosen,)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from constrain._errors import SchemaError
 from constrain.json_schema.combined import object_formula
 from constrain.json_schema.complements import conditional, has_keys, objects_where
-from constrain.json_schema.formulas import Formula, Not, Or
+from constrain.json_schema.formulas import And, Formula, Not, Or
 from constrain.json_schema.references import escape
 from constrain.json_schema.shapes import ANY_SHAPES
 
@@ -65,7 +65,8 @@ def _dependencies(
         elif schemas:
             shapes = goals.in_place(at, f"/{keyword}{escape(key)}", dependency)
             if shapes is not ANY_SHAPES:
-                formulas.append(Or((Not(has_keys(key)), object_formula(shapes))))
+                there = has_keys(key)
+                formulas.append(Or((Not(there), And((there, object_formula(shapes))))))
         else:
             raise SchemaError(
                 f"{keyword} needs lists of keys, not {dependency!r:.80}", pointer=at.pointer(keyword, key)
