@@ -250,6 +250,7 @@ class GrammarMaker:
         ]
         self.separator = builder.terminal("separator", tree.Literal(b","), role=Role.NONE)
         self.colon = builder.terminal("colon", tree.Literal(b":"), role=Role.NONE)
+        self.declared = rng.random() < 0.5  # in all groups: otherwise lexemes that differ by the colon meet
         rules = [builder.rule(f"group_{index}") for index in range(rng.randint(2, 4))]
         for index, rule in enumerate(rules):
             inner = rules if rng.random() < 0.15 else rules[index + 1 :]
@@ -286,7 +287,7 @@ class GrammarMaker:
         opening = builder.terminal("{", tree.Literal(b"{"), role=Role.OPEN_LABELLED)
         closing = builder.terminal("}", tree.Literal(b"}"), role=Role.CLOSE)
         edges = [Edge(0, opening, 1), Edge(2, closing, 3)]
-        if rng.random() < 0.5:  # declared labels, each once, in any order
+        if self.declared:  # labels that include the colon, each once, in any order
             for number, label in enumerate(labels):
                 spelled = tree.Literal(label + b":")
                 symbol = builder.terminal(f"label_{number}", spelled, role=Role.LABEL, label=label)

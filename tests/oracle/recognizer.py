@@ -150,7 +150,9 @@ class Recognizer:
             for edge in self.open_edges(item):
                 if edge.symbol is not EPSILON and edge.symbol >= 0:
                     readings.add(self._reading(item, edge))
-        return State(sets, read, b"", tuple((reading, self._expression(reading)) for reading in sorted(readings, key=str)))
+        return State(
+            sets, read, b"", tuple((reading, self._expression(reading)) for reading in sorted(readings, key=str))
+        )
 
     def _reading(self, item: Item, edge: Edge) -> Reading:
         excluded = item.memory[edge.excluding] if edge.excluding >= 0 else frozenset()
@@ -182,7 +184,10 @@ class Recognizer:
                 if edge.symbol is not EPSILON and self._reading(item, edge) in matched:
                     value = values.scalar(state.lexeme) if edge.distinct >= 0 else None
                     kernel.add(self.along(item, edge, state.lexeme, value))
-        if any(reading.terminal in self.grammar.ignored and reading == (reading.terminal, frozenset(), frozenset()) for reading in matched):
+        if any(
+            reading.terminal in self.grammar.ignored and reading == (reading.terminal, frozenset(), frozenset())
+            for reading in matched
+        ):
             kernel |= state.sets[-1]
         if not kernel:
             return None
@@ -236,7 +241,9 @@ class Recognizer:
                     self._rest[key] = cost
                     break
                 for edge in self.open_edges(here):
-                    plain = edge._replace(actions=tuple(a for a in edge.actions if a[0] != Action.REMEMBER), distinct=-1)
+                    plain = edge._replace(
+                        actions=tuple(a for a in edge.actions if a[0] != Action.REMEMBER), distinct=-1
+                    )
                     after = self.along(here, plain)
                     total = cost + self._edge_length(edge)
                     if total < best.get((after.state, after.memory), float("inf")):
