@@ -22,6 +22,8 @@ from constrain.grammar import Grammar, GrammarBuilder
 from constrain.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from constrain.json_schema.strict import check_strict, strict_schema
+    from constrain.json_schema.strict_checks import Violation
     from constrain.llama.model import Model
 
     __version__: str
@@ -49,12 +51,15 @@ __all__ = [
     "UnsatisfiableSchemaError",
     "UnsupportedSchemaError",
     "Usage",
+    "Violation",
     "Vocabulary",
     "__version__",
+    "check_strict",
     "compile",
     "complete",
     "generate",
     "stream",
+    "strict_schema",
 ]
 
 
@@ -64,6 +69,14 @@ def __getattr__(name: str) -> object:
         from constrain.llama.model import Model
 
         return Model
+    if name in ("check_strict", "strict_schema"):
+        from constrain.json_schema import strict
+
+        return getattr(strict, name)
+    if name == "Violation":
+        from constrain.json_schema.strict_checks import Violation
+
+        return Violation
     if name == "__version__":
         from importlib.metadata import version
 

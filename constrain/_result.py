@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from constrain._errors import OutputValidationError, SchemaError
-from constrain.constraint import parse_schema
+from constrain._schema_text import parse_schema
 from constrain.grammar import Grammar
 
 if TYPE_CHECKING:

@@ -6,16 +6,16 @@ What was asked for goes to standard output and nothing else; everything about it
 from __future__ import annotations
 
 import contextlib
-import copy
 import sys
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
-from constrain._errors import ConstrainError, LimitError, PatternError, SchemaError, UnsupportedSchemaError
+from constrain._errors import ConstrainError, ModelError, SchemaError
 
 try:
     import typer
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 except ModuleNotFoundError as error:
     raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[cli]'") from error
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from constrain._api import Completion, Options
-    from constrain.constraint import Constraint, Report
+    from constrain.check import Check
+    from constrain.json_schema.findings import Finding
+    from constrain.vocabulary import Vocabulary
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -32,9 +34,6 @@ _FAILED, _INTERRUPTED = 1, 130
 
 _HARMLESS = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
 """Control characters, which a terminal would obey, are not for a model to write."""
-
-_MOST_REFUSALS = 100
-"""Refused keywords that ``check`` looks for; each is found by compiling again without those before it."""
 
 
 def main() -> None:
@@ -127,23 +126,30 @@ def example() -> None:
 
 
 @app.command()
-def check(schema: Annotated[Path, typer.Argument(help="File with a JSON Schema.")]) -> None:
-    """Says what of a schema is enforced, what is refused and where, and under which policies."""
-    document = _read_schema(schema)
-    constraint, refused = _compile_what_can_be(document)
-    console = Console(highlight=False)
-    if constraint is not None:
-        table = Table("keyword", "times", "places", title="Enforced")
-        for keyword, places in sorted(_keywords(document, {pointer for pointer, _ in refused}).items()):
-            more = ", ..." if len(places) > _SHOWN_PLACES else ""
-            table.add_row(keyword, str(len(places)), ", ".join(p or "/" for p in places[:_SHOWN_PLACES]) + more)
-        console.print(table)
-        _print_report(console, constraint.report)
-    if refused:
-        table = Table("where", "why", title="Refused")
-        for pointer, reason in refused:
-            table.add_row(pointer or "/", reason)
-        console.print(table)
+def check(
+    schemas: Annotated[list[Path], typer.Argument(metavar="SCHEMA...", help="Files with JSON Schemas.")],
+    vocab: Annotated[
+        Path | None, typer.Option(help="GGUF file whose tokens are counted; by default the model of the demo extra.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,  # noqa: FBT002
+) -> None:
+    """Says what of a schema is enforced or refused and where, what can never hold, and what could be better.
+
+    Exit status 1 if anything is refused or can never hold; advice alone does not count.
+    """
+    from constrain.check import check_schema
+
+    vocabulary, unit = _counting(vocab)
+    checks = [(path, check_schema(_read_schema(path), vocabulary)) for path in schemas]
+    if as_json:
+        import json
+
+        sys.stdout.write(json.dumps([_as_json(path, found, unit) for path, found in checks], indent=2) + "\n")
+    else:
+        console = Console(highlight=False)
+        for path, found in checks:
+            _print_check(console, path, found, unit)
+    if not all(found.passed for _, found in checks):
         raise typer.Exit(_FAILED)
 
 
@@ -166,96 +172,77 @@ def _read_schema(path: Path) -> Any:
         raise SchemaError(f"{path} is not JSON: {error}") from error
 
 
-def _compile_what_can_be(document: Any) -> tuple[Constraint | None, list[tuple[str, str]]]:
-    """The constraint without the keywords that are refused, and these: pointer and reason.
-
-    There is none if what is left is no schema, or has no value at all.
-    """
-    from constrain.constraint import compile as compile_schema
+def _counting(path: Path | None) -> tuple[Vocabulary, str]:
+    """The vocabulary whose tokens are counted, and what to call these."""
     from constrain.vocabulary import Vocabulary
 
-    # What can be enforced does not depend on the tokens; single bytes are the smallest vocabulary.
-    vocabulary = Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), b""], eos=[256])
-    refused: list[tuple[str, str]] = []
-    document = copy.deepcopy(document)
-    while len(refused) < _MOST_REFUSALS:
+    if path is None:
+        from constrain.llama.model import default_model_path
+
         try:
-            return compile_schema(document, vocabulary), refused
-        except ConstrainError as error:  # noqa: PERF203
-            if error.pointer is None:
-                raise
-            refused.append((error.pointer, error.message))
-            removable = isinstance(error, (UnsupportedSchemaError, PatternError, LimitError))
-            if not removable or not _remove(document, error.pointer):
-                break
-    return None, refused
-
-
-def _remove(document: Any, pointer: str) -> bool:
-    """Takes the keyword at a JSON Pointer out of a schema; ``False`` if that is not possible."""
-    parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
-    for part in parts[:-1]:
-        if isinstance(document, dict) and part in document:
-            document = document[part]
-        elif isinstance(document, list) and part.isdecimal() and int(part) < len(document):
-            document = document[int(part)]
-        else:
-            return False
-    if not parts or not isinstance(document, dict) or parts[-1] not in document:
-        return False
-    del document[parts[-1]]
-    return True
+            path = default_model_path()
+        except ModelError:  # the demo extra is not installed; what is printed says which unit it is in
+            return Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), b""], eos=[256]), "bytes"
+    return Vocabulary.from_gguf(path), f"tokens of {path.name}"
 
 
 _SHOWN_PLACES = 3
 
-_SCHEMA_MAPS = frozenset(("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"))
-"""Keywords whose value has schemas under names of the author's own."""
 
-_VALUES = frozenset(("enum", "const"))
-"""Keywords whose value is data, no schema."""
-
-
-def _keywords(document: Any, without: set[str]) -> dict[str, list[str]]:
-    """The places of every keyword of a schema that is enforced, by keyword."""
-    from constrain.json_schema.dialects import DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020
-    from constrain.json_schema.keywords import keywords_of
-
-    drafts = (DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020)
-    enforced = {keyword for draft in drafts for keyword, handler in keywords_of(draft).items() if handler is not None}
-    places: dict[str, list[str]] = {}
-    pending: list[tuple[str, Any]] = [("", document)]
-    while pending:
-        pointer, schema = pending.pop()
-        if isinstance(schema, list):
-            pending.extend((f"{pointer}/{index}", part) for index, part in enumerate(schema))
-            continue
-        if not isinstance(schema, dict):
-            continue
-        for keyword, value in schema.items():
-            place = f"{pointer}/{keyword.replace('~', '~0').replace('/', '~1')}"
-            if place in without:
-                continue
-            if keyword in enforced:
-                places.setdefault(keyword, []).append(place)
-            elif keyword not in _SCHEMA_MAPS:
-                continue
-            if keyword in _SCHEMA_MAPS and isinstance(value, dict):
-                names = ((name.replace("~", "~0").replace("/", "~1"), part) for name, part in value.items())
-                pending.extend((f"{place}/{name}", part) for name, part in names)
-            elif keyword not in _VALUES:
-                pending.append((place, value))
-    return places
+def _print_check(console: Console, path: Path, found: Check, unit: str) -> None:
+    lint, report = found.lint, found.report
+    verdict = "exact: every keyword is enforced" if lint.exact else f"{len(lint.refused)} refused"
+    console.print(f"{path}: {verdict}", style="bold", markup=False, soft_wrap=True)
+    if report is not None:
+        table = Table("keyword", "times", "places", title="Enforced")
+        for keyword, places in lint.enforced.items():
+            more = ", ..." if len(places) > _SHOWN_PLACES else ""
+            table.add_row(escape(keyword), str(len(places)), escape(", ".join(places[:_SHOWN_PLACES]) + more))
+        console.print(table)
+        table = Table("policy", "value", title="Policies")
+        for name, value in report.policies.items():
+            table.add_row(name, str(value))
+        console.print(table)
+        for warning in report.warnings:
+            console.print(f"warning: {warning}", style="yellow", markup=False)
+        console.print(
+            f"{report.rules} rules with {report.states} states over {report.terminals} terminals, "
+            f"{report.memory_bytes // 1024} KiB; the shortest answer has {report.min_tokens} and a typical one "
+            f"{found.typical_tokens} {unit}",
+            markup=False,
+        )
+    for title, findings in (("Refused", lint.refused), ("Unsatisfiable", lint.unsatisfiable), ("Advice", lint.advice)):
+        if findings:
+            table = Table("rule", "where", "what", title=title)
+            for finding in findings:
+                table.add_row(finding.rule, escape(finding.pointer or "/"), escape(finding.message))
+            console.print(table)
 
 
-def _print_report(console: Console, report: Report) -> None:
-    table = Table("policy", "value", title="Policies")
-    for name, value in report.policies.items():
-        table.add_row(name, str(value))
-    console.print(table)
-    for warning in report.warnings:
-        console.print(f"warning: {warning}", style="yellow", markup=False)
-    console.print(
-        f"{report.rules} rules with {report.states} states over {report.terminals} terminals; "
-        f"the shortest answer has {report.min_tokens} bytes"
-    )
+def _as_json(path: Path, found: Check, unit: str) -> dict[str, Any]:
+    lint, report = found.lint, found.report
+
+    def listed(findings: tuple[Finding, ...]) -> list[dict[str, str]]:
+        return [finding._asdict() for finding in findings]
+
+    return {
+        "schema": str(path),
+        "exact": lint.exact,
+        "refused": listed(lint.refused),
+        "unsatisfiable": listed(lint.unsatisfiable),
+        "advice": listed(lint.advice),
+        "enforced": lint.enforced,
+        "policies": None if report is None else dict(report.policies),
+        "warnings": [] if report is None else report.warnings,
+        "length": None
+        if report is None
+        else {"unit": unit, "shortest": report.min_tokens, "typical": found.typical_tokens},
+        "automaton": None
+        if report is None
+        else {
+            "rules": report.rules,
+            "states": report.states,
+            "terminals": report.terminals,
+            "memory_bytes": report.memory_bytes,
+        },
+    }

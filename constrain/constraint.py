@@ -6,15 +6,14 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from constrain import core
-from constrain._errors import ConstrainError, SchemaError
+from constrain._errors import ConstrainError
+from constrain._schema_text import parse_schema, schema_text
 from constrain.grammar import Grammar
 
 if TYPE_CHECKING:
@@ -218,6 +217,7 @@ def compile(  # noqa: A001 - the name of the public function
     property_order: str = "schema",
     formats: str = "assert",
     numbers: str = "canonical",
+    strict: bool = False,
     registry: object = None,
 ) -> Constraint:
     """Compiles a schema or grammar for a vocabulary; the result is remembered for the next equal call.
@@ -225,7 +225,13 @@ def compile(  # noqa: A001 - the name of the public function
     ``schema``: a JSON Schema (dict, bool, or JSON text), anything ``pydantic.TypeAdapter`` takes (a Pydantic model,
     dataclass, TypedDict, ``list[int]``, ...), or a ``Grammar``. The policies say how a language is narrowed on purpose:
     ``whitespace`` "flexible" (what ``json.dumps`` and pretty printers write), "compact" (none) or "any" (RFC 8259);
+    ``numbers`` "canonical" (no exponent, no ``1.0`` for an integer) or "any" (also ``1.0``, ``1e2``, ``-0``, by value);
     ``formats`` "assert" (known ones are enforced), "annotation" (none) or "strict" (unknown ones are refused).
+    Of a type, the schema is Pydantic's, tightened to what its validators accept (such as the bounds of a date).
+    ``strict``: the schema must keep the structural rules of OpenAI's strict mode (``check_strict(schema,
+    subset="structural")``); a ``SchemaError`` lists all that it breaks. ``strict_schema`` makes a schema keep them.
+    ``registry``: a mapping from URIs to schemas, such as a ``referencing.Registry``, for references that leave the
+    schema and for metaschemas of one's own; those of the drafts are known, and nothing is ever fetched.
     Raises SchemaError, UnsupportedSchemaError or UnsatisfiableSchemaError with a JSON Pointer; PatternError;
     GrammarError; LimitError.
 
@@ -235,19 +241,25 @@ def compile(  # noqa: A001 - the name of the public function
     True
     """
     policies = {"whitespace": whitespace, "property_order": property_order, "formats": formats, "numbers": numbers}
-    return _compile(schema, vocab, close_objects=False, registry=registry, **policies)
+    return _compile(schema, vocab, close_objects=False, strict=strict, registry=registry, **policies)
 
 
 def _compile(
-    schema: object, vocab: Vocabulary, *, close_objects: bool, registry: object = None, **policies: str
+    schema: object,
+    vocab: Vocabulary,
+    *,
+    close_objects: bool,
+    strict: bool = False,
+    registry: object = None,
+    **policies: str,
 ) -> Constraint:
     """``compile``, and the closing of objects that ``generate`` asks for."""
     if isinstance(schema, Grammar):
         return Constraint(schema, vocab, {}, ())
     key: tuple[object, ...] | None = None
-    text = _json_text(schema)
+    text = schema_text(schema, tightened=True)
     if registry is None:
-        key = (text, id(vocab), close_objects, *policies.values())
+        key = (text, id(vocab), close_objects, strict, *policies.values())
         with _cache_lock:
             known = _cache.get(key)
             if known is not None and known.vocabulary is vocab:
@@ -255,7 +267,12 @@ def _compile(
                 return known
     from constrain.json_schema import compile_schema
 
-    compiled = compile_schema(parse_schema(text), close_objects=close_objects, registry=registry, **policies)
+    document = parse_schema(text)
+    if strict:
+        from constrain.json_schema.strict import require_strict
+
+        require_strict(document)
+    compiled = compile_schema(document, close_objects=close_objects, registry=registry, **policies)
     constraint = Constraint(compiled.grammar, vocab, compiled.policies, compiled.warnings)
     if key is not None:
         with _cache_lock:
@@ -263,46 +280,3 @@ def _compile(
             while len(_cache) > CACHED_CONSTRAINTS:
                 _cache.popitem(last=False)
     return constraint
-
-
-def _json_text(schema: object) -> str:
-    """The schema as JSON text, which is also what it is remembered by."""
-    if isinstance(schema, str):
-        return schema
-    if not isinstance(schema, (dict, bool)):
-        import pydantic
-
-        try:
-            adapter: pydantic.TypeAdapter[object] = pydantic.TypeAdapter(schema)  # type: ignore[arg-type]
-            schema = adapter.json_schema()
-        except pydantic.errors.PydanticUserError as error:
-            raise SchemaError(f"no JSON Schema can be made of {schema!r}: {error}") from error
-    try:
-        return json.dumps(schema)
-    except (TypeError, ValueError) as error:
-        raise SchemaError(f"the schema holds what JSON cannot express: {error}") from error
-    except RecursionError as error:
-        raise SchemaError("the schema is nested too deeply to be read") from error
-
-
-def parse_schema(text: str) -> object:
-    """JSON text to a schema; numbers keep their exact decimal value. Raises SchemaError with line and column."""
-    try:
-        return json.loads(text, parse_float=Decimal, parse_constant=_not_json, object_pairs_hook=_object)
-    except json.JSONDecodeError as error:
-        raise SchemaError(f"not JSON: {error.msg}", line=error.lineno, column=error.colno) from error
-    except RecursionError as error:
-        raise SchemaError("the schema is nested too deeply to be read") from error
-
-
-def _object(members: list[tuple[str, object]]) -> dict[str, object]:
-    result = dict(members)
-    if len(result) < len(members):
-        keys = [key for key, _ in members]
-        twice = next(key for index, key in enumerate(keys) if key in keys[:index])
-        raise SchemaError(f"the key {json.dumps(twice)} stands twice in one object of the schema")
-    return result
-
-
-def _not_json(name: str) -> object:
-    raise SchemaError(f"{name} is not a JSON number")

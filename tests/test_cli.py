@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 
 import constrain.cli
+from tests.support import demo_model
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,18 +111,18 @@ def test_wrong_usage(arguments: list[str]) -> None:
 def test_check_says_what_is_enforced_and_under_which_policies(schema: Path) -> None:
     done = run("check", schema)
     assert (done.returncode, done.stderr) == (0, "")
-    for expected in ("maxLength", "/properties/name/maxLength", "whitespace", "flexible", "shortest answer"):
+    for expected in ("exact", "maxLength", "/properties/name/maxLength", "whitespace", "flexible", "shortest answer"):
         assert expected in done.stdout
     assert "Refused" not in done.stdout
+    assert "tokens of SmolLM2" in done.stdout
 
 
 def test_check_lists_everything_that_is_refused(schema: Path) -> None:
-    lookahead = {"type": "string", "pattern": "(?=a)b"}
-    unsupported = {"a": lookahead, "b": {"contains": {"type": "null"}}, "c~/": {"propertyNames": {"minLength": 3}}}
+    unsupported = {"a": {"type": "string", "pattern": "(a)\\1"}, "c~/": {"$ref": "https://example.com/schema"}}
     schema.write_text(json.dumps({**SCHEMA, "properties": unsupported}))
     done = run("check", schema)
     assert done.returncode == 1
-    for pointer in ("/properties/a/pattern", "/properties/b/contains", "/properties/c~0~1/propertyNames"):
+    for pointer in ("/properties/a/pattern", "/properties/c~0~1/$ref"):
         assert pointer in done.stdout
 
 
@@ -132,27 +133,53 @@ def test_check_of_a_schema_without_values(schema: Path) -> None:
     assert "Refused" in done.stdout
 
 
+def test_check_finds_what_can_never_hold(schema: Path) -> None:
+    schema.write_text(json.dumps({"anyOf": [SCHEMA, {"type": "string", "minLength": 2, "maxLength": 1}]}))
+    done = run("check", schema)
+    assert done.returncode == 1
+    assert "Refused" not in done.stdout
+    assert "unsatisfiable-branch" in done.stdout
+    assert "/anyOf/1" in done.stdout
+
+
+def test_check_gives_advice(schema: Path) -> None:
+    schema.write_text(json.dumps({"type": "object", "properties": {"[b]": {"type": "string"}}}))
+    done = run("check", schema)
+    assert done.returncode == 0
+    for expected in ("unbounded-string", "undescribed", "/properties/[b]"):
+        assert expected in done.stdout
+
+
+def test_check_prints_json_for_programs(schema: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({"type": "string", "pattern": "(a)\\1"}))
+    done = run("check", "--json", schema, other)
+    assert (done.returncode, done.stderr) == (1, "")
+    exact, refused = json.loads(done.stdout)
+    assert (exact["schema"], exact["exact"], exact["refused"]) == (str(schema), True, [])
+    assert exact["length"]["unit"].startswith("tokens of")
+    assert 2 < exact["length"]["shortest"] < exact["length"]["typical"]
+    assert exact["policies"]["property_order"] == "schema"
+    assert exact["automaton"]["rules"] == 1
+    assert [finding["rule"] for finding in exact["advice"]] == ["undescribed", "undescribed"]
+    assert not refused["exact"]
+    assert [(finding["rule"], finding["pointer"]) for finding in refused["refused"]] == [("refused", "/pattern")]
+
+
+def test_check_counts_tokens_of_a_vocabulary(schema: Path) -> None:
+    done = run("check", schema, "--vocab", demo_model(), "--json")
+    assert json.loads(done.stdout)[0]["length"]["unit"] == f"tokens of {demo_model().name}"
+    missing = run("check", schema, "--vocab", "missing.gguf")
+    assert missing.returncode == 1
+    assert "missing.gguf" in missing.stderr
+
+
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000])
 def test_check_of_what_is_no_json(schema: Path, text: str) -> None:
     schema.write_text(text)
     done = run("check", schema)
     assert done.returncode == 1
     assert done.stderr.startswith(f"error: {schema} is not JSON")
-
-
-def test_keywords_are_found_in_schemas_only() -> None:
-    document = {
-        "$defs": {"pattern": {"type": "string"}},
-        "properties": {"enum": {"enum": [{"type": "x"}], "unknown": {"minLength": 1}}},
-        "default": {"maxLength": 1},
-        "allOf": [{"minimum": 1}, True],
-    }
-    assert constrain.cli._keywords(document, {"/allOf/0/minimum"}) == {
-        "type": ["/$defs/pattern/type"],
-        "properties": ["/properties"],
-        "enum": ["/properties/enum/enum"],
-        "allOf": ["/allOf"],
-    }
 
 
 def test_control_characters_do_not_reach_a_terminal() -> None:

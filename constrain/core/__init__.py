@@ -2,6 +2,24 @@
 
 from __future__ import annotations
 
-from constrain.core._kernel import Allowance, CompiledGrammar, Matcher, Vocabulary, is_empty, list_matches, matches
+from constrain.core._kernel import (
+    Allowance,
+    CompiledGrammar,
+    Matcher,
+    Vocabulary,
+    has_endless_matches,
+    is_empty,
+    list_matches,
+    matches,
+)
 
-__all__ = ["Allowance", "CompiledGrammar", "Matcher", "Vocabulary", "is_empty", "list_matches", "matches"]
+__all__ = [
+    "Allowance",
+    "CompiledGrammar",
+    "Matcher",
+    "Vocabulary",
+    "has_endless_matches",
+    "is_empty",
+    "list_matches",
+    "matches",
+]

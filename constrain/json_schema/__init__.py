@@ -7,6 +7,7 @@ rules. Modules:
 - ``keywords``: the table of which function reads which keyword
 - ``assertions``: what one schema object asserts; ``combinators`` and ``formats_keyword``: keywords for any type
 - ``numeric``, ``strings``, ``arrays``, ``objects``: a shape, its intersection, its keywords
+- ``numbers`` and ``number_spellings``: the texts of a number shape, under either policy
 - ``shapes``: disjunctions; ``disjoint``: proofs for ``oneOf``; ``goals``: interning and expansion
 - ``productivity``: which goals have a value; ``contradictions``: why one has none
 - ``languages``: questions about patterns, answered by the kernel; ``keys``: classes of undeclared keys
@@ -15,11 +16,12 @@ rules. Modules:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from constrain._errors import SchemaError, UnsatisfiableSchemaError
 from constrain.json_schema.contradictions import why_empty
-from constrain.json_schema.dialects import DRAFT_4
+from constrain.json_schema.dialects import DRAFT_4, DRAFT_4_URI, sign_of_draft_4
 from constrain.json_schema.documents import Documents
 from constrain.json_schema.dynamic_scope import DynamicScopeNeeded
 from constrain.json_schema.emission import Emitter
@@ -65,6 +67,20 @@ def compile_schema(
     policies = Policies(whitespace, property_order, formats, numbers, close_objects)
     policies.check()
     documents = Documents(registry)
+    try:
+        return _in_dialect(schema, documents, policies)
+    except UnsatisfiableSchemaError:
+        raise
+    except SchemaError:
+        sign = sign_of_draft_4(schema)
+        if sign is None:
+            raise
+    assert isinstance(schema, dict)
+    compiled = _in_dialect({"$schema": DRAFT_4_URI, **schema}, documents, policies)
+    return replace(compiled, warnings=(f"there is no $schema; {sign} is of draft 4", *compiled.warnings))
+
+
+def _in_dialect(schema: object, documents: Documents, policies: Policies) -> CompiledSchema:
     try:
         return _compile(References(schema, documents), policies)
     except DynamicScopeNeeded:

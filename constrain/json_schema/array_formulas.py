@@ -1,8 +1,8 @@
 """Arrays that satisfy formulas: the questions their items answer, and the automaton that asks them.
 
 The questions (variables of the decision diagram, in this order): are there at least n items; do at least n items
-satisfy G (``contains``); does item i satisfy G, for the items that some prefix names (true of an absent one); do all
-items after those satisfy G.
+satisfy G (``contains``); does the array have this shape, for every shape in the formulas. A shape is out of question
+once an item violates it, and certain once nothing it asks for can follow.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from constrain.json_schema.shape_automaton import START, Case, Cases, Question, 
 
 if TYPE_CHECKING:
     from constrain.json_schema.combined import Combined
+    from constrain.json_schema.formulas import Formula
     from constrain.json_schema.goals import Goals
-    from constrain.json_schema.shape_automaton import Change
 
 Counters = tuple[int, ...]  # items so far as they matter, then items that satisfy each counted goal
 
@@ -39,57 +39,41 @@ class ArrayQuestions:
         base = shape.base
         assert isinstance(base, ArrayShape)
         self.base = base
-        self.plain: list[ArrayShape] = []
-        counted: dict[Goal, set[int]] = {}
-        for atom in atoms(shape.formulas):
+        self.shapes: list[ArrayShape] = []
+        counts: dict[Goal, set[int]] = {}
+        parts = list(atoms(shape.formulas))
+        for atom in parts:
             if isinstance(atom.shape, ItemCount):
-                counted.setdefault(atom.shape.goal, set()).add(atom.shape.number)
+                counts.setdefault(atom.shape.goal, set()).add(atom.shape.number)
             else:
                 assert isinstance(atom.shape, ArrayShape)
-                self.plain.append(atom.shape)
-        self.longest = max(len(each.prefix) for each in (base, *self.plain))
+                self.shapes.append(atom.shape)
+        self.longest = max(len(each.prefix) for each in (base, *self.shapes))
         self.decisions = Decisions()
-        self._number(counted)
-        known: dict[object, int] = {}
-        self.node = self.decisions.conjunction(self._length_literals(base))
-        for formula in shape.formulas:
-            diagram = self.decisions.build(formula, self._atom_node, known)
-            self.node = self.decisions.choose(self.node, diagram, FALSE)
-
-    def _number(self, counted: dict[Goal, set[int]]) -> None:
-        """Gives every question its variable."""
-        total = 0
-        self.lengths: dict[int, int] = {}
-        self.counted: dict[Goal, dict[int, int]] = {goal: {} for goal in counted}
-        for length in sorted({length for shape in (self.base, *self.plain) for length in _lengths(shape)}):
-            self.lengths[length] = total
-            total += 1
-        for goal, numbers in counted.items():
+        lengths = sorted({length for each in (base, *self.shapes) for length in _lengths(each)})
+        self.lengths = {length: variable for variable, length in enumerate(lengths)}
+        total = len(lengths)
+        self.counted: dict[Goal, dict[int, int]] = {goal: {} for goal in counts}
+        for goal, numbers in counts.items():
             for number in sorted(numbers):
                 self.counted[goal][number] = total
                 total += 1
-        first_true = total
-        self.items: list[dict[Goal, int]] = []  # by position; the last one is for all items after the prefixes
-        for index in range(self.longest + 1):
-            variables: dict[Goal, int] = {}
-            for goal in dict.fromkeys(item_goal(shape, index) for shape in self.plain):
-                if goal is not ANY:
-                    variables[goal] = total
-                    total += 1
-            self.items.append(variables)
-        self.absent_is_true = [variable >= first_true for variable in range(total)]
+        self.first = total  # the variable of shape i is first + i
+        indices = {id(each): index for index, each in enumerate(self.shapes)}
+        known: dict[Formula, int] = {}
+        self.node = self.decisions.conjunction(self._length_literals(base))
+        for formula in shape.formulas:
+            diagram = self.decisions.build(formula, lambda atom: self._atom_node(atom, indices), known)
+            self.node = self.decisions.choose(self.node, diagram, FALSE)
+        self.node = self.settled(self.node, 0)
+        self.answers = [variable >= self.first for variable in range(self.first + len(self.shapes))]
 
-    def _atom_node(self, atom: Atom) -> int:
+    def _atom_node(self, atom: Atom, indices: dict[int, int]) -> int:
         shape = atom.shape
         if isinstance(shape, ItemCount):
             return self.decisions.variable(self.counted[shape.goal][shape.number])
         assert isinstance(shape, ArrayShape)
-        literals = self._length_literals(shape)
-        for index, variables in enumerate(self.items):
-            goal = item_goal(shape, index)
-            if goal is not ANY:
-                literals.append((variables[goal], True))
-        return self.decisions.conjunction(literals)
+        return self.decisions.conjunction([(self.first + indices[id(shape)], True), *self._length_literals(shape)])
 
     def _length_literals(self, shape: ArrayShape) -> list[tuple[int, bool]]:
         literals = [(self.lengths[shape.minimum], True)] if shape.minimum else []
@@ -97,9 +81,25 @@ class ArrayQuestions:
             literals.append((self.lengths[shape.maximum + 1], False))
         return literals
 
+    def about_item(self, index: int) -> dict[Goal, list[int]]:
+        """The variables that are false if the item at ``index`` does not satisfy the goal."""
+        variables: dict[Goal, list[int]] = {}
+        for place, shape in enumerate(self.shapes):
+            goal = item_goal(shape, index)
+            if goal is not ANY:
+                variables.setdefault(goal, []).append(self.first + place)
+        return variables
+
+    def settled(self, node: int, position: int) -> int:
+        """``node`` once the items before ``position`` are read."""
+        for place, shape in enumerate(self.shapes):
+            if position >= len(shape.prefix) and shape.rest is ANY:
+                node = self.decisions.set(node, self.first + place, True)
+        return node
+
     def closes(self, node: int) -> bool:
         """Whether the formulas hold if nothing follows."""
-        return self.decisions.follow(node, self.absent_is_true) == TRUE
+        return self.decisions.follow(node, self.answers) == TRUE
 
 
 def _lengths(shape: ArrayShape) -> list[int]:
@@ -111,6 +111,7 @@ class _Builder:
     """Explores the states."""
 
     def __init__(self, goals: Goals, questions: ArrayQuestions) -> None:
+        self.goals = goals
         self.questions = questions
         self.decisions = questions.decisions
         self.cases = Cases(goals, self.decisions)
@@ -125,6 +126,7 @@ class _Builder:
             return self.automaton
         self.add_after(State(False, 0, self.questions.node, counters), START)
         for state in self.queue:
+            self.goals.explore()
             if state.offers:
                 self.add_offer(state)
             else:
@@ -148,48 +150,47 @@ class _Builder:
         questions = self.questions
         node, length = self.lengthened(state.node, state.counters[0])
         last = state.position == questions.longest
-        asked = [
-            self.universal(goal, variable) if last else self.single(goal, variable)
-            for goal, variable in questions.items[state.position].items()
-        ]
+        asked = [self.about_shapes(goal, among) for goal, among in questions.about_item(state.position).items()]
         asked += [
             self.counting(place, goal, numbers) for place, (goal, numbers) in enumerate(questions.counted.items(), 1)
         ]
         position = state.position if last else state.position + 1
         goal = item_goal(questions.base, state.position)
         for case in self.cases.split(Case(goal, node, (length, *state.counters[1:])), asked):
-            target = self.state(State(False, position, case.node, self.relevant(case)))
+            node = questions.settled(case.node, position)
+            if node == FALSE:
+                continue
+            target = self.state(State(False, position, node, self.relevant(node, case.counters)))
             self.automaton.add_read(Read(self.ids[state], None, case.goal, target))
 
     def lengthened(self, node: int, length: int) -> tuple[int, int]:
-        """What is left of a condition after one more item, and how many items that makes as far as it matters."""
+        """What is left of a condition after one more item, and how many items that makes."""
         length += 1
         for bound, variable in self.questions.lengths.items():
             if bound <= length:
                 node = self.decisions.set(node, variable, True)
-        return node, length if self.decisions.support(node) & self.length_bits else 0
+        return node, length
 
-    def relevant(self, case: Case) -> Counters:
+    def relevant(self, node: int, counters: Counters) -> Counters:
         """The counters, zero where no open question asks for them."""
-        support = self.decisions.support(case.node)
-        length = case.counters[0] if support & self.length_bits else 0
+        support = self.decisions.support(node)
+        length = counters[0] if support & self.length_bits else 0
         counts = (
             count if any(support >> variable & 1 for variable in numbers.values()) else 0
-            for count, numbers in zip(case.counters[1:], self.questions.counted.values(), strict=True)
+            for count, numbers in zip(counters[1:], self.questions.counted.values(), strict=True)
         )
         return (length, *counts)
 
-    def single(self, goal: Goal, variable: int) -> Question:
-        """A question that this item answers."""
-        return Question(goal, 1 << variable, self.answer(variable, True), self.answer(variable, False))
+    def about_shapes(self, goal: Goal, variables: list[int]) -> Question:
+        """The question whether this item satisfies what some shapes ask of it."""
 
-    def universal(self, goal: Goal, variable: int) -> Question:
-        """A question that an item can only answer with no."""
-        return Question(goal, 1 << variable, lambda node, counters: (node, counters), self.answer(variable, False))
+        def violated(node: int, counters: Counters) -> tuple[int, Counters]:
+            for variable in variables:
+                node = self.decisions.set(node, variable, False)
+            return node, counters
 
-    def answer(self, variable: int, value: bool) -> Change:
-        """Sets a variable."""
-        return lambda node, counters: (self.decisions.set(node, variable, value), counters)
+        bits = sum(1 << variable for variable in variables)
+        return Question(goal, bits, lambda node, counters: (node, counters), violated)
 
     def counting(self, place: int, goal: Goal, numbers: dict[int, int]) -> Question:
         """The question whether this item satisfies a counted goal."""
@@ -208,6 +209,6 @@ class _Builder:
 def array_automaton(goals: Goals, shape: Combined, pointer: str) -> ShapeAutomaton:
     """The automaton of the arrays of a combination. Raises LimitError; UnsupportedSchemaError at ``pointer``."""
     questions = ArrayQuestions(shape)
-    if any(each.unique for each in questions.plain):
+    if any(each.unique for each in questions.shapes):
         raise UnsupportedSchemaError("uniqueItems that need not hold cannot be enforced", pointer=pointer)
     return _Builder(goals, questions).build()

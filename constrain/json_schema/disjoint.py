@@ -143,7 +143,7 @@ def _is_cheap(goal: Goal) -> bool:
         return True
     location = goal.location
     if location is None:
-        return all(_is_cheap(part) for part in goal.parts)
+        return _is_cheap(goal.negated) if goal.negated is not None else all(map(_is_cheap, goal.parts))
     if location.shapes is not None or not isinstance(location.schema, dict):
         return True
     return not location.expanding and IN_PLACE_APPLICATORS.isdisjoint(location.schema)

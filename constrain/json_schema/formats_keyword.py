@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain._errors import SchemaError, UnsupportedSchemaError
-from constrain.json_schema.formats import IRREGULAR_FORMATS, format_expression
-from constrain.json_schema.strings import StringShape
+from constrain.json_schema.formats import (
+    IRREGULAR_FORMATS,
+    WIDER_FORMATS,
+    format_expression,
+)
+from constrain.json_schema.strings import StringShape, WiderFormat
 
 if TYPE_CHECKING:
     from constrain.json_schema.assertions import Assertions
@@ -15,9 +19,10 @@ if TYPE_CHECKING:
 
 
 def format_(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Asserted in every draft, or refused if that cannot be done exactly.
+    """Asserted if it is known, in every draft, or refused if that cannot be done exactly.
 
-    An unknown format is an annotation, or refused under ``formats="strict"``.
+    Schemas of older drafts use the formats of newer ones and mean them. An unknown format is an annotation, or refused
+    under ``formats="strict"``.
     """
     if not isinstance(value, str):
         raise SchemaError(f"format must be a string, not {value!r:.80}", pointer=at.pointer("format"))
@@ -26,10 +31,14 @@ def format_(goals: Goals, at: Location, value: object, found: Assertions) -> Non
         return
     expression = format_expression(value)
     if expression is not None:
-        found.restrict_strings(StringShape((expression,)))
-    elif policy == "strict" or value in IRREGULAR_FORMATS:
-        raise UnsupportedSchemaError(
-            f"the format {value!r:.80} cannot be enforced exactly", pointer=at.pointer("format")
-        )
+        found.restrict_strings(StringShape((expression,), wider=_WIDER.get(value)))
+    elif value in IRREGULAR_FORMATS:
+        raise UnsupportedSchemaError(IRREGULAR_FORMATS[value], pointer=at.pointer("format"))
     else:
-        goals.warnings.setdefault(f"the format {value!r:.80} is not enforced (first at {at.pointer('format')})")
+        unknown = f"the format {value!r:.80} is not known"
+        if policy == "strict":
+            raise UnsupportedSchemaError(unknown, pointer=at.pointer("format"))
+        goals.warnings.setdefault(f"{unknown} and is not enforced (first at {at.pointer('format')})")
+
+
+_WIDER = {name: (WiderFormat(name),) for name in WIDER_FORMATS}

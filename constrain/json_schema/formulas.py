@@ -98,7 +98,8 @@ class Decisions:
     as there are variables, so nothing here recurs.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int = MAX_DECISIONS) -> None:
+        self._limit = limit
         self._nodes: list[tuple[int, int, int]] = [(NO_VARIABLE, 0, 0), (NO_VARIABLE, 1, 1)]
         self._supports: list[int] = [0, 0]
         self._ids: dict[tuple[int, int, int], int] = {}
@@ -126,8 +127,8 @@ class Decisions:
         key = variable, low, high
         found = self._ids.get(key)
         if found is None:
-            if len(self._nodes) > MAX_DECISIONS:
-                raise LimitError(f"schemas combine to more cases than MAX_DECISIONS = {MAX_DECISIONS} allows")
+            if len(self._nodes) > self._limit:
+                raise LimitError(f"schemas combine to more cases than MAX_DECISIONS = {self._limit} allows")
             found = self._ids[key] = len(self._nodes)
             self._nodes.append(key)
             self._supports.append(self._supports[low] | self._supports[high] | 1 << variable)

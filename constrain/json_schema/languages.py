@@ -16,9 +16,6 @@ from constrain._errors import LimitError
 from constrain.json_schema.spelling import spell_content
 from constrain.regex.tree import (
     ANY_JSON_CHAR,
-    Alternation,
-    ByteClass,
-    Complement,
     Concatenation,
     Intersection,
     Literal,
@@ -32,7 +29,7 @@ if TYPE_CHECKING:
 
     from constrain.regex.tree import Expression
 
-MAX_PATTERN_WORK = 3_000_000
+MAX_PATTERN_WORK = 2_000_000
 """What all questions of one compilation may take, in the kernel's count of work: about a second. Real schemas take a
 few hundredths of it."""
 
@@ -42,14 +39,8 @@ MANY = 10_000
 MAX_LISTED_LENGTH = 256
 """Bytes of a text that is listed together with others; real keys stay below."""
 
-ANY_BYTE = ByteClass(((0, 0xFF),))
-SHORT = Repetition(ANY_BYTE, 0, MAX_LISTED_LENGTH)
-LONG = Complement(SHORT)
-ENDLESS = Complement(Repetition(ANY_BYTE, 0, 10**6))
-"""Texts that no pattern has unless it repeats something without end: they take more states than the kernel looks at."""
-
-SAMPLES = (Repetition(Literal(b"~"), 1, None), Repetition(Literal(rb"\n"), 1, None))
-"""Endlessly many texts each, which most key patterns leave to the other keys."""
+MAX_CYCLE_STATES = 5_000
+"""States of a pattern that are searched for a repetition without end; where none is found, texts are listed."""
 
 MAX_WALKED_LENGTH = 1_000
 """Greater minima are not walked to: where the possible lengths become periodic tells more."""
@@ -137,42 +128,13 @@ def _beginning(expression: Expression) -> bytes:
 
 
 def count_texts(expression: Expression) -> int | None:
-    """How many texts the language has; ``None`` if more than MANY.
-
-    Raises LimitError if it has few, and some of those are longer than MAX_LISTED_LENGTH.
-    """
-    if _has_endless_repetition(expression) and has_text((expression, ENDLESS)):  # so most are known at once
+    """How many texts the language has; ``None`` if more than MANY."""
+    if _ask(core.has_endless_matches, expression, MAX_CYCLE_STATES):
         return None
-    if not all(has_text((sample, Complement(expression))) for sample in SAMPLES):  # sooner found out than listed
-        return None
-    texts = list_texts(Intersection((expression, SHORT)), MANY)
-    if texts is None:
-        return None
-    if has_text((expression, LONG)):
-        if has_text((expression, ENDLESS)):
-            return None
-        raise LimitError(f"a key pattern has few texts, some longer than MAX_LISTED_LENGTH = {MAX_LISTED_LENGTH} bytes")
-    return len(texts)
+    texts = list_texts(expression, MANY)
+    return None if texts is None else len(texts)
 
 
 def has_endless_texts(expression: Expression) -> bool:
     """Whether the language surely has endlessly many texts. Raises LimitError if that takes too many states."""
-    return _may_repeat_endlessly(expression) and has_text((expression, ENDLESS))
-
-
-def _may_repeat_endlessly(expression: Expression) -> bool:
-    match expression:
-        case Intersection(parts):
-            return all(map(_may_repeat_endlessly, parts))
-        case Complement():
-            return True
-    return _has_endless_repetition(expression)
-
-
-def _has_endless_repetition(expression: Expression) -> bool:
-    match expression:
-        case Repetition(part, _, maximum):
-            return maximum is None or _has_endless_repetition(part)
-        case Concatenation(parts) | Alternation(parts):
-            return any(map(_has_endless_repetition, parts))
-    return False
+    return bool(_ask(core.has_endless_matches, expression, MAX_CYCLE_STATES))

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 MAX_ALTERNATIVES = 1_000
 """Alternatives of one JSON type at one place: ``anyOf`` under ``allOf`` multiplies, and real schemas stay below 100."""
 
+MAX_PRODUCT = 64
+"""Pairs of alternatives that are intersected one by one; more become formulas, which do not multiply."""
+
 NULL, FALSE, TRUE = 1, 2, 4
 BOOLEAN = FALSE | TRUE
 
@@ -98,6 +101,10 @@ def intersect(goals: Goals, a: Shapes, b: Shapes) -> Shapes:
         return b
     if b is ANY_SHAPES:
         return a
+    if _structures(a) * _structures(b) > MAX_PRODUCT:
+        from constrain.json_schema.complements import as_one
+
+        a, b = as_one(goals, a), as_one(goals, b)
     return Shapes(
         a.simple & b.simple,
         _product(a.numbers, b.numbers, intersect_numbers) if a.numbers and b.numbers else (),
@@ -106,6 +113,10 @@ def intersect(goals: Goals, a: Shapes, b: Shapes) -> Shapes:
         _product(a.objects, b.objects, lambda x, y: intersect_objects(goals, x, y)) if a.objects and b.objects else (),
         intersect_combined(goals, a, b) if a.combined or b.combined else (),
     )
+
+
+def _structures(shapes: Shapes) -> int:
+    return len(shapes.combined) + max(len(shapes.arrays), len(shapes.objects))
 
 
 def _product(

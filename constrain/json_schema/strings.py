@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from constrain._errors import LimitError, PatternError, SchemaError, UnsupportedSchemaError
 from constrain.json_schema.languages import has_text, list_texts, matching
@@ -28,6 +28,12 @@ if TYPE_CHECKING:
     from constrain.json_schema.references import Location
 
 
+class WiderFormat(NamedTuple):
+    """All that may count as a string of a format; an expression is made of it when it is needed."""
+
+    name: str
+
+
 class StringShape(NamedTuple):
     """The strings of ``minimum`` to ``maximum`` code points whose JSON content all ``parts`` match.
 
@@ -40,10 +46,12 @@ class StringShape(NamedTuple):
     minimum: int = 0
     maximum: int | None = None
     values: tuple[str, ...] | None = None
-    wider: tuple[Expression, ...] | None = None  # None: the same as parts
+    wider: tuple[Expression | WiderFormat, ...] | None = None  # None: the same as parts
 
 
 ANY_STRING = StringShape()
+
+Part = TypeVar("Part", bound=Expression | WiderFormat)
 
 
 def intersect_strings(a: StringShape, b: StringShape) -> StringShape | None:
@@ -62,24 +70,35 @@ def intersect_strings(a: StringShape, b: StringShape) -> StringShape | None:
         else:
             values = admitted(b, a.values)
         return StringShape(values=values) if values else None
-    wider = None if a.wider is b.wider is None else _joined(definition(a), definition(b))
-    return nonempty(
-        StringShape(
-            _joined(a.parts, b.parts),
-            max(a.minimum, b.minimum),
-            shorter(a.maximum, b.maximum),
-            wider=wider,
+    wider: tuple[Expression | WiderFormat, ...] | None = None
+    if a.wider is not None or b.wider is not None:
+        wider = _joined(a.wider or a.parts, b.wider or b.parts)
+    maximum = shorter(a.maximum, b.maximum)
+    shape = StringShape(_joined(a.parts, b.parts), max(a.minimum, b.minimum), maximum, wider=wider)
+    if has_strings(shape):
+        return shape
+    if wider is not None and any(
+        has_strings(shape._replace(parts=_joined(one, two), wider=None))
+        for one, two in ((a.parts, definition(b)), (definition(a), b.parts))
+    ):  # strings that are certain in one shape and left open in the other; those left open in both are X and not X
+        raise UnsupportedSchemaError(
+            "the only strings allowed here are ones that a format may allow but that are never written, such as the "
+            "year 0000 or the second 60"
         )
-    )
+    return None
 
 
-def _joined(a: tuple[Expression, ...], b: tuple[Expression, ...]) -> tuple[Expression, ...]:
+def _joined(a: tuple[Part, ...], b: tuple[Part, ...]) -> tuple[Part, ...]:
     return a + tuple(part for part in b if part not in a) if b else a
 
 
 def definition(shape: StringShape) -> tuple[Expression, ...]:
     """Expressions that together match whatever may count as a string of this shape, lengths apart."""
-    return shape.parts if shape.wider is None else shape.wider
+    if shape.wider is None:
+        return shape.parts
+    from constrain.json_schema.format_definitions import format_definition
+
+    return tuple(format_definition(part.name) if isinstance(part, WiderFormat) else part for part in shape.wider)
 
 
 def shorter(a: int | None, b: int | None) -> int | None:
@@ -87,18 +106,11 @@ def shorter(a: int | None, b: int | None) -> int | None:
     return a if b is None else b if a is None else min(a, b)
 
 
-def nonempty(shape: StringShape) -> StringShape | None:
-    """``shape``, or ``None`` if no string has it."""
+def has_strings(shape: StringShape) -> bool:
+    """Whether some string of ``shape`` (without ``values``) is written."""
     if shape.maximum is not None and shape.minimum > shape.maximum:
-        return None
-    if not shape.parts or has_text(shape.parts, shape.minimum, shape.maximum):
-        return shape
-    if shape.wider is None or not has_text(shape.wider, shape.minimum, shape.maximum):
-        return None
-    raise UnsupportedSchemaError(
-        "the only strings allowed here are ones that a format may allow but that are never written, such as the year "
-        "0000 or the second 60"
-    )
+        return False
+    return not shape.parts or has_text(shape.parts, shape.minimum, shape.maximum)
 
 
 def content(shape: StringShape) -> Expression:
@@ -118,14 +130,14 @@ def admitted(shape: StringShape, values: tuple[str, ...]) -> tuple[str, ...]:
     found = [value for value in values if shape.minimum <= len(value)]
     if shape.maximum is not None:
         found = [value for value in found if len(value) <= shape.maximum]
-    of_length = found
+    possible = found
     for part in shape.parts:
         found = matching(part, found)
-    if shape.wider is not None:
-        for part in shape.wider:
-            of_length = matching(part, of_length)
-        if of_length != found:
-            uncertain = next(value for value in of_length if value not in found)
+    if shape.wider is not None and len(found) < len(possible):
+        for part in definition(shape):
+            possible = matching(part, possible)
+        if len(found) < len(possible):
+            uncertain = next(value for value in possible if value not in found)
             raise UnsupportedSchemaError(
                 f"{uncertain!r:.80} is listed, and a format may allow it but it is none of the strings that are written"
             )
@@ -162,8 +174,9 @@ def complement_strings(shapes: tuple[StringShape, ...]) -> tuple[StringShape, ..
     outer = tuple(part for part in wider if not isinstance(part, LiteralSet))
     found = []
     for minimum, maximum in _lengths_without(lengths):
-        shape = StringShape(others, minimum, maximum, wider=None if outer == others else outer)
-        kept = shape if not others and (minimum, maximum) == (0, None) else nonempty(shape)
+        kept: StringShape | None = StringShape(others, minimum, maximum, wider=None if outer == others else outer)
+        if kept is not None and not has_strings(kept):
+            kept = None if outer == others else _folded(others, outer, StringShape((), minimum, maximum))
         for literals in listed:
             if kept is not None:
                 texts = StringShape(values=tuple(map(read_content, literals.texts)))
@@ -171,6 +184,14 @@ def complement_strings(shapes: tuple[StringShape, ...]) -> tuple[StringShape, ..
         if kept is not None:
             found.append(ANY_STRING if kept == ANY_STRING else kept)
     return tuple(found)
+
+
+def _folded(parts: tuple[Expression, ...], wider: tuple[Expression, ...], kept: StringShape) -> StringShape | None:
+    """``kept`` and, one after the other, the shapes of pairs of parts: tells why nothing is left."""
+    shape: StringShape | None = kept
+    for part, wide in zip(parts, wider, strict=True):
+        shape = None if shape is None else intersect_strings(shape, StringShape((part,), wider=(wide,)))
+    return shape
 
 
 def _outside(parts: tuple[Expression, ...], shape: StringShape) -> Expression:

@@ -9,9 +9,16 @@ import random
 import uuid
 
 import pytest
+from pydantic import TypeAdapter
 
-from constrain.json_schema.formats import IRREGULAR_FORMATS, KNOWN_FORMATS, format_expression
+import constrain
+from constrain import core
+from constrain.json_schema import compile_schema
+from constrain.json_schema.format_definitions import format_definition
+from constrain.json_schema.formats import IRREGULAR_FORMATS, KNOWN_FORMATS, WIDER_FORMATS, format_expression
+from constrain.regex.tree import Intersection, LiteralSet
 from tests.regex.derivative_matcher import matches
+from tests.support import byte_vocabulary
 
 _LABEL_63 = "a" * 63
 
@@ -281,14 +288,78 @@ def test_addresses_and_uuids_in_pythons_spelling_are_accepted() -> None:
 
 
 def test_the_longest_duration_fits_into_a_timedelta() -> None:
-    longest = "P999999Y9999999M99999999DT999999999H999999999M999999999S"
+    longest = "P999999Y9999999M99999999DT999999H999999M99999999S"
     assert _accepts("duration", longest)
     days = 999_999 * 365 + 9_999_999 * 30 + 99_999_999
-    dt.timedelta(days=days, hours=999_999_999, minutes=999_999_999, seconds=999_999_999)
-    for extended in ("P1000000Y", "P10000000M", "P100000000D", "P100000000W", "PT1000000000S"):
+    span = dt.timedelta(days=days, hours=999_999, minutes=999_999, seconds=99_999_999)
+    assert TypeAdapter(dt.timedelta).validate_json(f'"{longest}"') == span
+    for extended in ("P1000000Y", "P10000000M", "P100000000D", "P100000000W", "PT1000000H", "PT100000000S"):
         assert not _accepts("duration", extended)
 
 
 def test_trees_are_built_once() -> None:
     for name in KNOWN_FORMATS:
         assert format_expression(name) is format_expression(name)
+
+
+WIDER_CASES = {
+    "date": (["0000-02-29", "0000-12-31"], ["0000-02-30", "1900-02-29", "02000-01-01"]),
+    "time": (
+        [
+            "23:59:60Z",
+            "23:59:60.5z",
+            "01:29:60+01:30",
+            "00:00:60+00:01",
+            "00:29:60-23:30",
+            "12:00:00.1234567890123456789Z",
+        ],
+        ["22:59:60Z", "23:59:60+00:01", "01:29:60+02:30", "23:59:60-00:01", "23:59:61Z", "23:58:60+23:58"],
+    ),
+    "date-time": (
+        ["0000-01-01T00:00:00Z", "1998-12-31T15:59:60.123-08:00"],
+        ["1998-12-31T15:59:60Z", "0000-02-30T00:00:00Z"],
+    ),
+    "duration": (["P9999999999999999D", "PT1H9999999999M"], ["P9999999999999999", "PT1H1S"]),
+    "hostname": (["xn--X", "ab--c"], ["xn--X-", "a..b", "ab--c" * 13]),
+    "email": (["a@xn--X"], ["a@xn--X-"]),
+    "relative-json-pointer": (["0+1", "1-12/a", "0-1#"], ["0+", "+1", "0+1+1"]),
+    "uri-template": (["{=a}", "{|a,b}"], ["{^a}", "{==a}"]),
+}
+
+
+def test_every_wider_format_has_cases() -> None:
+    assert set(WIDER_CASES) == WIDER_FORMATS
+
+
+@pytest.mark.parametrize("name", sorted(WIDER_CASES))
+def test_a_definition_allows_more_than_is_written(name: str) -> None:
+    definition, written = format_definition(name), format_expression(name)
+    assert written is not None
+    accepted, rejected = WIDER_CASES[name]
+    assert [text for text in accepted if not core.matches(definition, text.encode())] == []
+    assert [text for text in accepted if core.matches(written, text.encode())] == []
+    assert [text for text in rejected if core.matches(definition, text.encode())] == []
+    assert [text for text in CASES[name][0] if not core.matches(definition, json.dumps(text)[1:-1].encode())] == []
+
+
+def test_leap_seconds_are_those_of_the_last_minute_in_utc() -> None:
+    rng = random.Random(13)
+    leap = {}
+    for _ in range(2000):
+        hour, minute, sign = rng.randrange(24), rng.randrange(60), rng.choice((1, -1))
+        offset = sign * (hour * 60 + minute - 1439) % 1440 if rng.random() < 0.5 else rng.randrange(1440)
+        utc = (hour * 60 + minute - sign * offset) % 1440
+        text = f"{hour:02}:{minute:02}:60{'+' if sign > 0 else '-'}{offset // 60:02}:{offset % 60:02}"
+        leap[text.encode()] = utc == 1439
+    found = core.list_matches(Intersection((LiteralSet(tuple(leap)), format_definition("time"))), len(leap))
+    assert sorted(found or ()) == sorted(text for text, is_leap in leap.items() if is_leap)
+    assert len(found or ()) > 700
+
+
+@pytest.mark.parametrize("draft", ["draft-04/schema#", "draft-06/schema#", "draft-07/schema#", "draft/2019-09/schema"])
+def test_known_formats_are_enforced_in_every_draft(draft: str) -> None:
+    scheme = "http" if draft.startswith("draft-") else "https"
+    for name in ("date", "uuid", "duration", "json-pointer"):
+        schema = {"$schema": f"{scheme}://json-schema.org/{draft}", "type": "string", "format": name}
+        assert compile_schema(schema).warnings == ()
+        assert not constrain.compile(schema, byte_vocabulary()).accepts('"?"')

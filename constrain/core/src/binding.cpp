@@ -4,6 +4,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -186,6 +187,12 @@ void bind_questions(nb::module_& m) {
           return store.nullable(store.derivative(question.expression, {text.c_str(), text.size()}));
         },
         "expression"_a, "text"_a, "allowance"_a = nb::none());
+  m.def("has_endless_matches",
+        [](nb::handle expression, size_t max_states, Allowance* allowance) {
+          Question question(expression, allowance);
+          return question.store.has_endless_matches(question.expression, max_states);
+        },
+        "expression"_a, "max_states"_a, "allowance"_a = nb::none());
   m.def("list_matches",
         [](nb::handle expression, size_t limit, Allowance* allowance) -> nb::object {
           Question question(expression, allowance);

@@ -238,6 +238,46 @@ std::optional<std::vector<std::string>> ExpressionStore::matches(ExprId start, s
   return found;
 }
 
+// Every derivative that is no `nothing` leads to a match, so there are endlessly many if and only if some derivative
+// can be reached from itself. Depth-first search for such a cycle.
+std::optional<bool> ExpressionStore::has_endless_matches(ExprId start, size_t max_states) {
+  struct Visit {
+    ExprId e;
+    std::vector<uint8_t> bytes;
+  };
+  FlatMap<uint32_t, uint8_t> seen, finished;  // what was seen and is not finished is on the path
+  std::vector<Visit> path;
+  auto enter = [&](ExprId e) {
+    seen.insert(index(e), 1);
+    ByteSet possible = first(e);
+    std::vector<uint8_t> bytes = representatives({e});
+    std::erase_if(bytes, [&](uint8_t byte) { return !possible.contains(byte); });
+    path.push_back({e, std::move(bytes)});
+  };
+  if (start == ExprId::nothing) return false;
+  if (infinite(start)) return true;
+  enter(start);
+  size_t states = 1;
+  while (!path.empty()) {
+    if (path.back().bytes.empty()) {
+      finished.insert(index(path.back().e), 1);
+      path.pop_back();
+      continue;
+    }
+    uint8_t byte = path.back().bytes.back();
+    path.back().bytes.pop_back();
+    ExprId next = derivative(path.back().e, byte);
+    if (next == ExprId::nothing || nodes_[index(next)].finite) continue;
+    if (infinite(next)) return true;
+    if (finished.find(index(next))) continue;
+    if (seen.find(index(next))) return true;
+    if (++states > max_states) return std::nullopt;
+    spend(1);
+    enter(next);
+  }
+  return false;
+}
+
 // Is every text matched? Searched for a derivative that is not nullable.
 bool ExpressionStore::is_universal(ExprId start) {
   if (const uint8_t* known = universal_.find(index(start))) return *known != 0;

@@ -81,6 +81,9 @@ class ExpressionStore {
   // All matches, shortest first, if there are at most `limit`.
   std::optional<std::vector<std::string>> matches(ExprId e, size_t limit);
 
+  // Does it have endlessly many matches? No answer if that takes more than `max_states` derivatives.
+  std::optional<bool> has_endless_matches(ExprId e, size_t max_states);
+
   // Work is counted in derivatives made, larger ones for more. Beyond the allowance LimitError is thrown.
   void allow(size_t work, const char* limit_name);
   size_t work() const { return spent_ + nodes_.size(); }  // so far; a node that was made counts as a derivative, too

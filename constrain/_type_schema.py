@@ -1,0 +1,303 @@
+"""The JSON Schema to compile for a Python type: Pydantic's own, tightened to what the type's validators accept.
+
+Pydantic's JSON Schema says less than its validators where JSON Schema has no word for it: the bounds of a date, the
+version of a UUID, the schemes of a URL, the digits of a ``Decimal``. What a standard type reads is known, so it is
+said here in patterns and bounds. Some types are narrowed to their usual spelling: bounded ``datetime`` values are
+written in UTC and whole seconds, bounded ``timedelta`` values in seconds, URLs with plain hosts. ``Json`` is refused,
+since a schema cannot look into a string. What a model's own validator functions reject shows when the answer is
+parsed (``OutputValidationError``).
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from pydantic.json_schema import GenerateJsonSchema
+
+from constrain import _type_patterns as patterns
+from constrain._errors import UnsupportedSchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydantic import TypeAdapter
+
+_BYTES = "x-bytes"
+"""Marks, until the schema is finished, strings that Pydantic decodes to bytes."""
+
+_MAX_SECONDS = 4_294_967_295
+"""Pydantic reads the numbers of a duration as 32 bits."""
+
+_FIRST_MOMENT, _LAST_MOMENT = datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59)  # noqa: DTZ001 - in UTC
+
+_BYTE_SIZE = patterns.in_both_dialects(r"^\s*(\d*\.?\d+)\s*(\w+)?")
+"""The pattern by which Pydantic's ByteSize is known; it also reads the unit."""
+
+_BOUNDS = ("gt", "ge", "lt", "le")
+_ALL_WHITESPACE = r"\s\u0085\u001c-\u001f"
+
+
+def type_schema(adapter: TypeAdapter[Any]) -> dict[str, Any]:
+    """The JSON Schema of the texts that ``adapter`` reads. Raises what ``TypeAdapter.json_schema`` raises."""
+    schema = adapter.json_schema(schema_generator=_Generator)
+    stack: list[Any] = [schema]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, dict):
+            _finish(node)
+            stack += node.values()
+        elif isinstance(node, list):
+            stack += node
+    return schema
+
+
+def _text(pattern: str, **more: Any) -> dict[str, Any]:
+    return {"type": "string", **more, "pattern": patterns.whole(pattern)}
+
+
+class _Generator(GenerateJsonSchema):
+    """Pydantic's generator, with more said about standard types."""
+
+    def decimal_schema(self, schema: Any) -> dict[str, Any]:
+        """A number or, exactly, a text; within bounds a number."""
+        digits, places = schema.get("max_digits"), schema.get("decimal_places")
+        if any(name in schema for name in (*_BOUNDS, "multiple_of")):
+            number: dict[str, Any] = {"type": "number"}
+            names = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
+            number |= {names[name]: _plain(schema[name]) for name in _BOUNDS if name in schema}
+            parts = [number, _decimal_number(digits, places)]
+            if "multiple_of" in schema:
+                parts.append({"multipleOf": _plain(schema["multiple_of"])})
+            return {"allOf": [part for part in parts if part]}
+        whole = 28 if digits is None else digits - (places or 0)
+        after = 28 if places is None else places
+        text = [_decimal_text(whole, after)]
+        if digits is not None and places is None:
+            text = [_decimal_text(digits - count, count) for count in range(digits)]
+        return {"anyOf": [{"type": "number", **_decimal_number(digits, places)}, _text("|".join(text))]}
+
+    def date_schema(self, schema: Any) -> dict[str, Any]:
+        """A day within its bounds."""
+        result: dict[str, Any] = super().date_schema(schema)
+        low, high = _limits(schema, timedelta(days=1), date.min, date.max)
+        today = datetime.now(timezone.utc).date()
+        if schema.get("now_op") == "past":  # a day apart from every time zone's today
+            high = min(high, today - timedelta(days=2))
+        elif schema.get("now_op") == "future":
+            low = max(low, today + timedelta(days=2))
+        if (low, high) != (date.min, date.max) and low <= high:
+            result["pattern"] = patterns.whole(patterns.between(low.isoformat(), high.isoformat()))
+        return result
+
+    def datetime_schema(self, schema: Any) -> dict[str, Any]:
+        """A moment: with an offset unless it must be naive; within bounds in UTC and whole seconds."""
+        result: dict[str, Any] = super().datetime_schema(schema)
+        naive = schema.get("tz_constraint") == "naive"
+        now = datetime.now(timezone.utc).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+        first, last = _FIRST_MOMENT, _LAST_MOMENT
+        low, high = _limits(schema, timedelta(seconds=1), first, last)
+        if schema.get("now_op") == "past":
+            high = min(high, now - timedelta(days=1))
+        elif schema.get("now_op") == "future":
+            low = max(low, now + timedelta(days=2))
+        if (low, high) != (first, last) and low <= high:
+            bounded = patterns.between(low.isoformat(), high.isoformat())
+            if naive:
+                return {"allOf": [_text(bounded), _text(patterns.NAIVE_DATETIME)]}
+            result["pattern"] = patterns.whole(bounded + "Z")
+        elif naive:
+            return _text(patterns.NAIVE_DATETIME)
+        return result
+
+    def time_schema(self, schema: Any) -> dict[str, Any]:
+        """A time of day; within bounds without an offset and in whole seconds."""
+        if not any(name in schema for name in _BOUNDS):
+            return super().time_schema(schema)
+        day = datetime(2000, 1, 1)  # noqa: DTZ001 - any day, to reckon with
+        moments = {name: datetime.combine(day, schema[name]) for name in _BOUNDS if name in schema}
+        low, high = _limits(moments, timedelta(seconds=1), day, day + timedelta(days=1, seconds=-1))
+        if low > high:
+            return super().time_schema(schema)
+        inside = patterns.between(low.time().isoformat(), high.time().isoformat())
+        return {"allOf": [_text(inside), _text(r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d")]}
+
+    def timedelta_schema(self, schema: Any) -> dict[str, Any]:
+        """A duration; within bounds in whole seconds."""
+        result: dict[str, Any] = super().timedelta_schema(schema)
+        if result.get("type") != "string":  # durations as numbers: Pydantic reads texts all the same
+            result = {"type": "string", "format": "duration"}
+        if any(name in schema for name in _BOUNDS):
+            low, high = _limits(schema, timedelta(seconds=1), timedelta(0), timedelta(seconds=_MAX_SECONDS))
+            first, last = int(low.total_seconds()), int(high.total_seconds())
+            if 0 <= first <= last <= _MAX_SECONDS:
+                return _text(f"PT(?:{patterns.whole_numbers(first, last)})S")
+        return result
+
+    def uuid_schema(self, schema: Any) -> dict[str, Any]:
+        """A UUID of its version."""
+        result: dict[str, Any] = super().uuid_schema(schema)
+        return _text(patterns.uuid(schema["version"])) if "version" in schema else result
+
+    def url_schema(self, schema: Any) -> dict[str, Any]:
+        """A URL with one of its schemes."""
+        result: dict[str, Any] = super().url_schema(schema)
+        return result | _text(patterns.url(schema.get("allowed_schemes")))
+
+    def multi_host_url_schema(self, schema: Any) -> dict[str, Any]:
+        """A URL with one of its schemes and one or more hosts."""
+        result: dict[str, Any] = super().multi_host_url_schema(schema)
+        return result | _text(patterns.multi_host_url(schema.get("allowed_schemes")))
+
+    def complex_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ARG002
+        """A complex number."""
+        return _text(patterns.COMPLEX)
+
+    def json_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ARG002
+        """JSON within a string."""
+        raise UnsupportedSchemaError(
+            "Json[...] is JSON text inside a string, which cannot be enforced; use the type inside the brackets itself"
+        )
+
+    def str_schema(self, schema: Any) -> dict[str, Any]:
+        """A text; where the ends are stripped, there is nothing to strip, so that lengths and patterns hold."""
+        result: dict[str, Any] = super().str_schema(schema)
+        if isinstance(result.get("pattern"), str):
+            result["pattern"] = patterns.in_both_dialects(result["pattern"])
+        if schema.get("strip_whitespace") and ("pattern" in result or "minLength" in result):
+            kept = f"[^{_ALL_WHITESPACE}]"
+            result["allOf"] = [_text(rf"(?:{kept}(?:[^]*{kept})?)?")]
+        return result
+
+    def bytes_schema(self, schema: Any) -> dict[str, Any]:
+        """Bytes as a text. Their number is that of the characters as long as these are ASCII."""
+        result: dict[str, Any] = super().bytes_schema(schema)
+        encoding = getattr(self._config, "val_json_bytes", "utf8")  # since Pydantic 2.9
+        if encoding == "hex":
+            low, high = schema.get("min_length", 0), schema.get("max_length", "")
+            return _text(f"(?:[0-9a-f]{{2}}){{{low},{high}}}")
+        if encoding == "base64":
+            text = patterns.BASE64.replace("+/", "_-")
+            return _text(text)
+        if "minLength" in result or "maxLength" in result:
+            result["pattern"] = patterns.whole(r"[\u0000-\u007f]*")
+        return {**result, _BYTES: True}
+
+    def dict_schema(self, schema: Any) -> dict[str, Any]:
+        """A dictionary; keys that are no strings are written as such, and others have the pattern of their type."""
+        result: dict[str, Any] = super().dict_schema(schema)
+        if "patternProperties" in result:
+            result.setdefault("additionalProperties", False)
+        kind = schema.get("keys_schema", {}).get("type")
+        if kind in patterns.KEYS and "patternProperties" not in result and "propertyNames" not in result:
+            values = result.pop("additionalProperties", True)
+            result["patternProperties"] = {patterns.whole(patterns.KEYS[kind]): values}
+            result["additionalProperties"] = False
+        return result
+
+
+def _plain(value: Any) -> int | float:
+    """A bound as JSON writes it."""
+    number = Decimal(value)
+    return int(number) if number == number.to_integral_value() else float(number)
+
+
+def _decimal_text(whole: int, after: int) -> str:
+    before = rf"(?:0|[1-9]\d{{0,{whole - 1}}})" if whole > 0 else "0"
+    return rf"-?{before}" + (rf"(?:\.\d{{1,{after}}})?" if after > 0 else "")
+
+
+def _decimal_number(digits: int | None, places: int | None) -> dict[str, Any]:
+    """Which JSON numbers have at most so many digits, and so many of them after the point."""
+    result: dict[str, Any] = {}
+    if places is not None:
+        result["multipleOf"] = float(Decimal(1).scaleb(-places)) if places else 1
+    if digits is not None:
+        if places is None:
+            result["multipleOf"] = 1
+        # Floats, as which Pydantic reads numbers, are exact to 15 digits.
+        most = Decimal(10) ** min(digits - (places or 0), 15 - (places or 0)) - Decimal(1).scaleb(-(places or 0))
+        result |= {"minimum": -_plain(most), "maximum": _plain(most)}
+    return result
+
+
+def _limits(schema: Any, step: timedelta, first: Any, last: Any) -> tuple[Any, Any]:
+    """The bounds of a core schema in whole steps, both included; moments in UTC."""
+    low, high = first, last
+    down: Any
+    for name in _BOUNDS:
+        if name not in schema:
+            continue
+        bound = schema[name]
+        if isinstance(bound, datetime):
+            if bound.tzinfo is not None:
+                bound = bound.astimezone(timezone.utc).replace(tzinfo=None)
+            down = bound.replace(microsecond=0)
+        elif isinstance(bound, timedelta):
+            down = timedelta(seconds=bound // timedelta(seconds=1))
+        else:
+            down = bound
+        exact = down == bound
+        if name in ("gt", "ge"):
+            low = max(low, down if exact and name == "ge" else down + step)
+        else:
+            high = min(high, down - step if exact and name == "lt" else down)
+    return low, high
+
+
+# By format: types whose validators are functions, of which Pydantic's core schema knows nothing more.
+
+
+def _finish(node: dict[str, Any]) -> None:
+    """Says what a format of Pydantic's own means."""
+    is_bytes = node.pop(_BYTES, False) is True
+    name = node.get("format")
+    if node.get("pattern") == _BYTE_SIZE and node.get("type") == "string":
+        node["pattern"] = patterns.whole(patterns.BYTE_SIZE)
+    if not isinstance(name, str) or node.get("type") != "string":
+        return
+    if name in ("base64", "base64url"):
+        text = patterns.BASE64 if is_bytes else patterns.BASE64_OF_ASCII
+        found: dict[str, Any] = {"pattern": patterns.whole(text if name == "base64" else _url_safe(text))}
+    elif name in _FORMATS:
+        found = _FORMATS[name]()
+    else:
+        return
+    if name != "email":
+        del node["format"]
+    if "pattern" in node:
+        node.setdefault("allOf", []).append(found)
+    else:
+        node.update(found)
+
+
+def _url_safe(pattern: str) -> str:
+    return pattern.replace("+/", "_-")
+
+
+def _known(pattern: Callable[[], str]) -> Callable[[], dict[str, Any]]:
+    return cache(lambda: {"pattern": patterns.whole(pattern())})
+
+
+def _time_zone() -> dict[str, Any]:
+    from zoneinfo import available_timezones
+
+    return {"enum": sorted(available_timezones())}
+
+
+_FORMATS: dict[str, Callable[[], dict[str, Any]]] = {
+    **{f"uuid{version}": _known(lambda version=version: patterns.uuid(version)) for version in range(1, 9)},  # type: ignore[misc]
+    "ipv4network": _known(patterns.ipv4_network),
+    "ipv6network": _known(patterns.ipv6_network),
+    "ipv4interface": _known(patterns.ipv4_interface),
+    "ipv6interface": _known(patterns.ipv6_interface),
+    "ipvanyaddress": lambda: {"anyOf": [{"format": "ipv4"}, {"format": "ipv6"}]},
+    "ipvanynetwork": _known(lambda: f"{patterns.ipv4_network()}|{patterns.ipv6_network()}"),
+    "ipvanyinterface": _known(lambda: f"{patterns.ipv4_interface()}|{patterns.ipv6_interface()}"),
+    "email": _known(lambda: patterns.EMAIL),
+    "name-email": _known(lambda: f"[A-Za-z]{{1,20}}(?: [A-Za-z]{{1,20}}){{0,3}} <{patterns.EMAIL}>"),
+    "fraction": _known(lambda: patterns.FRACTION),
+    "zoneinfo": _time_zone,
+}

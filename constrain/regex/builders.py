@@ -1,0 +1,35 @@
+"""Small builders of expressions for the content of JSON strings; a part given as text is an ECMA-262 pattern."""
+
+from __future__ import annotations
+
+from constrain.regex.anchors import sequence as _sequence
+from constrain.regex.anchors import union
+from constrain.regex.parser import parse_pattern
+from constrain.regex.tree import Expression, Repetition
+
+Part = str | Expression
+
+
+def tree(part: Part) -> Expression:
+    """The part as an expression."""
+    return parse_pattern(part, "ecma", json=True, anchored=True) if isinstance(part, str) else part
+
+
+def sequence(*parts: Part) -> Expression:
+    """All parts, one after the other."""
+    return _sequence(*map(tree, parts))
+
+
+def either(*parts: Part) -> Expression:
+    """Any of the parts."""
+    return union(list(map(tree, parts)))
+
+
+def optional(*parts: Part) -> Expression:
+    """All parts or none."""
+    return Repetition(sequence(*parts), 0, 1)
+
+
+def many(part: Part, minimum: int = 0, maximum: int | None = None) -> Expression:
+    """The part, so many times."""
+    return Repetition(tree(part), minimum, maximum)

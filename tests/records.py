@@ -1,0 +1,27 @@
+"""``python -m tests.records`` writes all files anew that tests are held to (CONSTRAIN_DATA must be set).
+
+They are ratchets: a test fails where something fares worse than its file says, and where it fares better, until the
+file says so.
+"""
+
+from __future__ import annotations
+
+import tests.json_schema.official_suite
+import tests.json_schema.test_generated_instances
+import tests.maskbench
+import tests.oracle_schemas.cases
+
+
+def main() -> None:
+    for part in (
+        tests.json_schema.official_suite,
+        tests.maskbench,
+        tests.oracle_schemas.cases,
+        tests.json_schema.test_generated_instances,
+    ):
+        print(f"--- {part.__name__}")
+        part.main()
+
+
+if __name__ == "__main__":
+    main()

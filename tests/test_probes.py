@@ -1,0 +1,360 @@
+"""Texts by which engines are told apart: each is accepted or rejected as the documented policy says.
+
+A text is probed under every value of the policy it is about; all other policies are at their defaults.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import constrain
+from tests.support import byte_vocabulary
+
+WHITESPACE = ("flexible", "compact", "any")
+ORDERS = ("schema", "any")
+FORMATS = ("assert", "annotation", "strict")
+NUMBERS = ("canonical", "any")
+
+
+def compile_probe(schema: Any, **policies: str) -> constrain.Constraint:
+    try:
+        return constrain.compile(schema, byte_vocabulary(), **policies)  # type: ignore[arg-type]
+    except constrain.UnsupportedSchemaError as error:
+        if "policy" in error.message:
+            pytest.skip(error.message)
+        raise
+
+
+def accepts(schema: Any, text: str | bytes, **policies: str) -> bool:
+    """Is the text accepted? Asked as a whole and token by token."""
+    constraint = compile_probe(schema, **policies)
+    data = text.encode() if isinstance(text, str) else text
+    matcher = constraint.matcher()
+    fits = matcher.accept_many(list(data)) == len(data) and matcher.is_accepting
+    assert constraint.accepts(data) == fits, text
+    return fits
+
+
+# A key twice
+
+TWICE = [
+    ({"type": "object"}, '{"a":1,"a":1}'),
+    ({"type": "object"}, '{"a":1,"b":2,"a":3}'),
+    ({"properties": {"a": {}}}, '{"a":1,"a":1}'),
+    ({"properties": {"a": {"type": "integer"}}, "additionalProperties": {"type": "string"}}, '{"a":1,"a":"x"}'),
+    ({"properties": {"a": {}}, "required": ["b"]}, '{"b":1,"b":2}'),
+    ({"patternProperties": {"^a": {}}, "additionalProperties": False}, '{"ab":1,"ab":2}'),
+    ({"type": "object"}, '{"é":1,"é":2}'),
+    ({"type": "object"}, '{"":1,"":2}'),
+    ({}, '[{"a":{"b":1,"b":1}}]'),
+]
+
+
+@pytest.mark.parametrize("whitespace", WHITESPACE)
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(("schema", "text"), TWICE)
+def test_a_key_never_appears_twice(schema: Any, text: str, order: str, whitespace: str) -> None:
+    policies = {"property_order": order, "whitespace": whitespace}
+    assert not accepts(schema, text, **policies)
+    assert json.loads(text) is not None
+    once = json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=False)
+    if "required" not in schema:
+        assert accepts({}, once, **policies)
+
+
+def test_a_repeated_key_is_not_offered_at_all() -> None:
+    """Not even its beginning, where no other key can follow."""
+    schema = {"patternProperties": {"^(ab|ac)$": {"const": 1}}, "additionalProperties": False}
+    matcher = compile_probe(schema).matcher()
+    assert matcher.accept_many(list(b'{"ab":1')) == len(b'{"ab":1')
+    assert matcher.fork().accept_many(list(b',"ab"')) == len(b',"a')
+    assert matcher.fork().accept_many(list(b',"ac":1}')) == len(b',"ac":1}')
+    assert matcher.accept_many(list(b',"ac":1,')) == len(b',"ac":1')
+
+
+# Order of keys
+
+ORDERED = {"properties": {"b": {}, "a": {}}, "required": ["c"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "in_schema_order"),
+    [
+        ('{"b":1,"a":2,"c":3,"d":4}', True),
+        ('{"c":3}', True),
+        ('{"b":1,"c":3}', True),
+        ('{"a":2,"b":1,"c":3}', False),
+        ('{"c":3,"a":2}', False),
+        ('{"d":4,"c":3}', False),
+        ('{"b":1,"d":4,"c":3}', False),
+    ],
+)
+def test_order_of_keys(text: str, in_schema_order: bool) -> None:
+    """``properties``, then required keys that are not declared, then all others."""
+    assert accepts(ORDERED, text) == in_schema_order
+    assert accepts(ORDERED, text, property_order="any")
+
+
+# Numbers
+
+INTEGER, NUMBER = {"type": "integer"}, {"type": "number"}
+
+CANONICAL = [
+    # text, as an integer, as a number
+    ("1", True, True),
+    ("-1", True, True),
+    ("1.0", False, True),
+    ("-0", False, True),
+    ("-0.0", False, True),
+    ("0.5", False, True),
+    ("1.50", False, True),
+    ("1e5", False, False),
+    ("1E5", False, False),
+    ("1e0", False, False),
+    ("0.1e1", False, False),
+    ("9" * 308, True, True),
+    ("9" * 400, True, False),  # no float holds it
+    ("9" * 4300, True, False),
+    ("9" * 4301, False, False),  # Python reads no more digits
+    ("0." + "1" * 64, False, True),
+    ("0." + "1" * 65, False, False),
+    ("9" * 400 + ".5", False, False),
+]
+
+
+@pytest.mark.parametrize(("text", "integer", "number"), CANONICAL)
+def test_canonical_numbers(text: str, integer: bool, number: bool) -> None:
+    assert accepts(INTEGER, text) == integer
+    assert accepts(NUMBER, text) == number
+    assert accepts({}, text) == number
+
+
+@pytest.mark.parametrize("text", ["1", "1.0", "-0", "-0.0", "1e5", "1E5", "1e0", "0.1e1", "1.0e+2", "100e-2"])
+def test_any_spelling_of_a_whole_number(text: str) -> None:
+    assert accepts(INTEGER, text, numbers="any")
+    assert accepts(NUMBER, text, numbers="any")
+
+
+@pytest.mark.parametrize("text", ["0.5", "5e-1", "0.05e1", "-1.50"])
+def test_any_spelling_of_a_fraction(text: str) -> None:
+    assert not accepts(INTEGER, text, numbers="any")
+    assert accepts(NUMBER, text, numbers="any")
+
+
+@pytest.mark.parametrize("text", ["01", "+1", ".5", "1.", "1e", "-", "0x1", "NaN", "Infinity", "-Infinity", "1_000"])
+@pytest.mark.parametrize("numbers", NUMBERS)
+def test_what_json_does_not_call_a_number(text: str, numbers: str) -> None:
+    assert not accepts({}, text, numbers=numbers)
+    assert not accepts(NUMBER, text, numbers=numbers)
+
+
+@pytest.mark.parametrize("numbers", NUMBERS)
+def test_constants_are_numbers_by_value(numbers: str) -> None:
+    for value, right, wrong in (
+        (1, "1", "2"),
+        (1.0, "1", "1.5"),
+        (0, "0", "1"),
+        (0.5, "0.5", "0.05"),
+        (1e5, "100000", "1"),
+    ):
+        assert accepts({"const": value}, right, numbers=numbers)
+        assert not accepts({"const": value}, wrong, numbers=numbers)
+    assert not accepts({"const": 1}, "true", numbers=numbers)
+    assert not accepts({"enum": [0, 1]}, "false", numbers=numbers)
+
+
+# White space
+
+BLANKS = [
+    # text, flexible, any
+    ("[ 1]", True, True),
+    ("[  1]", False, True),
+    ("[1 ]", True, True),
+    ("[" + " " * 200 + "1]", False, True),
+    ("[\n" + " " * 64 + "1\n]", True, True),
+    ("[\n" + " " * 65 + "1\n]", False, True),
+    ("[\n" + " " * 200 + "1\n]", False, True),
+    ("[\n\n1]", False, True),
+    ("[\n\t1\n]", True, True),
+    ("[1, 2]", True, True),
+    ("[1,  2]", False, True),
+    ("[1 ,2]", False, True),
+    ("[1,\t2]", False, True),
+    ('{"a": 1}', True, True),
+    ('{"a":  1}', False, True),
+    ('{"a" :1}', False, True),
+    (" 1", False, True),
+    ("1\n", False, True),
+    ("[\r\n1]", False, True),
+    ("[\x0b1]", False, False),
+    ("[\xa01]", False, False),
+    ("\ufeff1", False, False),
+]
+
+
+@pytest.mark.parametrize(("text", "flexible", "anything"), BLANKS)
+def test_white_space(text: str, flexible: bool, anything: bool) -> None:
+    assert accepts({}, text) == flexible
+    assert accepts({}, text, whitespace="any") == anything
+    assert not accepts({}, text, whitespace="compact")
+
+
+@pytest.mark.parametrize("whitespace", WHITESPACE)
+def test_texts_without_white_space(whitespace: str) -> None:
+    for text in ('{"a":[1,{"b":[]}],"c":{}}', '" "', '["\\n"]'):
+        assert accepts({}, text, whitespace=whitespace)
+    for text in ("tr ue", "1 2", "[1 2]", '"\n"', "", " "):
+        assert not accepts({}, text, whitespace=whitespace)
+
+
+# Escapes
+
+ESCAPES = [
+    # text, whether it is the one spelling of its value
+    ('"a"', True),
+    ('"\\u0061"', False),
+    ('"/"', True),
+    ('"\\/"', False),
+    ('"\\n"', True),
+    ('"\\u000a"', False),
+    ('"\\u000A"', False),
+    ('"\\b"', True),
+    ('"\\u0008"', False),
+    ('"\\u0000"', True),
+    ('"\\u001F"', False),
+    ('"\\u001f"', True),
+    ('"\\""', True),
+    ('"\\u0022"', False),
+    ('"\\\\"', True),
+    ('"\\u005c"', False),
+    ('"é"', True),
+    ('"\\u00e9"', False),
+    ('"😀"', True),
+    ('"\\ud83d\\ude00"', False),
+    ('"\u2028"', True),
+    ('"\x7f"', True),
+]
+
+
+@pytest.mark.parametrize(("text", "canonical"), ESCAPES)
+def test_strings_have_one_spelling(text: str, canonical: bool) -> None:
+    """The escaped member of an enum is not offered, nor any other way round of writing a character."""
+    value = json.loads(text)
+    schemas = (
+        {"type": "string"},
+        {"enum": [value, "other"]},
+        {"const": value},
+        {"maxLength": 1},
+        {"pattern": "^[^b]$"},
+    )
+    for schema in schemas:
+        assert accepts(schema, text) == canonical, schema
+    key = f"{{{text}:1}}"
+    for schema in ({}, {"properties": {value: {}}}, {"required": [value]}, {"additionalProperties": INTEGER}):
+        for order in ORDERS:
+            assert accepts(schema, key, property_order=order) == canonical, (schema, order)
+
+
+@pytest.mark.parametrize("text", [b'"\\ud800"', b'"\\udfff"', b'"\\ud800a"', b'"\xed\xa0\x80"', b'"\\udc00\\ud800"'])
+def test_lone_surrogates_are_no_text(text: bytes) -> None:
+    for schema in ({}, {"type": "string"}, {"maxLength": 2}, {"pattern": "."}):
+        assert not accepts(schema, text)
+    assert not accepts({}, b"{" + text + b":1}")
+
+
+def test_a_lone_surrogate_in_a_schema_is_refused() -> None:
+    for schema in ({"const": "\ud800"}, {"enum": ["a", "\udfff"]}):
+        with pytest.raises(constrain.SchemaError, match="surrogate"):
+            constrain.compile(schema, byte_vocabulary())
+
+
+@pytest.mark.parametrize("text", [b'"\xff"', b'"\xc0\xaf"', b'"\xf4\x90\x80\x80"', b'"\xe2\x82"', b'"\x00"', b'"\x1f"'])
+def test_what_is_no_utf8_or_must_be_escaped(text: bytes) -> None:
+    assert not accepts({}, text)
+
+
+# Formats
+
+DATES = [
+    ("date", "2023-02-28", True),
+    ("date", "2023-02-29", False),
+    ("date", "2023-02-30", False),
+    ("date", "2024-02-29", True),
+    ("date", "1900-02-29", False),
+    ("date", "2000-02-29", True),
+    ("date", "2023-04-31", False),
+    ("date", "2023-12-31", True),
+    ("date", "2023-13-01", False),
+    ("date", "2023-00-10", False),
+    ("date", "0000-01-01", False),  # Python's years begin with 1
+    ("date", "9999-12-31", True),
+    ("date", "2023-1-1", False),
+    ("time", "23:59:59Z", True),
+    ("time", "23:59:60Z", False),  # a leap second, which Python's times cannot hold
+    ("time", "24:00:00Z", False),
+    ("time", "12:00:00", False),
+    ("time", "12:00:00+23:59", True),
+    ("time", "12:00:00+24:00", False),
+    ("date-time", "2023-02-28T00:00:00Z", True),
+    ("date-time", "2023-02-30T00:00:00Z", False),
+    ("date-time", "2023-02-28 00:00:00Z", False),
+    ("duration", "P1DT12H", True),
+    ("duration", "P", False),
+    ("duration", "PT", False),
+    ("ipv4", "255.255.255.255", True),
+    ("ipv4", "256.0.0.1", False),
+    ("ipv4", "01.2.3.4", False),
+    ("ipv6", "::1", True),
+    ("ipv6", "1::2::3", False),
+    ("uuid", "123e4567-e89b-12d3-a456-426614174000", True),
+    ("uuid", "123e4567-e89b-12d3-a456-42661417400", False),
+    ("email", "joe@example.org", True),
+    ("email", "joe", False),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "valid"), DATES)
+def test_formats(name: str, value: str, valid: bool) -> None:
+    schema = {"type": "string", "format": name}
+    for formats in FORMATS:
+        assert accepts(schema, json.dumps(value), formats=formats) == (valid or formats == "annotation")
+
+
+def test_unknown_formats() -> None:
+    schema = {"type": "string", "format": "shoe-size"}
+    assert accepts(schema, '"44"')
+    assert any("shoe-size" in warning for warning in compile_probe(schema).report.warnings)
+    assert accepts(schema, '"44"', formats="annotation")
+    with pytest.raises(constrain.UnsupportedSchemaError) as caught:
+        constrain.compile(schema, byte_vocabulary(), formats="strict")
+    assert caught.value.pointer == "/format"
+
+
+# Depth
+
+
+@pytest.mark.parametrize("depth", [10, 1_000, 50_000])
+def test_deep_nesting(depth: int) -> None:
+    schema = {
+        "$ref": "#/$defs/v",
+        "$defs": {"v": {"anyOf": [{"type": "array", "items": {"$ref": "#/$defs/v"}}, INTEGER]}},
+    }
+    for any_depth in ({}, schema):
+        assert accepts(any_depth, "[" * depth + "1" + "]" * depth)
+        assert not accepts(any_depth, "[" * depth + "1" + "]" * (depth - 1))
+    assert accepts({}, '{"a":' * depth + "1" + "}" * depth)
+
+
+def test_policies_are_reported() -> None:
+    policies = {"whitespace": "any", "property_order": "any", "formats": "strict", "numbers": "canonical"}
+    reported = compile_probe({}, **policies).report.policies
+    assert policies.items() <= dict(reported).items()
+
+
+@pytest.mark.parametrize("policy", ["whitespace", "property_order", "formats", "numbers"])
+def test_unknown_policies_are_refused(policy: str) -> None:
+    with pytest.raises(ValueError, match=policy):
+        constrain.compile({}, byte_vocabulary(), **{policy: "maybe"})  # type: ignore[arg-type]
