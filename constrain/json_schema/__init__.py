@@ -7,6 +7,7 @@ rules. Modules:
 - ``keywords``: the table of which function reads which keyword
 - ``assertions``: what one schema object asserts; ``combinators`` and ``formats_keyword``: keywords for any type
 - ``numeric``, ``strings``, ``arrays``, ``objects``: a shape, its intersection, its keywords
+- ``numbers`` and ``number_spellings``: the texts of a number shape, under either policy
 - ``shapes``: disjunctions; ``disjoint``: proofs for ``oneOf``; ``goals``: interning and expansion
 - ``productivity``: which goals have a value; ``contradictions``: why one has none
 - ``languages``: questions about patterns, answered by the kernel; ``keys``: classes of undeclared keys

@@ -111,6 +111,7 @@ class _Builder:
     """Explores the states."""
 
     def __init__(self, goals: Goals, questions: ArrayQuestions) -> None:
+        self.goals = goals
         self.questions = questions
         self.decisions = questions.decisions
         self.cases = Cases(goals, self.decisions)
@@ -125,6 +126,7 @@ class _Builder:
             return self.automaton
         self.add_after(State(False, 0, self.questions.node, counters), START)
         for state in self.queue:
+            self.goals.explore()
             if state.offers:
                 self.add_offer(state)
             else:

@@ -40,26 +40,26 @@ class Combined:
 def intersect_combined(goals: Goals, a: Shapes, b: Shapes) -> tuple[Combined, ...]:
     """Of the arrays and objects of both disjunctions, those that have a formula from either side."""
     found = []
-    for one in a.combined:
-        for two in (*b.combined, *b.arrays, *b.objects):
-            found.append(_both(goals, one, two))
-    for two in b.combined:
-        for plain in (*a.arrays, *a.objects):
-            found.append(_both(goals, two, plain))
+    for one in (*a.combined, *a.arrays, *a.objects):
+        others = (*b.combined, *b.arrays, *b.objects) if isinstance(one, Combined) else b.combined
+        found += [_both(goals, one, two) for two in others]
     if len(found) > MAX_COMBINED:
         raise LimitError(f"schemas combine to more alternatives than MAX_COMBINED = {MAX_COMBINED}")
     return tuple(shape for shape in found if shape is not None)
 
 
-def _both(goals: Goals, one: Combined, two: Combined | ArrayShape | ObjectShape) -> Combined | None:
-    formulas: tuple[Formula, ...] = ()
-    if isinstance(two, Combined):
-        two, formulas = two.base, two.formulas
-    if two is ANY_ARRAY or two is ANY_OBJECT:
-        if not formulas:
-            return one if isinstance(two, type(one.base)) else None
-    base = _intersect(goals, one.base, two)
-    return None if base is None else Combined(base, tuple(dict.fromkeys(one.formulas + formulas)))
+Structure = ArrayShape | ObjectShape
+
+
+def _both(goals: Goals, one: Combined | Structure, two: Combined | Structure) -> Combined | None:
+    ours, formulas = (one.base, one.formulas) if isinstance(one, Combined) else (one, ())
+    theirs, others = (two.base, two.formulas) if isinstance(two, Combined) else (two, ())
+    base = _intersect(goals, ours, theirs)
+    if base is None:
+        return None
+    if isinstance(one, Combined) and base is ours and not others:
+        return one
+    return Combined(base, tuple(dict.fromkeys(formulas + others)))
 
 
 def _intersect(

@@ -89,6 +89,13 @@ SUBSCHEMAS = {
 """Keywords whose value is a list of schemas or an object with schemas as values."""
 
 
+def escape(token: str) -> str:
+    """``/token`` as a JSON Pointer writes it (RFC 6901 section 3)."""
+    if "~" in token or "/" in token:
+        token = token.replace("~", "~0").replace("/", "~1")
+    return "/" + token
+
+
 def subschemas(schema: dict[str, object], dialect: Dialect) -> Iterator[tuple[tuple[str, ...], dict[str, object]]]:
     """The subschemas directly inside ``schema`` that are objects, each with the steps that lead to it."""
     single, several = SINGLE_SUBSCHEMA[dialect], SUBSCHEMAS[dialect]

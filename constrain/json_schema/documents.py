@@ -6,10 +6,14 @@ Nothing is fetched here; a registry that retrieves does so by its caller's decis
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import urldefrag, urljoin
 
 from constrain._errors import SchemaError, UnsupportedSchemaError
 from constrain.json_schema.dialects import DIALECTS, DRAFT_2020, Declared, declared_vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 NEWEST = Declared(DRAFT_2020)
 """What is assumed where nothing is declared."""
@@ -24,7 +28,7 @@ class Documents:
     def __init__(self, registry: object = None) -> None:
         if registry is not None and not isinstance(registry, Mapping):
             raise TypeError(f"registry must be a mapping from URIs to schemas, not {registry!r:.80}")
-        self._registry = registry
+        self._registry: Mapping[str, object] | None = registry
         self._found: dict[str, object] = {}
         self._custom: dict[str, Declared] = {}
         self.notes: dict[str, None] = {}
@@ -40,6 +44,12 @@ class Documents:
                     pointer=pointer,
                 ) from error
         return self._found[uri]
+
+    def registered(self) -> Iterator[tuple[str, object]]:
+        """What the registry lists."""
+        if self._registry is not None:
+            for uri in self._registry:
+                yield uri.removesuffix("#"), _contents(self._registry[uri])
 
     def declared(self, schema: dict[str, object], inherited: Declared, pointer: str) -> Declared:
         """The dialect of a resource's root schema at ``pointer``; one without ``$schema`` inherits."""
@@ -89,19 +99,32 @@ def split_uri(base: str, reference: str, pointer: str) -> tuple[str, str]:
     return uri, fragment
 
 
-def _look_up(registry: object, uri: str) -> object:
+def _look_up(registry: Mapping[str, object] | None, uri: str) -> object:
     found: object = None
-    if hasattr(registry, "get_or_retrieve"):
+    if registry is not None and hasattr(registry, "get_or_retrieve"):
         from referencing.exceptions import NoSuchResource
 
         try:
             found = registry.get_or_retrieve(uri).value
         except NoSuchResource:
             found = None
-    elif isinstance(registry, Mapping):
+    elif registry is not None:
         found = next((registry[name] for name in (uri, uri + "#") if name in registry), None)
     if found is None and uri.startswith(_METASCHEMAS):
         from jsonschema_specifications import REGISTRY
 
         found = REGISTRY.get(uri)
+    return _contents(found)
+
+
+def _contents(found: object) -> object:
+    """The schema itself, if it is wrapped as a ``referencing.Resource``."""
     return getattr(found, "contents", found)
+
+
+def is_perhaps_embedded(document: object) -> bool:
+    """Whether a registered document may be part of another one, on which its meaning depends."""
+    if not isinstance(document, dict):
+        return False
+    identifier = document.get("$id", document.get("id"))
+    return isinstance(identifier, str) and ("$schema" not in document or ":" not in identifier)

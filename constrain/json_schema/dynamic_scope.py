@@ -60,12 +60,15 @@ class Scope:
         self.outermost = outermost
 
 
+NO_SCOPE = Scope({})
+"""What is outside of a document, and everything where no dynamic scopes are kept."""
+
+
 class Scopes:
     """All dynamic scopes of one compilation."""
 
     def __init__(self) -> None:
-        self.empty = Scope({})
-        self._interned: dict[frozenset[tuple[str, Source]], Scope] = {frozenset(): self.empty}
+        self._interned: dict[frozenset[tuple[str, Source]], Scope] = {}
 
     def enter(self, scope: Scope, source: Source) -> Scope:
         """The scope after ``source`` was entered from ``scope``."""

@@ -236,19 +236,9 @@ WIDER_FORMATS = frozenset(
 )
 """Those whose definitions allow more than is written."""
 
-_DRAFT_4 = frozenset(("date-time", "email", "hostname", "ipv4", "ipv6", "uri"))
-_DRAFT_6 = _DRAFT_4 | {"json-pointer", "uri-reference", "uri-template"}
-
-DEFINED_FORMATS = {
-    "draft 4": _DRAFT_4,
-    "draft 6": _DRAFT_6,
-    "draft 7": KNOWN_FORMATS - {"duration", "uuid"},
-}
-"""The formats of the older drafts; later ones define all KNOWN_FORMATS."""
-
 IRREGULAR_FORMATS = {
     "idn-email": "the format 'idn-email' cannot be enforced exactly: it needs the tables of IDNA 2008",
     "idn-hostname": "the format 'idn-hostname' cannot be enforced exactly: it needs the tables of IDNA 2008",
     "regex": "the format 'regex' cannot be enforced exactly: groups nest, so patterns are no regular language",
 }
-"""Formats that cannot be enforced, and why. Validators assert ``regex`` in all drafts, so no draft is exempt."""
+"""Formats that cannot be enforced, and why."""

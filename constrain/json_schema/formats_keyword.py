@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING
 
 from constrain._errors import SchemaError, UnsupportedSchemaError
 from constrain.json_schema.formats import (
-    DEFINED_FORMATS,
     IRREGULAR_FORMATS,
-    KNOWN_FORMATS,
     WIDER_FORMATS,
     format_expression,
 )
@@ -21,23 +19,23 @@ if TYPE_CHECKING:
 
 
 def format_(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Asserted where the draft defines it, or refused if that cannot be done exactly.
+    """Asserted if it is known, in every draft, or refused if that cannot be done exactly.
 
-    A format that the draft does not define is an annotation, or refused under ``formats="strict"``.
+    Schemas of older drafts use the formats of newer ones and mean them. An unknown format is an annotation, or refused
+    under ``formats="strict"``.
     """
     if not isinstance(value, str):
         raise SchemaError(f"format must be a string, not {value!r:.80}", pointer=at.pointer("format"))
     policy = goals.policies.formats
     if policy == "annotation":
         return
-    draft = at.resource.dialect.name
-    expression = format_expression(value) if value in DEFINED_FORMATS.get(draft, KNOWN_FORMATS) else None
+    expression = format_expression(value)
     if expression is not None:
         found.restrict_strings(StringShape((expression,), wider=_WIDER.get(value)))
     elif value in IRREGULAR_FORMATS:
         raise UnsupportedSchemaError(IRREGULAR_FORMATS[value], pointer=at.pointer("format"))
     else:
-        unknown = f"the format {value!r:.80} is not one of {draft}"
+        unknown = f"the format {value!r:.80} is not known"
         if policy == "strict":
             raise UnsupportedSchemaError(unknown, pointer=at.pointer("format"))
         goals.warnings.setdefault(f"{unknown} and is not enforced (first at {at.pointer('format')})")

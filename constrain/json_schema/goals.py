@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from constrain._errors import LimitError, SchemaError, UnsatisfiableSchemaError
 from constrain.json_schema.assertions import Assertions
 from constrain.json_schema.goal import ANY, NOTHING, Goal
-from constrain.json_schema.keyword_sets import ANNOTATIONS
+from constrain.json_schema.keyword_sets import ABOUT_STRINGS, ANNOTATIONS
 from constrain.json_schema.keywords import Handler, keywords_of, unknown_keyword
 from constrain.json_schema.complements import complement
 from constrain.json_schema.numeric import exact
@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.policies import Policies
     from constrain.json_schema.references import Location, References
+    from constrain.json_schema.strings import StringShape
     from constrain.json_schema.unevaluated import Variants
     from constrain.regex.tree import Expression
+
+MAX_EXPLORED = 60_000
+"""States of all automata that one schema's formulas make: the largest real schemas need 50,000."""
 
 MAX_IN_PLACE_DEPTH = 60
 """Schemas that apply to the same value by way of each other (``$ref`` to ``allOf`` to ``$ref`` ...)."""
@@ -46,6 +50,9 @@ class Goals:
         self._unknown: dict[str, Location] = {}
         self._combined_parts = 0
         self._in_place_depth = 0
+        self.explored = 0
+        self._only_strings = 0  # how many propertyNames are being read, one within another
+        self._for_strings: dict[Location, Shapes | None] = {}
         self.pattern_expressions: dict[str, Expression] = {}
         self.variants: dict[Location, Variants | None] = {}
 
@@ -173,6 +180,12 @@ class Goals:
                 stack += part.parts
         return self.references.root.pointer()
 
+    def explore(self) -> None:
+        """Counts a state of an automaton that is made of formulas."""
+        self.explored += 1
+        if self.explored > MAX_EXPLORED:
+            raise LimitError(f"schemas combine to automata of more states than MAX_EXPLORED = {MAX_EXPLORED}")
+
     # Expanding goals.
 
     def shapes(self, goal: Goal) -> Shapes:
@@ -200,6 +213,8 @@ class Goals:
 
     def expand(self, location: Location) -> Shapes:
         """The shapes of the schema at ``location``."""
+        if self._only_strings:
+            return self._expand_for_strings(location)
         shapes = location.shapes
         if shapes is not None:
             return shapes
@@ -231,6 +246,33 @@ class Goals:
         location.shapes = shapes
         location.expanding = False
         self._in_place_depth -= 1
+        return shapes
+
+    def strings(self, parent: Location, token: str, schema: object) -> tuple[StringShape, ...]:
+        """The strings that satisfy a subschema, which may contain itself: what it says of parts does not matter."""
+        self._only_strings += 1
+        shapes = self.in_place(parent, token, schema)
+        self._only_strings -= 1
+        return shapes.strings
+
+    def _expand_for_strings(self, location: Location) -> Shapes:
+        """Shapes that are right for strings."""
+        if location in self._for_strings:
+            known = self._for_strings[location]
+            if known is None:
+                raise endless(location)
+            return known
+        self._for_strings[location] = None
+        schema = location.schema
+        if isinstance(schema, dict):
+            if "$ref" in schema and location.resource.dialect.ref_ignores_siblings:
+                schema = {"$ref": schema["$ref"]}
+            found = Assertions()
+            self.read_keywords(location, {k: v for k, v in schema.items() if k in ABOUT_STRINGS}, found)
+            shapes = found.shapes(self)
+        else:
+            shapes = ANY_SHAPES if schema is True else NO_SHAPES
+        self._for_strings[location] = shapes
         return shapes
 
     def read_keywords(self, location: Location, schema: Mapping[str, object], found: Assertions) -> None:

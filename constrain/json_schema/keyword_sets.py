@@ -10,6 +10,11 @@ IN_PLACE_APPLICATORS = frozenset(
 )  # fmt: skip
 """Keywords by which other schemas apply to the same value."""
 
+ABOUT_STRINGS = IN_PLACE_APPLICATORS - {"dependentSchemas", "dependencies"} | {
+    "type", "const", "enum", "minLength", "maxLength", "pattern", "format",
+}  # fmt: skip
+"""Keywords that say something about a string."""
+
 ANNOTATIONS = frozenset(
     (
         "title", "description", "default", "examples", "$comment", "readOnly", "writeOnly", "deprecated",

@@ -45,6 +45,12 @@ def identifier(keyword: str) -> Handler:
     return check
 
 
+def identifier_of_draft_4(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """Only noted where it is no string: often a list of properties that lacks the keyword around it."""
+    if not isinstance(value, str):
+        goals.warnings.setdefault(f"the id at {at.pointer('id')} is not a string and is ignored")
+
+
 def recursive_anchor(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """Read by ``$recursiveRef``."""
     if not isinstance(value, bool):
@@ -85,7 +91,7 @@ _EVERY_DRAFT: dict[str, Handler | None] = {
 
 _DRAFT_4: dict[str, Handler | None] = {
     **_EVERY_DRAFT,
-    "id": identifier("id"),
+    "id": identifier_of_draft_4,
     "exclusiveMinimum": numeric.boolean_exclusive_minimum,
     "exclusiveMaximum": numeric.boolean_exclusive_maximum,
 }

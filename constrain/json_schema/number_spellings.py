@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from constrain.json_schema.numeric import Number
     from constrain.regex.scientific import Normalized
 
-MAX_SCIENTIFIC_DIVISOR = 100
-"""Multiples, and numbers that must not be multiples, of something with a greater factor (2 and 5 aside) are spelled
-without an exponent, zero excepted: whether one can still be reached takes too long to tell there."""
+MAX_SCIENTIFIC_DIVISOR = 25
+"""Multiples, and numbers that must not be multiples, of something with greater digits (37, 0.037, 3700: 37) are spelled
+without an exponent, zero excepted, unless they are few: whether one can still be reached takes too long to tell."""
 
 _MINUS = Literal(b"-")
 _ANY_SIGN = Repetition(_MINUS, 0, 1)
@@ -68,62 +68,59 @@ def _scientific(shape: NumberShape, step: Fraction | None) -> Expression:
         if listed is not None:
             return _scientific_values(listed)
     divisors = [_power_of_ten(divisor) for divisor in (*([step] if step else ()), *shape.not_multiples)]
-    if any(prime > MAX_SCIENTIFIC_DIVISOR for prime, _, _ in divisors):
+    if any(divisor > MAX_SCIENTIFIC_DIVISOR for divisor, _ in divisors):
         return sequence(_ANY_SIGN, scientific.zero()) if admits_number(shape, 0) else NOTHING
-    places = divisors[0][2] if step is not None and divisors[0][1] == 1 else None
+    divisor, places = divisors.pop(0) if step is not None else (1, None)
     parts = [_interval(shape, places)]
     if parts[0] == NOTHING:
         return NOTHING
-    if step is not None and places is None:
-        parts.append(scientific.multiples(*divisors[0][1:]))
-    excluded = divisors if step is None else divisors[1:]
-    parts += (Complement(scientific.multiples(*divisor)) for _, *divisor in excluded)
+    if places is not None and divisor != 1:
+        parts.append(scientific.multiples(divisor, places))
+    parts += (Complement(scientific.multiples(*other)) for other in divisors)
     if shape.excluded:
         parts.append(Complement(_scientific_values(shape.excluded)))
     return parts[0] if len(parts) == 1 else Intersection(tuple(parts))
 
 
-def _power_of_ten(divisor: Fraction) -> tuple[int, int, int]:
-    """(p, d, s): the divisor is ``d * 10**-s``, and p is d without its factors of 2 and 5; d is no multiple of 10."""
+def _power_of_ten(divisor: Fraction) -> tuple[int, int]:
+    """(d, s): the divisor is ``d * 10**-s``, and d is no multiple of 10."""
     digits, position = _normalized(to_decimal(divisor))
-    number = prime = int(digits)
-    for factor in (2, 5):
-        while prime % factor == 0:
-            prime //= factor
-    return prime, number, len(digits) - position
+    return int(digits), len(digits) - position
 
 
 def _interval(shape: NumberShape, places: int | None) -> Expression:
     low, high = shape.minimum, shape.maximum
     low_open, high_open = shape.exclusive_minimum, shape.exclusive_maximum
     spellings: list[Expression] = []
-    above = _range(low, high, low_open=low_open, high_open=high_open)
-    below = _range(_negated(high), _negated(low), low_open=high_open, high_open=low_open)
-    if above is not None and above == below:
-        spellings.append(sequence(_ANY_SIGN, _magnitudes(*above, places)))
+    above = _positive(low, high, low_open=low_open, high_open=high_open, places=places)
+    below = _positive(_negated(high), _negated(low), low_open=high_open, high_open=low_open, places=places)
+    if above is below:  # as it is cached
+        spellings.append(sequence(_ANY_SIGN, above))
     else:
-        signs = (((), above), ((_MINUS,), below))
-        spellings += (sequence(*sign, _magnitudes(*ends, places)) for sign, ends in signs if ends)
-    if admits_number(NumberShape(False, low, low_open, high, high_open), 0):
+        spellings += [above, sequence(_MINUS, below)]
+    if (low is None or low < 0 or (low == 0 and not low_open)) and (
+        high is None or high > 0 or (high == 0 and not high_open)
+    ):
         spellings.append(sequence(_ANY_SIGN, scientific.zero()))
     return union(spellings)
 
 
-def _range(
-    low: Number | None, high: Number | None, *, low_open: bool, high_open: bool
-) -> tuple[Number, Number, bool, bool] | None:
-    """The bounds of the numbers greater than 0; ``None`` if there are none."""
+def _positive(
+    low: Number | None, high: Number | None, *, low_open: bool, high_open: bool, places: int | None
+) -> Expression:
+    """The numbers greater than 0 within the bounds, or within those of all floats."""
     if low is None or low < _LEAST_FLOAT:
         low, low_open = _LEAST_FLOAT, False
     if high is None or high > _GREATEST_FLOAT:
         high, high_open = _GREATEST_FLOAT, False
-    empty = low > high or (low == high and (low_open or high_open))
-    return None if empty else (low, high, low_open, high_open)
+    if low > high or (low == high and (low_open or high_open)):
+        return NOTHING
+    return _between(_normalized(low), _normalized(high), low_open=low_open, high_open=high_open, places=places)
 
 
-def _magnitudes(low: Number, high: Number, low_open: bool, high_open: bool, places: int | None) -> Expression:
-    ends = _normalized(low), _normalized(high)
-    return scientific.between(*ends, low_open=low_open, high_open=high_open, places=places)
+@lru_cache(maxsize=256)
+def _between(low: Normalized, high: Normalized, *, low_open: bool, high_open: bool, places: int | None) -> Expression:
+    return scientific.between(low, high, low_open=low_open, high_open=high_open, places=places)
 
 
 def _scientific_values(values: Iterable[Number]) -> Expression:

@@ -51,6 +51,13 @@ MAX_LISTED_MULTIPLES = 1000
 
 MAX_LISTED_BYTES = 32_000
 
+MAX_DIVISOR_BESIDE_OTHERS = 100
+"""Multiples of a greater divisor (zeros at its end aside) that must not be multiples of others are too far apart to
+tell, digit by digit, whether one can still be reached."""
+
+LEAST_TRAILING_ZEROS = 4
+"""From here on, zeros at the end of a divisor are read as such."""
+
 _SPARE_FRACTION_DIGITS = 32
 _MINUS = Literal(b"-")
 _ANY_SIGN = Repetition(_MINUS, 0, 1)
@@ -104,6 +111,8 @@ def number_expression(
     digits = _fraction_digits(low, high, multiple_of, *not_multiples_of, *excluded)
     numbers = _numbers(low, high, low_open=low_open, high_open=high_open, multiple_of=multiple_of, digits=digits)
     outside = [_multiples_of(divisor) for divisor in not_multiples_of]
+    if outside and multiple_of is not None and numbers != NOTHING:
+        _check_beside_others(_scaled(multiple_of)[0])
     if excluded:
         outside.append(_any_zeros(excluded))
     return _without(numbers, outside)
@@ -168,9 +177,31 @@ def _any_zeros(values: tuple[Number, ...]) -> Expression:
     )
 
 
+def _check_beside_others(divisor: int) -> None:
+    while divisor % 10 == 0:
+        divisor //= 10
+    if divisor > MAX_DIVISOR_BESIDE_OTHERS:
+        message = f"multiples of {divisor} that must not be multiples of something else cannot be enforced"
+        raise LimitError(f"{message} (MAX_DIVISOR_BESIDE_OTHERS = {MAX_DIVISOR_BESIDE_OTHERS})")
+
+
 def _multiples_of(divisor: Number) -> Expression:
     """The multiples of a divisor, in any plain spelling, among numbers as large as a float."""
-    return _any_zeros((0,)) if divisor > _GREATEST_FLOAT else Multiple(*_scaled(divisor))
+    return _any_zeros((0,)) if divisor > _GREATEST_FLOAT else _multiple(*_scaled(divisor))
+
+
+def _multiple(divisor: int, scale: int = 0) -> Expression:
+    """``Multiple``; but a small number with many zeros is one with zeros, not a remainder of many digits."""
+    digits, zeros = divisor, 0
+    while digits % 10 == 0:
+        digits, zeros = digits // 10, zeros + 1
+    if scale or zeros < LEAST_TRAILING_ZEROS or digits > MAX_DIVISOR_BESIDE_OTHERS:
+        return Multiple(divisor, scale)
+    front: Expression = Concatenation((_ANY_SIGN, NONZERO_DIGIT, Repetition(DIGIT, 0, None)))
+    if digits > 1:
+        front = Intersection((front, Multiple(digits)))
+    point_and_zeros = Repetition(Concatenation((Literal(b".0"), Repetition(Literal(b"0"), 0, None))), 0, 1)
+    return Alternation((_any_zeros((0,)), Concatenation((front, Literal(b"0" * zeros), point_and_zeros))))
 
 
 # Integers.
@@ -213,9 +244,11 @@ def _integers(
             return LiteralSet(tuple(texts)) if texts else NOTHING
     numbers_of_divisor = _integer_range(low, high)
     if divisor > 1:
-        numbers_of_divisor = Intersection((numbers_of_divisor, Multiple(divisor)))
+        numbers_of_divisor = Intersection((numbers_of_divisor, _multiple(divisor)))
+        if others:
+            _check_beside_others(divisor)
     left_out.update(0 for other in others if other > _GREATEST_INTEGER)
-    outside: list[Expression] = [Multiple(other) for other in others if other <= _GREATEST_INTEGER]
+    outside: list[Expression] = [_multiple(other) for other in others if other <= _GREATEST_INTEGER]
     if left_out:
         outside.append(LiteralSet(tuple(str(value).encode() for value in left_out)))
     return _without(numbers_of_divisor, outside)
@@ -297,7 +330,7 @@ def _multiples(
         zero = sequence(Literal(b"0"), decimals.zero_fraction(MAX_FRACTION_DIGITS))
         return sequence(_ANY_SIGN, zero) if low is None or low < 0 else zero
     numbers = _number_range(low, high, low_open=low_open, high_open=high_open, digits=digits)
-    return Intersection((numbers, Multiple(divisor, divisor_scale)))
+    return Intersection((numbers, _multiple(divisor, divisor_scale)))
 
 
 def _number_range(
@@ -385,5 +418,7 @@ def _negated(value: Number) -> Number:
 
 
 def _fraction_digits(*values: Number | None) -> int:
-    longest = max((_scaled(value)[1] for value in values if value.__class__ is not int and value is not None), default=0)
+    longest = max(
+        (_scaled(value)[1] for value in values if value.__class__ is not int and value is not None), default=0
+    )
     return max(MAX_FRACTION_DIGITS, longest + _SPARE_FRACTION_DIGITS)

@@ -330,9 +330,7 @@ def _returned_values(shapes: tuple[NumberShape, ...], candidates: Collection[Num
     """Those of the candidates that no shape has."""
     if not candidates:
         return {}
-    bounded = [
-        (frozenset(shape.excluded), shape._replace(excluded=())) for shape in shapes if shape.values is None
-    ]
+    bounded = [(frozenset(shape.excluded), shape._replace(excluded=())) for shape in shapes if shape.values is None]
     listed = {value for shape in shapes for value in shape.values or ()}
     return {
         value: None

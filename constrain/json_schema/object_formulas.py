@@ -165,10 +165,15 @@ class AboutShapes(_Questions):
         names, last = self.names, len(self.names)
         self.required_until: list[int] = []  # by shape: where the last required key has had its turn
         self.settling: list[list[int]] = [[] for _ in range(last + 1)]
+        self.requiring: list[list[int]] = [[] for _ in names]
+        self.asked: dict[int, list[Question]] = {}  # by index of a key, or ~index of a class
+        places = {name: place for place, name in enumerate(names)}
         for index, (shape, goals) in enumerate(zip(self.shapes, self.key_goals, strict=True)):
             required = set(shape.required)
             self.required_until.append(max((i for i, name in enumerate(names, 1) if name in required), default=0))
             asks = [i for i, name in enumerate(names, 1) if name in required or goals[name] is not ANY]
+            for name in required if index else ():
+                self.requiring[places[name]].append(self.first + index)
             if index and all(key_class.goals[index] is ANY for key_class in self.classes):
                 self.settling[max(asks, default=0)].append(self.first + index)
 
@@ -182,17 +187,22 @@ class AboutShapes(_Questions):
         return node
 
     def skipped(self, node: int, index: int) -> int:
-        for place, shape in enumerate(self.shapes[1:], 1):
-            if self.names[index] in shape.required:
-                node = self.decisions.set(node, self.first + place, False)
+        for variable in self.requiring[index]:
+            node = self.decisions.set(node, variable, False)
         return node
 
     def about_value(self, index: int) -> list[Question]:
-        name = self.names[index]
-        return self._about([goals[name] for goals in self.key_goals[1:]])
+        found = self.asked.get(index)
+        if found is None:
+            name = self.names[index]
+            found = self.asked[index] = self._about([goals[name] for goals in self.key_goals[1:]])
+        return found
 
     def about_class(self, index: int) -> list[Question]:
-        return self._about(self.classes[index].goals[1:])
+        found = self.asked.get(~index)
+        if found is None:
+            found = self.asked[~index] = self._about(self.classes[index].goals[1:])
+        return found
 
     def _about(self, goals: Sequence[Goal]) -> list[Question]:
         variables: dict[Goal, list[int]] = {}
@@ -299,6 +309,7 @@ class _Builder:
     """Explores the states."""
 
     def __init__(self, goals: Goals, questions: _Questions) -> None:
+        self.goals = goals
         self.questions = questions
         self.decisions = questions.decisions
         self.cases = Cases(goals, self.decisions)
@@ -318,6 +329,7 @@ class _Builder:
             return self.automaton
         self.add_after(State(False, 0, self.questions.node, zeros), START)
         for state in self.queue:
+            self.goals.explore()
             if state.offers:
                 self.add_offer(state)
             else:
@@ -335,7 +347,8 @@ class _Builder:
     def add_after(self, state: State, number: int) -> None:
         if self.questions.closes(state.node, state.position):
             self.automaton.closing.add(number)
-        self.automaton.go_on.append((number, self.state(state._replace(offers=True))))
+        offer = State(True, state.position, state.node, state.counters)
+        self.automaton.go_on.append((number, self.state(offer)))
 
     def add_offer(self, state: State) -> None:
         names = self.questions.names
@@ -361,7 +374,7 @@ class _Builder:
         position = state.position + 1
         node = self.questions.settled(self.questions.skipped(state.node, state.position), position)
         if node != FALSE:
-            target = self.state(state._replace(position=position, node=node))
+            target = self.state(State(True, position, node, state.counters))
             self.automaton.skips.append((self.ids[state], target))
 
     def add_classes(self, state: State) -> None:

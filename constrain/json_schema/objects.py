@@ -195,10 +195,10 @@ def pattern_properties(goals: Goals, at: Location, value: object, found: Asserti
 
 def property_names(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """A schema that all keys satisfy, as strings."""
-    shapes = goals.in_place(at, "/propertyNames", value)
-    if ANY_STRING in shapes.strings:
+    shapes = goals.strings(at, "/propertyNames", value)
+    if any(shape is ANY_STRING for shape in shapes):
         return
-    allowed = tuple(map(_content, shapes.strings))
+    allowed = tuple(map(_content, shapes))
     others = Complement(Alternation(allowed)) if allowed else ANY_CONTENT
     text = f"the keys that {at.pointer('propertyNames')} excludes"
     found.key_patterns.append(KeyPattern(text, Intersection((ANY_CONTENT, others)), NOTHING))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from constrain._errors import UnsupportedSchemaError
 from constrain.grammar import Terminal
 from constrain.json_schema.keys import JSON_STRING, quoted
-from constrain.json_schema.numbers import number_expression, number_literal_expression
-from constrain.json_schema.numeric import ANY_INTEGER, ANY_NUMBER, Number, NumberShape, to_decimal
+from constrain.json_schema.numbers import MAX_LISTED_MULTIPLES, number_expression, number_literal_expression
+from constrain.json_schema.numeric import ANY_INTEGER, ANY_NUMBER, Number, NumberShape, list_numbers, to_decimal
 from constrain.json_schema.shapes import ANY_SHAPES, FALSE, NULL, TRUE, Shapes
 from constrain.json_schema.spelling import spell_string
 from constrain.json_schema.strings import ANY_STRING, StringShape, content
@@ -42,7 +42,7 @@ def number_spellings(numbers: str, *, plain_integers: bool) -> NumberSpellings |
     """
     if numbers == "canonical":
         return None
-    from constrain.json_schema import number_spellings as spellings  # noqa: PLC0415  most schemas do without
+    from constrain.json_schema import number_spellings as spellings
 
     return spellings.all_spellings_but_of_integers if plain_integers else spellings.all_spellings
 
@@ -91,6 +91,10 @@ def canonical_spellings(shape: NumberShape) -> Expression:
     """The canonical spellings of a shape's numbers; ``NOTHING`` if all are larger than a float can hold."""
     if shape.values is not None:
         return number_literal_expression(*shape.values, integer=shape.integer)
+    if shape.not_multiples and shape.multiple is not None:
+        listed = list_numbers(shape, MAX_LISTED_MULTIPLES)
+        if listed is not None:
+            return number_literal_expression(*listed, integer=shape.integer)
     bounds: dict[str, Number | None] = {
         "exclusive_minimum" if shape.exclusive_minimum else "minimum": shape.minimum,
         "exclusive_maximum" if shape.exclusive_maximum else "maximum": shape.maximum,

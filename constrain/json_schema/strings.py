@@ -74,7 +74,18 @@ def intersect_strings(a: StringShape, b: StringShape) -> StringShape | None:
     if a.wider is not None or b.wider is not None:
         wider = _joined(a.wider or a.parts, b.wider or b.parts)
     maximum = shorter(a.maximum, b.maximum)
-    return nonempty(StringShape(_joined(a.parts, b.parts), max(a.minimum, b.minimum), maximum, wider=wider))
+    shape = StringShape(_joined(a.parts, b.parts), max(a.minimum, b.minimum), maximum, wider=wider)
+    if has_strings(shape):
+        return shape
+    if wider is not None and any(
+        has_strings(shape._replace(parts=_joined(one, two), wider=None))
+        for one, two in ((a.parts, definition(b)), (definition(a), b.parts))
+    ):  # strings that are certain in one shape and left open in the other; those left open in both are X and not X
+        raise UnsupportedSchemaError(
+            "the only strings allowed here are ones that a format may allow but that are never written, such as the "
+            "year 0000 or the second 60"
+        )
+    return None
 
 
 def _joined(a: tuple[Part, ...], b: tuple[Part, ...]) -> tuple[Part, ...]:
@@ -95,18 +106,11 @@ def shorter(a: int | None, b: int | None) -> int | None:
     return a if b is None else b if a is None else min(a, b)
 
 
-def nonempty(shape: StringShape) -> StringShape | None:
-    """``shape``, or ``None`` if no string has it."""
+def has_strings(shape: StringShape) -> bool:
+    """Whether some string of ``shape`` (without ``values``) is written."""
     if shape.maximum is not None and shape.minimum > shape.maximum:
-        return None
-    if not shape.parts or has_text(shape.parts, shape.minimum, shape.maximum):
-        return shape
-    if shape.wider is None or not has_text(definition(shape), shape.minimum, shape.maximum):
-        return None
-    raise UnsupportedSchemaError(
-        "the only strings allowed here are ones that a format may allow but that are never written, such as the year "
-        "0000 or the second 60"
-    )
+        return False
+    return not shape.parts or has_text(shape.parts, shape.minimum, shape.maximum)
 
 
 def content(shape: StringShape) -> Expression:
@@ -170,8 +174,9 @@ def complement_strings(shapes: tuple[StringShape, ...]) -> tuple[StringShape, ..
     outer = tuple(part for part in wider if not isinstance(part, LiteralSet))
     found = []
     for minimum, maximum in _lengths_without(lengths):
-        shape = StringShape(others, minimum, maximum, wider=None if outer == others else outer)
-        kept = shape if not others and (minimum, maximum) == (0, None) else nonempty(shape)
+        kept: StringShape | None = StringShape(others, minimum, maximum, wider=None if outer == others else outer)
+        if kept is not None and not has_strings(kept):
+            kept = None if outer == others else _folded(others, outer, StringShape((), minimum, maximum))
         for literals in listed:
             if kept is not None:
                 texts = StringShape(values=tuple(map(read_content, literals.texts)))
@@ -179,6 +184,14 @@ def complement_strings(shapes: tuple[StringShape, ...]) -> tuple[StringShape, ..
         if kept is not None:
             found.append(ANY_STRING if kept == ANY_STRING else kept)
     return tuple(found)
+
+
+def _folded(parts: tuple[Expression, ...], wider: tuple[Expression, ...], kept: StringShape) -> StringShape | None:
+    """``kept`` and, one after the other, the shapes of pairs of parts: tells why nothing is left."""
+    shape: StringShape | None = kept
+    for part, wide in zip(parts, wider, strict=True):
+        shape = None if shape is None else intersect_strings(shape, StringShape((part,), wider=(wide,)))
+    return shape
 
 
 def _outside(parts: tuple[Expression, ...], shape: StringShape) -> Expression:

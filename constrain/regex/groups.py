@@ -15,16 +15,22 @@ _FLAGS_KNOWN = {"ecma": "ims", "rust": "imsux", "python": "aimsux"}
 def read_group(scanner: Scanner) -> bool:
     """Reads the beginning of a group, up to its content; flags for it are set.
 
-    False if there is no content: a comment, or flags for the rest of the group around it.
+    False if there is no content: a comment, or flags for the rest of the group around it. ``scanner.look`` tells
+    whether the group is a lookaround, by what stands after its question mark.
     """
     text, start = scanner.text, scanner.position
     scanner.position += 1
+    scanner.look = ""
     if not text.startswith("?", scanner.position):
         return True
     rest = text[start + 2 : start + 4]
     for opening, name in _LOOKAROUND.items():
         if rest.startswith(opening):
-            scanner.fail(f"{name} is not supported", start)
+            if scanner.dialect != "ecma":
+                scanner.fail(f"{name} is not supported", start)
+            scanner.look = opening
+            scanner.position += 1 + len(opening)
+            return True
     scanner.position += 1
     if rest[:1] == ":":
         scanner.position += 1

@@ -8,13 +8,15 @@ Three dialects:
     rust     the ``regex`` crate; no lazy quantifiers, which say something about submatches only
     python   ``re`` with str patterns; ``$`` means ``\Z`` (``re`` also lets it stand before a final newline)
 
-What expression trees cannot say yet is refused: lookaround, backreferences, word boundaries, multi-line anchors.
+Lookaround and word boundaries are read in the dialect "ecma" only (``lookaround``). What expression trees cannot say is
+refused: backreferences, multi-line anchors.
 """
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING, Union, cast
 
 from constrain.regex import anchors, classes, unicode
 from constrain.regex.anchors import Anchored, Fragment
@@ -34,6 +36,9 @@ from constrain.regex.tree import (
     Ranges,
     Repetition,
 )
+
+if TYPE_CHECKING:
+    from constrain.regex.lookaround import Elimination, Looking
 
 MAX_NESTING = 100
 """Groups inside groups: trees are hashed, compared and translated recursively, a few stack frames a level."""
@@ -65,7 +70,8 @@ _DOT: dict[str, Ranges] = {
     "python": classes.complement(((0x0A, 0x0A),)),
 }
 
-_Item = str | Fragment
+_Part = Union[Fragment, "Looking"]
+_Item = str | _Part
 """What a sequence is made of while it is read; characters stay text until the sequence is complete."""
 
 
@@ -81,10 +87,13 @@ def parse_pattern(text: str, dialect: Dialect, *, json: bool = False, anchored: 
     >>> parse_pattern("a[bc]*", "ecma")  # doctest: +ELLIPSIS
     Concatenation(parts=(Literal(text=b'a'), Repetition(part=CharClass(ranges=((98, 99),), json=False), ...
     """
-    fragment = _Parser(text, dialect, json=json).parse()
+    parser = _Parser(text, dialect, json=json)
+    fragment = parser.parse()
+    if parser.elimination is not None:
+        return parser.elimination.texts(fragment, anchored=anchored)
     if anchored:
-        return anchors.whole(fragment)
-    return anchors.search(fragment, ANY_JSON_TEXT if json else ANY_TEXT)
+        return anchors.whole(cast("Fragment", fragment))
+    return anchors.search(cast("Fragment", fragment), ANY_JSON_TEXT if json else ANY_TEXT)
 
 
 @lru_cache(maxsize=4096)
@@ -108,9 +117,10 @@ class _Parser:
         self.alternatives: list[list[_Item]] = []
         self.items: list[_Item] = []
         self.quantifiable = False  # may a quantifier follow?
-        self.stack: list[tuple[list[list[_Item]], list[_Item], Flags, int]] = []
+        self.stack: list[tuple[list[list[_Item]], list[_Item], Flags, int, str]] = []
+        self.elimination: Elimination | None = None  # once lookaround has been read
 
-    def parse(self) -> Fragment:
+    def parse(self) -> _Part:
         scanner = self.scanner
         text, end = scanner.text, len(scanner.text)
         while scanner.position < end:
@@ -177,6 +187,14 @@ class _Parser:
         if (anchor == "A" and scanner.dialect != "ecma") or anchor == {"rust": "z", "python": "Z"}.get(scanner.dialect):
             scanner.position += 2
             self._add_anchor(at_start=anchor == "A")
+        elif anchor in ("b", "B") and scanner.dialect == "ecma":
+            scanner.position += 2
+            words = unicode.perl_class("w", "ecma")
+            if scanner.flags.ignore_case:
+                words = unicode.fold_case(words, "ecma")
+            word = char_class(words, json=self.json)
+            self.items.append(self._looking().boundary(word, scanner.position - 2, inside=anchor == "B"))
+            self.quantifiable = False
         else:
             self._add(read_escape(scanner, in_class=False))
 
@@ -220,7 +238,10 @@ class _Parser:
             if len(item) > 1:
                 self.items.append(item[:-1])
             item = self._literal(item[-1])
-        self.items.append(anchors.repeat(item, minimum, maximum))
+        if self.elimination is not None and self.elimination.concerns([item]):
+            self.items.append(self.elimination.repeat(item, minimum, maximum, start))
+        else:
+            self.items.append(anchors.repeat(cast("Fragment", item), minimum, maximum))
 
     def _counts(self) -> tuple[int, int | None]:
         scanner = self.scanner
@@ -247,7 +268,7 @@ class _Parser:
             return
         if len(self.stack) == MAX_NESTING:
             scanner.fail(f"groups are nested more than {MAX_NESTING} deep (MAX_NESTING)", start)
-        self.stack.append((self.alternatives, self.items, flags, start))
+        self.stack.append((self.alternatives, self.items, flags, start, scanner.look))
         self.alternatives, self.items = [], []
         self.quantifiable = False
 
@@ -257,18 +278,28 @@ class _Parser:
             scanner.fail("this ) closes no group; write \\) for the character", scanner.position)
         scanner.position += 1
         group = self._finish()
-        self.alternatives, self.items, scanner.flags, _ = self.stack.pop()
-        self.items.append(group)
-        self.quantifiable = True
+        self.alternatives, self.items, scanner.flags, start, look = self.stack.pop()
+        self.items.append(self._looking().look(look, group, start) if look else group)
+        self.quantifiable = not look
 
-    def _finish(self) -> Fragment:
+    def _looking(self) -> Elimination:
+        if self.elimination is None:
+            from constrain.regex.lookaround import Elimination
+
+            self.elimination = Elimination(self.scanner.fail, json=self.json)
+        return self.elimination
+
+    def _finish(self) -> _Part:
         """The group that has just been read."""
         if not self.alternatives:
             return self._sequence(self.items)
         alternatives = [*self.alternatives, self.items]
         if all(items and all(isinstance(item, str) for item in items) for items in alternatives):
             return self._texts(["".join(map(str, items)) for items in alternatives])
-        return anchors.alternate([self._sequence(items) for items in alternatives])
+        sequences = [self._sequence(items) for items in alternatives]
+        if self.elimination is not None and self.elimination.concerns(sequences):
+            return self.elimination.alternate(sequences, self.scanner.position - 1)
+        return anchors.alternate(cast("list[Fragment]", sequences))
 
     def _texts(self, texts: list[str]) -> Expression:
         """One of several texts."""
@@ -279,9 +310,9 @@ class _Parser:
             return LiteralSet(tuple(literal.text for literal in literals))
         return anchors.union(list(literals))
 
-    def _sequence(self, items: list[_Item]) -> Fragment:
+    def _sequence(self, items: list[_Item]) -> _Part:
         """The concatenation of items."""
-        parts: list[Fragment] = []
+        parts: list[_Part] = []
         run: list[str] = []
         for item in items:
             if isinstance(item, str):
@@ -293,10 +324,12 @@ class _Parser:
             parts.append(item)
         if run:
             parts.append(self._literal("".join(run)))
+        if self.elimination is not None and self.elimination.concerns(parts):
+            return self.elimination.concatenate(parts, self.scanner.position - 1)
         anchored = sum(isinstance(part, Anchored) for part in parts)
         if anchored:
-            return self._anchored_sequence(parts, anchored)
-        return anchors.sequence(*(part for part in parts if not isinstance(part, Anchored)))
+            return self._anchored_sequence(cast("list[Fragment]", parts), anchored)
+        return anchors.sequence(*cast("list[Expression]", parts))
 
     def _anchored_sequence(self, parts: list[Fragment], anchored: int) -> Fragment:
         if anchored > MAX_ANCHORED_FACTORS:

@@ -25,7 +25,7 @@ class Flags(NamedTuple):
 class Scanner:
     """A pattern and a position in it (an index into ``text``)."""
 
-    __slots__ = ("dialect", "flags", "names", "position", "text")
+    __slots__ = ("dialect", "flags", "look", "names", "position", "text")
 
     def __init__(self, text: str, dialect: Dialect) -> None:
         self.text = text
@@ -33,6 +33,7 @@ class Scanner:
         self.flags = Flags()
         self.names: set[str] = set()  # of groups
         self.position = 0
+        self.look = ""
 
     def fail(self, message: str, at: int) -> NoReturn:
         """Raises ``PatternError`` about the place ``at`` (an index)."""

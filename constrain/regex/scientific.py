@@ -47,7 +47,7 @@ MAX_MANTISSA_DIGITS = 17
 """Digits before the point, and after it: no shortest spelling of a float has more in all."""
 
 MAX_SPELLED_EXPONENT = 350
-"""The greatest exponent, of either sign: what it takes to write the least float, 5e-324, with any mantissa of its size."""
+"""The greatest exponent, of either sign: more than the greatest and the least float take with any mantissa."""
 
 _E = ByteClass(((0x45, 0x45), (0x65, 0x65)))
 _POINT = Literal(b".")
@@ -104,7 +104,7 @@ def between(
 
 
 def exactly(magnitudes: Iterable[Normalized]) -> Expression:
-    """Each of these magnitudes; those of one size share everything but their digits, so that thousands take a moment."""
+    """Each of these; those of one size share everything but their digits, so that thousands take a moment."""
     sizes: dict[tuple[int, int], list[str]] = {}
     for digits, position in magnitudes:
         sizes.setdefault((len(digits), position), []).append(digits)
@@ -116,10 +116,8 @@ def exactly(magnitudes: Iterable[Normalized]) -> Expression:
             else:
                 mantissas = [b"0." + b"0" * -point + digits.encode() for digits in texts]
             spelled = Literal(mantissas[0]) if len(mantissas) == 1 else LiteralSet(tuple(mantissas))
-            if point >= length:
-                zeros = _ZERO_FRACTION
-            else:
-                zeros = repetition(_ZERO, 0, MAX_MANTISSA_DIGITS - length + point)
+            after = length - point
+            zeros = repetition(_ZERO, 0, MAX_MANTISSA_DIGITS - after) if after > 0 else _ZERO_FRACTION
             parts.append(sequence(spelled, zeros, exponent(position - point, position - point)))
     return union(parts)
 
@@ -141,8 +139,7 @@ def multiples(divisor: int, scale: int) -> Expression:
         parts.append(sequence(whole, Literal(b"0" * zeros), _ZERO_FRACTION, of_this))
     # Factors of 2 and 5 and fractions, up to where greater exponents make no difference any more.
     last = MAX_MANTISSA_DIGITS + max(_power(divisor, 2), _power(divisor, 5))
-    for places in range(last):
-        parts.append(sequence(Multiple(divisor, places), exponent(places - scale, places - scale)))
+    parts += (sequence(Multiple(divisor, n), exponent(n - scale, n - scale)) for n in range(last))
     parts.append(sequence(Multiple(divisor, last), exponent(last - scale, MAX_SPELLED_EXPONENT)))
     return union(parts)
 
@@ -285,9 +282,7 @@ def _at_most(bound: str, mantissas: _Mantissas, *, strict: bool) -> Expression:
         other = sequence(_less_digit("1", first), repetition(DIGIT, 0, free))
         return sequence(union([other, same]), repetition(_ZERO, 0, most - free), mantissas.exponent(-zeros))
 
-    return union(
-        [sequence(_less_digit("1", first), less[1]), sequence(_literal(first), equal), _after_zeros(fraction)]
-    )
+    return union([sequence(_less_digit("1", first), less[1]), sequence(_literal(first), equal), _after_zeros(fraction)])
 
 
 def _fraction_below(rest: str, free: int, *, strict: bool) -> Expression:

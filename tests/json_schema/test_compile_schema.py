@@ -10,7 +10,7 @@ import pytest
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
-from constrain._errors import ConstrainError, LimitError, UnsupportedSchemaError
+from constrain._errors import ConstrainError, LimitError
 from constrain.json_schema import compile_schema
 from tests.json_schema.grammar_interpreter import Interpreter
 
@@ -42,11 +42,6 @@ def test_policies_are_reported() -> None:
 def test_unknown_policy_values_are_errors_of_the_caller() -> None:
     with pytest.raises(ValueError, match="whitespace must be one of"):
         compile_schema({}, whitespace="none")
-
-
-def test_a_policy_that_is_not_available_is_refused() -> None:
-    with pytest.raises(UnsupportedSchemaError, match="numbers='any'"):
-        compile_schema({}, numbers="any")
 
 
 def test_what_is_ignored_is_reported_with_its_first_place() -> None:

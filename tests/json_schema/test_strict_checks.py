@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import os
 import time
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 import constrain
+from constrain import _type_patterns
+from constrain.json_schema import strict, strict_merging
 from tests.support import byte_vocabulary
 
 CLOSED = "'additionalProperties' is required to be supplied and to be false."
@@ -419,6 +422,11 @@ def test_anything_gives_violations_or_a_clear_error(schema: dict[str, Any]) -> N
     messages = [violation.message for violation in constrain.check_strict(result, subset="structural")]
     assert CLOSED not in messages
     assert not [message for message in messages if message.startswith(REQUIRED)]
+
+
+def test_examples_of_the_documentation_run() -> None:
+    for module in (strict, strict_merging, _type_patterns):
+        assert doctest.testmod(module) == (0, {strict: 2, strict_merging: 1, _type_patterns: 2}[module])
 
 
 def test_large_schemas_are_checked_and_converted_in_linear_time() -> None:

@@ -5,6 +5,13 @@
 
 namespace constrain {
 
+namespace {
+
+// Digits of a mantissa before and after its point, where a number has an exponent.
+constexpr long long max_mantissa_digits = 32;
+
+}  // namespace
+
 Lexer::Lexer(const ExpressionStore& expressions, std::vector<ExprId> terminals, const std::vector<bool>& remembered)
     : expressions_(expressions) {
   for (uint32_t i = 0; i < terminals.size(); ++i) terminals_.push_back({terminals[i], TermId{i}, remembered[i], false});
@@ -106,19 +113,24 @@ TermId Lexer::without_values(TermId t, uint32_t list, const Memory& memory, cons
       scalars.push_back(value);
     }
   }
-  TermId result = scalars.empty() && !tentative ? t : derived(t, spelled(scalars, values), tentative);
+  TermId result = scalars.empty() && !tentative ? t : derived(t, spelled(scalars, values, reads_scientific(t)), tentative);
   without_values_.insert(key, index(result));
   return result;
 }
 
 // All texts of the scalars: a number's normal form may go on with zeros after the point, zero may be negative.
-ExprId Lexer::spelled(const std::vector<ValueId>& scalars, const Values& values) {
+ExprId Lexer::spelled(const std::vector<ValueId>& scalars, const Values& values, bool scientific) {
   std::vector<std::string> texts, wholes, fractions;
+  std::vector<ValueId> decimals;
   for (ValueId value : scalars) {
     const std::string& text = values.text(value);
     if (!values.is_decimal(value)) {
       texts.push_back(text);
-    } else if (text.find('.') != std::string::npos) {
+      continue;
+    }
+    decimals.push_back(value);
+    if (text.find('e') != std::string::npos) continue;  // too long to be spelled in full
+    if (text.find('.') != std::string::npos) {
       fractions.push_back(text);
     } else {
       wholes.push_back(text);
@@ -134,7 +146,77 @@ ExprId Lexer::spelled(const std::vector<ValueId>& scalars, const Values& values)
     ExprId zeros = e.concatenation(e.literal("."), e.repetition(e.literal("0"), 1, unbounded));
     parts.push_back(e.concatenation(e.literal_set(std::move(wholes)), e.repetition(zeros, 0, 1)));
   }
+  if (scientific && !decimals.empty()) spell_scientific(decimals, values, parts);
   return e.alternation(std::move(parts));
+}
+
+// Texts with an exponent: one mantissa, up to zeros at its end, for each place of the point.
+void Lexer::spell_scientific(const std::vector<ValueId>& decimals, const Values& values, std::vector<ExprId>& parts) {
+  ExpressionStore& e = expressions_;
+  const ExprId zeros = e.repetition(e.literal("0"), 0, unbounded);
+  const ExprId zero_fraction = e.repetition(e.concatenation(e.literal("."), e.repetition(e.literal("0"), 1, unbounded)), 0, 1);
+  ByteSet letters;
+  letters.add('e');
+  letters.add('E');
+  ByteSet signs;
+  signs.add('+');
+  signs.add('-');
+  ByteSet digits;
+  for (uint8_t digit = '0'; digit <= '9'; ++digit) digits.add(digit);
+  auto exponent = [&](long long number) {
+    std::vector<ExprId> signed_parts;
+    const ExprId magnitude = e.concatenation(zeros, e.literal(std::to_string(number < 0 ? -number : number)));
+    if (number >= 0) signed_parts.push_back(e.concatenation(e.repetition(e.literal("+"), 0, 1), magnitude));
+    if (number <= 0) signed_parts.push_back(e.concatenation(e.literal("-"), magnitude));
+    return e.concatenation(e.bytes(letters), e.alternation(std::move(signed_parts)));
+  };
+  std::vector<std::pair<long long, std::vector<std::string>>> whole, broken;  // by exponent: mantissas
+  auto put = [](auto& groups, long long number, std::string mantissa) {
+    auto same = std::find_if(groups.begin(), groups.end(), [=](const auto& group) { return group.first == number; });
+    if (same == groups.end()) same = groups.insert(same, {number, {}});
+    same->second.push_back(std::move(mantissa));
+  };
+  for (ValueId value : decimals) {
+    const Magnitude number = magnitude_of(values.text(value));
+    if (number.digits.empty()) {
+      const ExprId any = e.concatenation(e.repetition(e.bytes(signs), 0, 1), e.repetition(e.bytes(digits), 1, unbounded));
+      const ExprId zero = e.concatenation(e.repetition(e.literal("-"), 0, 1), e.literal("0"));
+      parts.push_back(e.concatenation(zero, e.concatenation(zero_fraction, e.concatenation(e.bytes(letters), any))));
+      continue;
+    }
+    const std::string sign = number.negative ? "-" : "";
+    const auto length = static_cast<long long>(number.digits.size());
+    for (long long point = -max_mantissa_digits; point <= max_mantissa_digits; ++point) {
+      if (point >= length) {
+        put(whole, number.point - point, sign + number.digits + std::string(static_cast<size_t>(point - length), '0'));
+      } else if (point > 0) {
+        put(broken, number.point - point, sign + number.digits.substr(0, static_cast<size_t>(point)) + "." + number.digits.substr(static_cast<size_t>(point)));
+      } else {
+        put(broken, number.point - point, sign + "0." + std::string(static_cast<size_t>(-point), '0') + number.digits);
+      }
+    }
+  }
+  for (auto& [number, mantissas] : whole) {
+    parts.push_back(e.concatenation(e.literal_set(std::move(mantissas)), e.concatenation(zero_fraction, exponent(number))));
+  }
+  for (auto& [number, mantissas] : broken) {
+    parts.push_back(e.concatenation(e.literal_set(std::move(mantissas)), e.concatenation(zeros, exponent(number))));
+  }
+}
+
+// Whether some text of the terminal is a number with an exponent.
+bool Lexer::reads_scientific(TermId t) {
+  const TermId base = terminals_[index(t)].base;
+  if (terminals_[index(base)].scientific < 0) {
+    ExpressionStore& e = expressions_;
+    ByteSet mantissa, letters;
+    for (char c : std::string_view("-.0123456789")) mantissa.add(static_cast<uint8_t>(c));
+    letters.add('e');
+    letters.add('E');
+    const ExprId numbers = e.concatenation(e.repetition(e.bytes(mantissa), 1, unbounded), e.concatenation(e.bytes(letters), ExprId::anything));
+    terminals_[index(base)].scientific = e.intersection({terminals_[index(base)].expression, numbers}) != ExprId::nothing;
+  }
+  return terminals_[index(base)].scientific;
 }
 
 bool Lexer::matches(TermId t, ValueId scalar, const Values& values) {
@@ -142,7 +224,7 @@ bool Lexer::matches(TermId t, ValueId scalar, const Values& values) {
   if (const uint8_t* found = matches_.find(key)) return *found;
   ExprId expression = terminals_[index(t)].expression;
   bool result = values.is_decimal(scalar)
-                    ? expressions_.intersection({expression, spelled({scalar}, values)}) != ExprId::nothing
+                    ? expressions_.intersection({expression, spelled({scalar}, values, reads_scientific(t))}) != ExprId::nothing
                     : expressions_.nullable(expressions_.derivative(expression, values.text(scalar)));
   matches_.insert(key, result);
   return result;

@@ -70,6 +70,7 @@ class Lexer {
     TermId base;
     bool remembered;
     bool tentative;
+    int8_t scientific = -1;  // 1: matches numbers with an exponent; 0: none; -1: not looked at
   };
   struct State {
     uint32_t begin, count;
@@ -79,7 +80,9 @@ class Lexer {
 
   ExpressionStore expressions_;
   TermId derived(TermId t, ExprId used, bool tentative);
-  ExprId spelled(const std::vector<ValueId>& scalars, const Values& values);
+  ExprId spelled(const std::vector<ValueId>& scalars, const Values& values, bool scientific);
+  void spell_scientific(const std::vector<ValueId>& decimals, const Values& values, std::vector<ExprId>& parts);
+  bool reads_scientific(TermId t);
 
   std::vector<Terminal> terminals_;
   TermId none_;

@@ -128,10 +128,10 @@ std::vector<Parser::Choice> Parser::choices(RivalsId rivals) {
   return result;
 }
 
-// The group that has just been completed, according to the innermost rivals there are.
+// The group that has just been completed, according to the innermost rivals.
 ValueId Parser::last_value(RivalsId rivals) const {
   std::span<const uint32_t> pairs = memory_.list(rivals);
-  return pairs.empty() ? ValueId::unknown_group : values_.last(TrackId{pairs[pairs.size() - 2]});
+  return values_.last(TrackId{pairs[pairs.size() - 2]});
 }
 
 // Goes from the end of a rule, with the rivals left there, to a waiting item; false if the value read is a rival.
@@ -139,6 +139,7 @@ bool Parser::leave(RivalsId left, Item& waiting, ValueId value) {
   const uint32_t rule = grammar_.state(waiting.state).rule;
   const size_t count = memory_.list(rivals(rule, waiting.memory)).size() / 2;
   if (memory_.list(left).size() > 2 * count) return false;
+  if (left != no_rivals) value = last_value(left);  // known even while a mask is made for all texts before
   waiting.memory = with_rivals(rule, waiting.memory, left);
   if (const uint32_t pending = memory_.values(waiting.memory)[rivals_slot(rule) + 1]) {
     waiting.memory = memory_.remember(memory_.with(waiting.memory, rivals_slot(rule) + 1, 0), pending - 1, value);
@@ -193,7 +194,7 @@ const Parser::Outlook& Parser::outlook(StateId state, MemoryId memory, uint32_t 
         result.escapes |= inner.escapes;
         for (RivalsId left : inner.ends) {
           Item waiting{edge.target, OriginId::end, after};
-          if (leave(left, waiting, last_value(left))) reach(waiting.state, waiting.memory);
+          if (leave(left, waiting, ValueId::unknown_group)) reach(waiting.state, waiting.memory);
         }
       } else {
         const TermId terminal = edge.excluding >= 0 ? excluding(edge, rule, m) : TermId{edge.symbol};
@@ -247,7 +248,7 @@ bool Parser::alive(const Item& item, uint32_t depth) {
   const std::vector<Item> waiting = copy_of_waiting(item.origin);
   for (RivalsId left : outlook.ends) {
     for (Item each : waiting) {
-      if (leave(left, each, last_value(left)) && alive(each, depth + 1)) return true;
+      if (leave(left, each, ValueId::unknown_group) && alive(each, depth + 1)) return true;
     }
   }
   return false;

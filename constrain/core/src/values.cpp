@@ -12,6 +12,31 @@ constexpr long long greatest_exponent = 1'000'000'000;  // all beyond are taken 
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+// RFC 8259 section 6.
+bool is_number(std::string_view text) {
+  size_t at = 0;
+  auto digits = [&] {
+    const size_t begin = at;
+    while (at < text.size() && is_digit(text[at])) ++at;
+    return at - begin;
+  };
+  auto next = [&](char c) { return at < text.size() && text[at] == c; };
+  if (next('-')) ++at;
+  const bool zero = next('0');
+  const size_t whole = digits();
+  if (whole == 0 || (zero && whole > 1)) return false;
+  if (next('.')) {
+    ++at;
+    if (digits() == 0) return false;
+  }
+  if (next('e') || next('E')) {
+    ++at;
+    if (next('+') || next('-')) ++at;
+    if (digits() == 0) return false;
+  }
+  return at == text.size();
+}
+
 Hash text_hash(uint64_t tag, std::string_view text) {
   Hash hash = mix(seeded(tag), text.size());
   uint64_t word = 0;
@@ -24,43 +49,43 @@ Hash text_hash(uint64_t tag, std::string_view text) {
 
 }  // namespace
 
-std::string decimal_form(std::string_view text) {
-  size_t at = 0;
-  bool negative = at < text.size() && text[at] == '-';
-  if (negative) ++at;
-  size_t whole = at;
-  while (at < text.size() && is_digit(text[at])) ++at;
-  if (at == whole || (text[whole] == '0' && at > whole + 1)) return {};
-  std::string digits(text.substr(whole, at - whole));
-  auto point = static_cast<long long>(digits.size());  // the value is 0.digits times ten to the power of `point`
-  if (at < text.size() && text[at] == '.') {
-    size_t fraction = ++at;
-    while (at < text.size() && is_digit(text[at])) ++at;
-    if (at == fraction) return {};
-    digits += text.substr(fraction, at - fraction);
+Magnitude magnitude_of(std::string_view text) {
+  Magnitude result;
+  result.negative = text[0] == '-';
+  if (result.negative) text.remove_prefix(1);
+  const size_t end = std::min(text.find_first_of("eE"), text.size());
+  std::string_view mantissa = text.substr(0, end);
+  for (char c : mantissa) {
+    if (c != '.') result.digits.push_back(c);
   }
-  if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
-    ++at;
-    bool down = at < text.size() && text[at] == '-';
-    if (at < text.size() && (text[at] == '-' || text[at] == '+')) ++at;
-    size_t first = at;
+  result.point = static_cast<long long>(std::min(mantissa.find('.'), mantissa.size()));
+  if (end < text.size()) {
+    const bool down = text[end + 1] == '-';
     long long exponent = 0;
-    for (; at < text.size() && is_digit(text[at]); ++at) exponent = std::min(exponent * 10 + (text[at] - '0'), greatest_exponent);
-    if (at == first) return {};
-    point += down ? -exponent : exponent;
+    for (char c : text.substr(end + 1)) {
+      if (is_digit(c)) exponent = std::min(exponent * 10 + (c - '0'), greatest_exponent);
+    }
+    result.point += down ? -exponent : exponent;
   }
-  if (at != text.size()) return {};
-  size_t zeros = digits.find_first_not_of('0');
-  if (zeros == std::string::npos) return "0";
-  digits.erase(0, zeros);
-  point -= static_cast<long long>(zeros);
-  digits.erase(digits.find_last_not_of('0') + 1);
-  auto count = static_cast<long long>(digits.size());
-  std::string sign = negative ? "-" : "";
-  if (point > longest_plain_form || point < -longest_plain_form) return sign + "0." + digits + "e" + std::to_string(point);
-  if (point <= 0) return sign + "0." + std::string(static_cast<size_t>(-point), '0') + digits;
-  if (point >= count) return sign + digits + std::string(static_cast<size_t>(point - count), '0');
-  return sign + digits.substr(0, static_cast<size_t>(point)) + "." + digits.substr(static_cast<size_t>(point));
+  const size_t zeros = result.digits.find_first_not_of('0');
+  if (zeros == std::string::npos) return {};
+  result.digits.erase(0, zeros);
+  result.point -= static_cast<long long>(zeros);
+  result.digits.erase(result.digits.find_last_not_of('0') + 1);
+  return result;
+}
+
+std::string decimal_form(std::string_view text) {
+  if (!is_number(text)) return {};
+  const Magnitude number = magnitude_of(text);
+  if (number.digits.empty()) return "0";
+  const std::string sign = number.negative ? "-" : "";
+  const auto count = static_cast<long long>(number.digits.size());
+  const long long point = number.point;
+  if (point > longest_plain_form || point < -longest_plain_form) return sign + "0." + number.digits + "e" + std::to_string(point);
+  if (point <= 0) return sign + "0." + std::string(static_cast<size_t>(-point), '0') + number.digits;
+  if (point >= count) return sign + number.digits + std::string(static_cast<size_t>(point - count), '0');
+  return sign + number.digits.substr(0, static_cast<size_t>(point)) + "." + number.digits.substr(static_cast<size_t>(point));
 }
 
 Values::Values() {

@@ -85,6 +85,14 @@ class Values {
   size_t text_bytes_ = 0;
 };
 
+// 0.DIGITS times ten to the power of `point`; zero has no digits. The first and the last digit are not 0.
+struct Magnitude {
+  bool negative = false;
+  std::string digits;
+  long long point = 0;
+};
+Magnitude magnitude_of(std::string_view number);  // of a JSON number
+
 // The plain decimal form of a JSON number (RFC 8259 section 6): no exponent, no zeros at the ends, no negative zero; in
 // scientific form where that would take thousands of digits. Empty if `text` is no number.
 std::string decimal_form(std::string_view text);
