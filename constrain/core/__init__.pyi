@@ -7,7 +7,16 @@ from typing_extensions import Buffer
 from constrain.grammar import Grammar
 from constrain.regex.tree import Expression
 
-__all__ = ["Allowance", "CompiledGrammar", "Matcher", "Vocabulary", "has_endless_matches", "is_empty", "list_matches", "matches"]
+__all__ = [
+    "Allowance",
+    "CompiledGrammar",
+    "Matcher",
+    "Vocabulary",
+    "has_endless_matches",
+    "is_empty",
+    "list_matches",
+    "matches",
+]
 
 class Allowance:
     """Work that several questions may take together: derivatives, and nodes of the expressions they make.

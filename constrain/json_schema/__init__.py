@@ -16,11 +16,12 @@ rules. Modules:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from constrain._errors import SchemaError, UnsatisfiableSchemaError
 from constrain.json_schema.contradictions import why_empty
-from constrain.json_schema.dialects import DRAFT_4
+from constrain.json_schema.dialects import DRAFT_4, DRAFT_4_URI, sign_of_draft_4
 from constrain.json_schema.documents import Documents
 from constrain.json_schema.dynamic_scope import DynamicScopeNeeded
 from constrain.json_schema.emission import Emitter
@@ -66,6 +67,20 @@ def compile_schema(
     policies = Policies(whitespace, property_order, formats, numbers, close_objects)
     policies.check()
     documents = Documents(registry)
+    try:
+        return _in_dialect(schema, documents, policies)
+    except UnsatisfiableSchemaError:
+        raise
+    except SchemaError:
+        sign = sign_of_draft_4(schema)
+        if sign is None:
+            raise
+    assert isinstance(schema, dict)
+    compiled = _in_dialect({"$schema": DRAFT_4_URI, **schema}, documents, policies)
+    return replace(compiled, warnings=(f"there is no $schema; {sign} is of draft 4", *compiled.warnings))
+
+
+def _in_dialect(schema: object, documents: Documents, policies: Policies) -> CompiledSchema:
     try:
         return _compile(References(schema, documents), policies)
     except DynamicScopeNeeded:

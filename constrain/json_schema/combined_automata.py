@@ -33,9 +33,7 @@ class _Emission:
         useful = automaton.useful()
         self.states = {state: rule.state() for state in sorted(useful)}
         self.reads = [
-            read
-            for read in automaton.reads
-            if read.source in useful and read.target in useful and read.goal.productive
+            read for read in automaton.reads if read.source in useful and read.target in useful and read.goal.productive
         ]
         self.distinct = rule.slot(VALUE_SET) if isinstance(base, ArrayShape) and base.unique else -1
         self.used: dict[str, int] = {}  # slots that say whether a key was read, with keys in any order

@@ -27,8 +27,10 @@ DRAFT_7 = Dialect("draft 7", "$id", ref_ignores_siblings=True)
 DRAFT_2019 = Dialect("draft 2019-09", "$id", ref_ignores_siblings=False)
 DRAFT_2020 = Dialect("draft 2020-12", "$id", ref_ignores_siblings=False)
 
+DRAFT_4_URI = "http://json-schema.org/draft-04/schema"
+
 DIALECTS = {
-    "http://json-schema.org/draft-04/schema": DRAFT_4,
+    DRAFT_4_URI: DRAFT_4,
     "http://json-schema.org/draft-06/schema": DRAFT_6,
     "http://json-schema.org/draft-07/schema": DRAFT_7,
     "https://json-schema.org/draft/2019-09/schema": DRAFT_2019,
@@ -223,3 +225,28 @@ def without_keywords(schema: dict[str, object], declared: Declared) -> dict[str,
             elif isinstance(value, list) and keyword in SUBSCHEMAS[dialect]:
                 target[keyword] = [copied(inner, depth + 1) for inner in value]
     return top
+
+
+def sign_of_draft_4(document: object) -> str | None:
+    """What shows that a schema without ``$schema``, malformed or with lost references otherwise, is one of draft 4."""
+    if not isinstance(document, dict) or "$schema" in document:
+        return None
+    stack: list[tuple[object, bool]] = [(document, True)]  # with "is a schema": not the names in properties
+    while stack:
+        node, is_schema = stack.pop()
+        if isinstance(node, list):
+            stack.extend((inner, True) for inner in node)
+        elif isinstance(node, dict):
+            if is_schema:
+                for keyword in ("exclusiveMinimum", "exclusiveMaximum"):
+                    if isinstance(node.get(keyword), bool):
+                        return f"a boolean {keyword}"
+                if isinstance(node.get("id"), str) and "$id" not in node:
+                    return f"the id {node['id']!r:.80}"
+            names = ("properties", "patternProperties", "definitions", "$defs", "dependencies")
+            stack.extend(
+                (inner, not is_schema or keyword not in names)
+                for keyword, inner in node.items()
+                if not is_schema or keyword not in ("enum", "const", "default", "examples")
+            )
+    return None

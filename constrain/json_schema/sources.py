@@ -41,6 +41,9 @@ class Sources:
     def __init__(self, document: object, documents: Documents, *, dynamic: bool) -> None:
         self._documents = documents
         self._dynamic = dynamic
+        self._may_be_old = (
+            isinstance(document, dict) and "definitions" in document and document.keys().isdisjoint(("$schema", "$defs"))
+        )
         self._named: dict[str, Source | None] | None = None
         self._remote: dict[tuple[str, Declared | None], Source | None] = {}
         self._searched: set[Declared] = set()
@@ -134,9 +137,16 @@ class Sources:
             return None
         if "$schema" in schema:
             declared = self._documents.declared(schema, declared, prefix + token)
-        if declared.dialect.ref_ignores_siblings and "$ref" in schema:
-            return None
         pointer = prefix + token
+        if "$ref" in schema:
+            if self._may_be_old and "$schema" not in schema:
+                raise UnsupportedSchemaError(
+                    f"{keyword} beside $ref starts a resource from 2019-09 on, and is ignored before: say with $schema "
+                    "which draft this is",
+                    pointer=pointer,
+                )
+            if declared.dialect.ref_ignores_siblings:
+                return None
         base = split_uri(outer.base, identifier, pointer + escape(keyword))[0]
         source = outer.embedded[id(schema)] = _source(schema, base, declared, pointer, depth)
         return source
