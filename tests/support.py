@@ -69,7 +69,7 @@ def maskbench_that_compiles(
             return
         try:
             constraint = constrain.compile(entry["schema"], vocabulary, **policies)
-        except constrain.SchemaError:
+        except (constrain.SchemaError, constrain.PatternError, constrain.LimitError):
             continue
         yield entry, constraint
         count -= 1
