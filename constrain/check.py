@@ -61,12 +61,13 @@ def check_schema(schema: object, vocabulary: Vocabulary, *, registry: object = N
     if lint.remaining is None:
         return Check(lint, None, None)
     try:
-        constraint = compile_schema(lint.remaining, vocabulary, registry=registry, **policies)
+        constraint = compile_schema(lint.remaining, vocabulary, registry=registry, **policies)  # type: ignore[arg-type]
     except (GrammarError, LimitError) as error:
         refused = Finding("refused", error.pointer or "", error.message)
         return Check(replace(lint, refused=(*lint.refused, refused)), None, None)
     try:
-        full = _compile(filled(lint.remaining), vocabulary, close_objects=True, registry=registry, **policies)
+        closing = {"close_objects": True, "registry": registry}
+        full = _compile(filled(lint.remaining), vocabulary, **closing, **policies)  # type: ignore[arg-type]
     except ConstrainError:  # no value has all properties, where a schema contains itself for one
         full = constraint
     return Check(lint, constraint.report, typical_tokens(full))

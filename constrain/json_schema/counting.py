@@ -158,8 +158,8 @@ class Supply:
                 if unproductive_member(shape) is None:
                     _add(found, "object", self._objects(shape, limit), limit)
             for combined in shapes.combined:
-                array = isinstance(combined.base, ArrayShape)
-                _add(found, "array" if array else "object", self._combinations(combined, limit), limit)
+                kind = "array" if isinstance(combined.base, ArrayShape) else "object"
+                _add(found, kind, self._combinations(combined, limit), limit)
         finally:
             self._under_way.remove(goal)
         return found

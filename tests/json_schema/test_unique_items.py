@@ -90,7 +90,7 @@ def in_any_order(found: list[list[object]]) -> list[object]:
     """The same arrays, each object with two keys also the other way round."""
     turned: list[object] = []
     for array in found:
-        ways = [[item, dict(reversed(item.items()))] if len(item) == 2 else [item] for item in array]  # type: ignore
+        ways = [[item, dict(reversed(item.items()))] if len(item) == 2 else [item] for item in array]  # type: ignore[attr-defined]
         turned += map(list, product(*ways))
     return turned
 
