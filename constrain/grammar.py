@@ -5,15 +5,16 @@ another rule. A textbook production ``a: B c D`` is a chain of three edges; ``*`
 The automaton form keeps a list of any length at one item in the parser, and gives memory a place to live: one
 activation of a rule owns slots (counters, sets of texts or values already read) that its own edges test and update.
 
-Texts can be compared as they are (``TEXT_SET``, ``REMEMBER`` and ``excluding``: keys of an object) or by what they stand
-for (``VALUE_SET`` and ``distinct``: items that differ). An edge with ``distinct`` reads a value that none of the edges
-with that slot has read before in this activation, and adds it. Its symbol is a terminal, whose texts are scalars:
-spellings of one JSON number are one value, all other texts differ. Or it is a rule that reads one *group*, from a
-terminal that opens it to one that closes it. What stands between has members, by the ``role`` of each terminal read:
-scalars, other groups, and in labelled groups a label before each member. Ordered groups are equal if their members
-are, one by one; labelled ones if each label has an equal member (labels must not be repeated); terminals without a role
-make no difference. All terminals that one lexeme matches at one place must have the same role. The grammar must see to it
-that there are always enough different values: what is excluded are values, never the last one of an edge.
+Texts can be compared as they are (``TEXT_SET``, ``REMEMBER`` and ``excluding``: keys of an object) or by what they
+stand for (``VALUE_SET`` and ``distinct``: items that differ). An edge with ``distinct`` reads a value that no edge with
+that slot has read before in this activation, and adds it. Its symbol is a terminal, whose texts are scalars: spellings
+of one JSON number (with an exponent: of up to 32 digits before and after the point) are one value, all other texts
+differ. Or it is a rule that reads one *group*, from a terminal that opens it to one that closes it. What stands between
+are its members, by the ``role`` of each terminal: scalars, other groups, and in labelled groups a label before each.
+Ordered groups are equal if their members are, one by one; labelled ones if each label has an equal member (labels must
+not be repeated); terminals with no role make no difference. All terminals that one lexeme matches at one place must
+have the same role. The grammar must see to it that values do not run out: wherever a distinct value must be read, one
+must be left.
 """
 
 from __future__ import annotations
@@ -171,18 +172,20 @@ class GrammarBuilder:
 
     def __init__(self) -> None:
         self._terminals: list[Terminal] = []
-        self._terminal_ids: dict[tuple[str, Expression], int] = {}
+        self._terminal_ids: dict[tuple[str, Expression, Role, bytes], int] = {}
         self._names: list[str] = []
         self._rules: dict[int, Rule] = {}
         self._ignored: list[int] = []
 
-    def terminal(self, name: str, expression: Expression, pointer: str = "") -> int:
+    def terminal(
+        self, name: str, expression: Expression, pointer: str = "", role: Role = Role.SCALAR, label: bytes = b""
+    ) -> int:
         """Adds a terminal and returns its symbol; an equal one is added once."""
-        key = (name, expression)
+        key = (name, expression, role, label)
         symbol = self._terminal_ids.get(key)
         if symbol is None:
             symbol = self._terminal_ids[key] = len(self._terminals)
-            self._terminals.append(Terminal(name, expression, pointer))
+            self._terminals.append(Terminal(name, expression, pointer, role, label))
         return symbol
 
     def rule(self, name: str) -> int:

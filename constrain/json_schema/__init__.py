@@ -9,6 +9,7 @@ rules. Modules:
 - ``numeric``, ``strings``, ``arrays``, ``objects``: a shape, its intersection, its keywords
 - ``numbers`` and ``number_spellings``: the texts of a number shape, under either policy
 - ``shapes``: disjunctions; ``disjoint``: proofs for ``oneOf``; ``goals``: interning and expansion
+- ``unique_items`` and ``counting``: items that differ, and how many different values goals have
 - ``productivity``: which goals have a value; ``contradictions``: why one has none
 - ``languages``: questions about patterns, answered by the kernel; ``keys``: classes of undeclared keys
 - ``emission`` with ``scalars``, ``punctuation``, ``array_automata``, ``object_automata``, ``unordered_objects``

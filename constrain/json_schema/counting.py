@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError
 from constrain.json_schema.arrays import ArrayShape, item_goal, longest_length, unproductive_item
-from constrain.json_schema.combined import Combined
-from constrain.json_schema.goal import Goal
 from constrain.json_schema.keys import capacity, key_classes
 from constrain.json_schema.languages import has_endless_texts
 from constrain.json_schema.numeric import NumberShape, list_numbers, step_of
 from constrain.json_schema.objects import ObjectShape, key_goals, unproductive_member
+from constrain.json_schema.shape_automaton import START
 from constrain.json_schema.shapes import FALSE, NULL, TRUE
 from constrain.json_schema.strings import StringShape, content, list_strings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sized
 
+    from constrain.json_schema.combined import Combined
+    from constrain.json_schema.goal import Goal
     from constrain.json_schema.shape_automaton import ShapeAutomaton
 
 Value = tuple[object, ...]
@@ -32,8 +33,11 @@ MAX_PARTIAL_VALUES = 100_000
 _SIMPLE: dict[int, Value] = {NULL: ("null",), FALSE: ("boolean", False), TRUE: ("boolean", True)}
 
 
-class _TooMany(Exception):
-    """There are more values than were asked for, or it is not known how many."""
+class _TooMany(Exception):  # noqa: N818  no error: an answer
+    """There are more values than were asked for, or (if not ``sure``) it is not known how many."""
+
+    def __init__(self, *, sure: bool) -> None:
+        self.sure = sure
 
 
 class Supply:
@@ -41,7 +45,7 @@ class Supply:
 
     def __init__(self) -> None:
         self._endless: dict[Goal, bool] = {}
-        self._listed: dict[Goal, tuple[int, tuple[Value, ...] | None]] = {}
+        self._listed: dict[Goal, tuple[int, tuple[Value, ...] | None, bool]] = {}
         self._under_way: set[Goal] = set()
 
     def is_endless(self, goal: Goal) -> bool:
@@ -74,15 +78,25 @@ class Supply:
         """All values of the goal, or ``None`` if it has more than ``limit`` or it is not known which."""
         if self.is_endless(goal):
             return None
+        values = self._ask(goal, limit)[1]
+        return values if values is not None and len(values) <= limit else None
+
+    def has_more_than(self, goal: Goal, limit: int) -> bool:
+        """Whether the goal surely has more values than that."""
+        if self.is_endless(goal):
+            return True
+        _, values, sure = self._ask(goal, limit)
+        return sure if values is None else len(values) > limit
+
+    def _ask(self, goal: Goal, limit: int) -> tuple[int, tuple[Value, ...] | None, bool]:
         known = self._listed.get(goal)
         if known is None or (known[1] is None and known[0] < limit):
             try:
-                known = (limit, tuple(self._list(goal, limit)))
-            except _TooMany:
-                known = (limit, None)
+                known = (limit, tuple(self._list(goal, limit)), True)
+            except _TooMany as answer:
+                known = (limit, None, answer.sure)
             self._listed[goal] = known
-        values = known[1]
-        return values if values is not None and len(values) <= limit else None
+        return known
 
     # Endless supplies.
 
@@ -127,7 +141,7 @@ class Supply:
         if not goal.productive:
             return found
         if goal in self._under_way:
-            raise _TooMany
+            raise _TooMany(sure=False)
         self._under_way.add(goal)
         try:
             shapes = goal.shapes
@@ -143,8 +157,9 @@ class Supply:
             for shape in shapes.objects:
                 if unproductive_member(shape) is None:
                     _add(found, "object", self._objects(shape, limit), limit)
-            if shapes.combined:
-                raise _TooMany
+            for combined in shapes.combined:
+                array = isinstance(combined.base, ArrayShape)
+                _add(found, "array" if array else "object", self._combinations(combined, limit), limit)
         finally:
             self._under_way.remove(goal)
         return found
@@ -156,21 +171,19 @@ class Supply:
         length = 0
         while begun and length != longest:
             items = self._list(item_goal(shape, length), limit)
-            begun = [
-                (*array, item) for array in begun for item in items if not shape.unique or item not in array
-            ]
+            begun = [(*array, item) for array in begun for item in items if not shape.unique or item not in array]
             length += 1
             _check_partial(begun)
             if length >= shape.minimum:
                 whole += begun
             if len(whole) > limit:
-                raise _TooMany
+                raise _TooMany(sure=True)
         return whole
 
     def _objects(self, shape: ObjectShape, limit: int) -> list[frozenset[tuple[str, Value]]]:
         room = shape.maximum is None or shape.maximum > len(shape.required)
         if room and key_classes(shape):
-            raise _TooMany
+            raise _TooMany(sure=False)
         goals = key_goals(shape, dict.fromkeys((*shape.required, *shape.properties)))
         begun: list[frozenset[tuple[str, Value]]] = [frozenset()]
         for key, goal in goals.items():
@@ -180,18 +193,61 @@ class Supply:
         most = len(goals) if shape.maximum is None else shape.maximum
         return [members for members in begun if shape.minimum <= len(members) <= most]
 
+    def _combinations(self, shape: Combined, limit: int) -> dict[object, None]:
+        """The values of an automaton: member by member, along all its ways."""
+        automaton = shape.automaton
+        if automaton is None:
+            raise _TooMany(sure=False)
+        useful = automaton.useful()
+        reads = [read for read in automaton.reads if {read.source, read.target} <= useful and read.goal.productive]
+        if any(isinstance(read.label, int) for read in reads):
+            raise _TooMany(sure=False)
+        is_array = isinstance(shape.base, ArrayShape)
+        unique = isinstance(shape.base, ArrayShape) and shape.base.unique
+        moves: dict[int, list[int]] = {}
+        for source, target in (*automaton.skips, *automaton.go_on):
+            moves.setdefault(source, []).append(target)
+        found: dict[object, None] = {}
+        seen: set[tuple[int, tuple[object, ...]]] = set()
+        work: list[tuple[int, tuple[object, ...]]] = [(START, ())]
+        while work:
+            state, members = work.pop()
+            if (state, members) in seen or state not in useful:
+                continue
+            seen.add((state, members))
+            _check_partial(seen)
+            if state in automaton.closing:
+                found[members if is_array else frozenset(members)] = None
+                if len(found) > limit:
+                    raise _TooMany(sure=True)
+            work += ((target, members) for target in moves.get(state, ()))
+            for read in reads:
+                if read.source != state:
+                    continue
+                for value in self._list(read.goal, limit):
+                    member = value if is_array else (read.label, value)
+                    repeated = (unique and value in members) if is_array else read.label in map(_label, members)
+                    if not repeated:
+                        work.append((read.target, (*members, member)))
+        return found
+
+
+def _label(member: object) -> object:
+    assert isinstance(member, tuple)
+    return member[0]
+
 
 def _add(found: dict[Value, None], kind: str, values: Iterable[object] | None, limit: int) -> None:
     if values is None:
-        raise _TooMany
+        raise _TooMany(sure=True)
     found.update(((kind, value), None) for value in values)
     if len(found) > limit:
-        raise _TooMany
+        raise _TooMany(sure=True)
 
 
 def _check_partial(begun: Sized) -> None:
     if len(begun) > MAX_PARTIAL_VALUES:
-        raise _TooMany
+        raise _TooMany(sure=False)
 
 
 def _has_endless_numbers(shape: NumberShape) -> bool:
@@ -216,8 +272,8 @@ def _has_endless_strings(shape: StringShape) -> bool:
 def _all_strings(shape: StringShape, limit: int) -> tuple[str, ...] | None:
     try:
         return list_strings(shape, limit)
-    except LimitError:
-        return None
+    except LimitError as error:
+        raise _TooMany(sure=False) from error
 
 
 def _has_cycle(automaton: ShapeAutomaton, useful: set[int]) -> bool:

@@ -9,7 +9,7 @@ values left (Hall 1935), because states without one are dropped.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from constrain._errors import LimitError, UnsupportedSchemaError
 from constrain.json_schema.array_formulas import array_automaton
@@ -24,6 +24,8 @@ from constrain.json_schema.shapes import FALSE, NULL, TRUE, Shapes
 from constrain.json_schema.strings import admitted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from constrain.json_schema.counting import Value
     from constrain.json_schema.goals import Goals
 
@@ -80,9 +82,7 @@ class _Settlement:
                 arrays.append(bounded)
             elif bounded is not None:
                 combined.append(bounded)
-        for each in shapes.combined:
-            if is_array(each) and _is_unique(each.base):
-                combined.append(self.counted(goal, each))
+        combined += (self.counted(goal, each) for each in shapes.combined if is_array(each) and _is_unique(each.base))
         new = Shapes(shapes.simple, shapes.numbers, shapes.strings, tuple(arrays), shapes.objects, tuple(combined))
         if all(map(_same, new, shapes)):
             return False
@@ -96,22 +96,31 @@ class _Settlement:
             return shape._replace(unique=False)
         length = len(shape.prefix)
         reached = shape.prefix if longest is None else shape.prefix[:longest]
-        scarce = any(self.supply.values(each, index) is not None for index, each in enumerate(reached))
+        scarce = any(not self.has_more_than(goal, each, index) for index, each in enumerate(reached))
         endless = (longest is not None and longest <= length) or self.supply.is_endless(shape.rest)
         if not endless:
             wanted = MAX_DISTINCT_ITEMS if longest is None else min(longest - 1, MAX_DISTINCT_ITEMS)
-            values = self.supply.values(shape.rest, wanted)
-            if values is not None and length:
+            if not self.has_more_than(goal, shape.rest, wanted):
+                if not length:
+                    return self.at_most(goal, shape, len(self.supply.values(shape.rest, wanted) or ()))
                 scarce = True
-            elif values is not None:
-                return self.at_most(goal, shape, len(values))
             elif longest is None or longest > MAX_DISTINCT_ITEMS:
-                pointer = self.goals.pointer_of(goal)
-                self.goals.warnings[
-                    f"arrays of different items at {pointer or '/'} have at most {MAX_DISTINCT_ITEMS} items"
-                ] = None
+                pointer = self.goals.pointer_of(goal) or "/"
+                message = f"arrays of different items at {pointer} have at most {MAX_DISTINCT_ITEMS} items"
+                self.goals.warnings[message] = None
                 shape = shape._replace(maximum=MAX_DISTINCT_ITEMS)
         return self.counted(goal, Combined(shape, ())) if scarce else shape
+
+    def has_more_than(self, goal: Goal, item: Goal, number: int) -> bool:
+        """Whether there are more values for an item; refuses what is not known."""
+        if self.supply.has_more_than(item, number):
+            return True
+        if self.supply.values(item, number) is None:
+            raise UnsupportedSchemaError(
+                "uniqueItems cannot be enforced here: it is not known how many values its items can have",
+                pointer=self.goals.pointer_of(goal),
+            )
+        return False
 
     def at_most(self, goal: Goal, shape: ArrayShape, number: int) -> ArrayShape | None:
         """Arrays of at most so many items."""
@@ -131,7 +140,8 @@ class _Settlement:
             shape.automaton = array_automaton(self.goals, shape, pointer)
             for read in shape.automaton.reads:
                 self.expand(read.goal)
-        product = _Product(self.goals, self.supply, shape.automaton, pointer)
+        assert isinstance(shape.base, ArrayShape)
+        product = _Product(self.goals, self.supply, shape.automaton, longest_length(shape.base), pointer)
         if product.values:
             shape = Combined(shape.base, shape.formulas)
             shape.automaton = product.build()
@@ -151,7 +161,7 @@ def _is_unique(base: object) -> bool:
 
 def _same(new: object, old: object) -> bool:
     if isinstance(new, tuple) and isinstance(old, tuple):
-        return len(new) == len(old) and all(a is b or (a == b and not isinstance(a, Combined)) for a, b in zip(new, old))
+        return len(new) == len(old) and all(a == b for a, b in zip(new, old, strict=True))
     return new == old
 
 
@@ -164,20 +174,20 @@ class _Class(NamedTuple):
 
 
 Used = tuple[int, ...]
+Target = TypeVar("Target")
 
 
 class _Product:
     """The product of an array's automaton and the numbers of scarce values used."""
 
-    def __init__(self, goals: Goals, supply: Supply, automaton: ShapeAutomaton, pointer: str) -> None:
+    def __init__(self, goals: Goals, supply: Supply, automaton: ShapeAutomaton, most: int | None, pointer: str) -> None:
+        """``most``: items of an array, if that is bounded."""
         self.goals = goals
         self.automaton = automaton
         self.pointer = pointer
         useful = automaton.useful()
         self.reads = [
-            read
-            for read in automaton.reads
-            if read.source in useful and read.target in useful and read.goal.productive
+            read for read in automaton.reads if read.source in useful and read.target in useful and read.goal.productive
         ]
         listed: dict[Goal, frozenset[Value]] = {}
         self.ample: list[Goal] = []
@@ -185,12 +195,12 @@ class _Product:
             values = supply.values(goal, MAX_SCARCE_VALUES)
             if values is not None:
                 listed[goal] = frozenset(values)
-            elif supply.is_endless(goal):
+            elif supply.is_endless(goal) or (most is not None and supply.has_more_than(goal, most + MAX_SCARCE_VALUES)):
                 self.ample.append(goal)
             else:
                 raise UnsupportedSchemaError(
                     "uniqueItems cannot be enforced here: some items have finitely many values, but more than "
-                    f"MAX_SCARCE_VALUES = {MAX_SCARCE_VALUES} or an unknown number, and others may be equal to them",
+                    f"MAX_SCARCE_VALUES = {MAX_SCARCE_VALUES} or an unknown number",
                     pointer=pointer,
                 )
         self.values = dict.fromkeys(value for values in listed.values() for value in values)
@@ -277,8 +287,8 @@ class _Product:
         return made
 
 
-def _by_source(pairs):
-    found = {}
+def _by_source(pairs: Iterable[tuple[int, Target]]) -> dict[int, list[Target]]:
+    found: dict[int, list[Target]] = {}
     for source, target in pairs:
         found.setdefault(source, []).append(target)
     return found

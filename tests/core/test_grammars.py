@@ -9,7 +9,19 @@ import pytest
 
 import constrain
 from constrain import core
-from constrain.grammar import EPSILON, TEXT_SET, Action, Condition, Edge, Grammar, GrammarBuilder, Rule, Terminal
+from constrain.grammar import (
+    EPSILON,
+    TEXT_SET,
+    VALUE_SET,
+    Action,
+    Condition,
+    Edge,
+    Grammar,
+    GrammarBuilder,
+    Role,
+    Rule,
+    Terminal,
+)
 from constrain.regex import tree
 from tests.support import byte_vocabulary, small_vocabulary
 
@@ -37,6 +49,15 @@ MALFORMED = {
     "texts of a rule": one_rule([Edge(0, 0, 1), Edge(0, ~0, 1, (), ((Action.REMEMBER, 0),))], (1,), (TEXT_SET,)),
     "a condition on texts": one_rule([Edge(0, 0, 1, (Condition(0, 0, 2),))], (1,), (TEXT_SET,)),
     "an exclusion by a counter": one_rule([Edge(0, 0, 1, excluding=0)], (1,), (3,)),
+    "a distinct value in texts": one_rule([Edge(0, 0, 1, distinct=0)], (1,), (TEXT_SET,)),
+    "a distinct value of nothing": one_rule([Edge(0, EPSILON, 1, distinct=0)], (1,), (VALUE_SET,)),
+    "a distinct value that is also excluded": one_rule(
+        [Edge(0, 0, 1, (), (), excluding=0, distinct=1)], (1,), (TEXT_SET, VALUE_SET)
+    ),
+    "a distinct value of a rule that is no group": one_rule(
+        [Edge(0, 0, 1), Edge(0, ~0, 1, distinct=0)], (1,), (VALUE_SET,)
+    ),
+    "values kept as texts": one_rule([Edge(0, 0, 1, (), ((Action.REMEMBER, 0),))], (1,), (VALUE_SET,)),
     "an unknown ignored terminal": Grammar((Terminal("a", A),), (Rule("start", (Edge(0, 0, 1),), (1,)),), (4,)),
     "no rule": Grammar((Terminal("a", A),), ()),
 }
@@ -124,10 +145,27 @@ def members(self_delimiting: bool = True) -> Grammar:
     return builder.build(self_delimiting=self_delimiting)
 
 
-@pytest.mark.parametrize("self_delimiting", [False, True])
-def test_tables_rebuilt_under_a_small_limit_give_the_same_masks(self_delimiting: bool) -> None:
+def lists() -> Grammar:
+    """Lists of letters and lists, all items of which are distinct; inner ones have few values."""
+    builder = GrammarBuilder()
+    opening = builder.terminal("open", tree.Literal(b"["), role=Role.OPEN_ORDERED)
+    closing = builder.terminal("close", tree.Literal(b"]"), role=Role.CLOSE)
+    comma = builder.terminal("comma", tree.Literal(b","), role=Role.NONE)
+    word = builder.terminal("word", tree.Repetition(tree.ByteClass(((97, 102),)), 1, None))
+    few = builder.terminal("few", tree.LiteralSet((b"a", b"ab", b"b")))
+    start, pair = builder.rule("start"), builder.rule("pair")
+    items = [Edge(1, item, 2, distinct=0) for item in (word, pair)]
+    builder.define_automaton(
+        start, [Edge(0, opening, 1), *items, Edge(2, comma, 1), Edge(2, closing, 3)], (3,), (VALUE_SET,)
+    )
+    pairs = [Edge(0, opening, 1), Edge(1, few, 2), Edge(2, comma, 4), Edge(4, few, 5), Edge(5, closing, 3)]
+    builder.define_automaton(pair, pairs, (3,))
+    return builder.build(self_delimiting=True)
+
+
+@pytest.mark.parametrize("grammar", [members(False), members(True), lists()], ids=["proved", "told", "distinct"])
+def test_tables_rebuilt_under_a_small_limit_give_the_same_masks(grammar: Grammar) -> None:
     vocabulary = small_vocabulary()
-    grammar = members(self_delimiting)
     roomy = core.CompiledGrammar(grammar, vocabulary._core)
     tight = core.CompiledGrammar(grammar, vocabulary._core, memory_limit=64 << 10)
     for seed in range(100):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from constrain.grammar import EPSILON, TEXT_SET, Action, Condition, Edge, Grammar, GrammarBuilder
+from constrain.grammar import EPSILON, TEXT_SET, VALUE_SET, Action, Condition, Edge, Grammar, GrammarBuilder, Role
 from constrain.regex import tree
 from tests.oracle import expressions as rx
 from tests.oracle.recognizer import Recognizer
@@ -229,8 +229,85 @@ class GrammarMaker:
             edges.append(Edge(5, key, 3, below, actions, excluding=0))
         self.builder.define_automaton(rule, edges, (2,), (TEXT_SET, max(least, most or 1)))
 
+    # Groups whose members must be distinct
+
+    def make_groups(self) -> Case:
+        """``[item,item]`` and ``{label:item,...}`` in each other, some of whose items must be distinct.
+
+        Such items may always be one of endlessly many scalars; groups inside may have few values.
+        """
+        rng, builder = self.rng, self.builder
+        letters = rng.choice(((b"a", b"b"), (b"0", b"5")))
+        numbers = letters == (b"0", b"5")
+        word: tree.Expression = tree.Repetition(byte_class(b"".join(letters)), 1, None)
+        if numbers:
+            word = tree.Concatenation((word, tree.Repetition(tree.Concatenation((tree.Literal(b"."), word)), 0, 1)))
+        endless = builder.terminal("endless", word)
+        texts = [b"".join(rng.choices(letters, k=rng.randint(1, 3))) for _ in range(4)]
+        few = [
+            builder.terminal(f"few_{index}", tree.LiteralSet(tuple(sorted(set(rng.sample(texts, count))))))
+            for index, count in enumerate((1, 2, 3))
+        ]
+        self.separator = builder.terminal("separator", tree.Literal(b","), role=Role.NONE)
+        self.colon = builder.terminal("colon", tree.Literal(b":"), role=Role.NONE)
+        self.declared = rng.random() < 0.5  # in all groups: otherwise lexemes that differ by the colon meet
+        rules = [builder.rule(f"group_{index}") for index in range(rng.randint(2, 4))]
+        for index, rule in enumerate(rules):
+            inner = rules if rng.random() < 0.15 else rules[index + 1 :]
+            items = rng.sample([*few, *inner], min(rng.randint(1, 3), len(few) + len(inner)))
+            distinct = index == 0 or rng.random() < 0.5
+            if index == 0 and rules[1] not in items:
+                items.append(rules[1])
+            if distinct or (rule in items and not set(items) & set(few)):
+                items.append(endless)
+            if index == 0 or rng.random() < 0.5:
+                self.make_ordered(rule, items, distinct=distinct)
+            else:
+                self.make_labelled(rule, items, [letter + b"" for letter in letters], endless=word)
+        alphabet = b"".join(letters) + b",:[]{}" + b"." * numbers
+        return Case(builder.build(), bytes(sorted(alphabet)), "fenced")
+
+    def make_ordered(self, rule: int, items: list[int], *, distinct: bool) -> None:
+        rng, builder = self.rng, self.builder
+        opening = builder.terminal("[", tree.Literal(b"["), role=Role.OPEN_ORDERED)
+        closing = builder.terminal("]", tree.Literal(b"]"), role=Role.CLOSE)
+        least, most = rng.choice(((0, None), (0, 2), (1, 2), (2, 2), (1, None)))
+        below = (Condition(0, 0, most - 1),) if most else ()
+        edges = [Edge(0, opening, 1), Edge(2, self.separator, 1, below)]
+        edges.append(Edge(2, closing, 3, (Condition(0, least, None),) if least else ()))
+        if least == 0:
+            edges.append(Edge(0, opening, 4))
+            edges.append(Edge(4, closing, 3))
+        slot = 1 if distinct else -1
+        edges += [Edge(1, item, 2, (), ((Action.INCREMENT, 0),), distinct=slot) for item in items]
+        builder.define_automaton(rule, edges, (3,), (most or max(least, 1), VALUE_SET))
+
+    def make_labelled(self, rule: int, items: list[int], labels: list[bytes], endless: tree.Expression) -> None:
+        rng, builder = self.rng, self.builder
+        opening = builder.terminal("{", tree.Literal(b"{"), role=Role.OPEN_LABELLED)
+        closing = builder.terminal("}", tree.Literal(b"}"), role=Role.CLOSE)
+        edges = [Edge(0, opening, 1), Edge(2, closing, 3)]
+        if self.declared:  # labels that include the colon, each once, in any order
+            for number, label in enumerate(labels):
+                spelled = tree.Literal(label + b":")
+                symbol = builder.terminal(f"label_{number}", spelled, role=Role.LABEL, label=label)
+                unused = (Condition(number, 0, 0),)
+                edges.append(Edge(1, symbol, 4 + number, unused, ((Action.INCREMENT, number),)))
+                edges += [Edge(4 + number, item, 2) for item in rng.sample(items, rng.randint(1, len(items)))]
+            edges += [Edge(2, self.separator, 1, (Condition(number, 0, 0),)) for number in range(len(labels))]
+            slots: tuple[int, ...] = (1,) * len(labels)
+        else:
+            symbol = builder.terminal("label", endless, role=Role.LABEL)
+            edges.append(Edge(1, symbol, 4, (), ((Action.REMEMBER, 0),), excluding=0))
+            edges += [Edge(4, self.colon, 5), Edge(2, self.separator, 1)]
+            edges += [Edge(5, item, 2) for item in items]
+            slots = (TEXT_SET,)
+        builder.define_automaton(rule, edges, (3,), slots)
+
     def make(self) -> Case:
         rng = self.rng
+        if self.style == "fenced" and rng.random() < 0.25:
+            return self.make_groups()
         self.make_pieces()
         self.rules = [self.builder.rule(f"rule_{index}") for index in range(rng.randint(1, 5))]
         for rule in self.rules:
@@ -287,10 +364,12 @@ def memory_strands(recognizer: Recognizer) -> bool:
                 continue
             reached.add(item)
             for edge in recognizer.open_edges(item):
-                plain = edge._replace(actions=tuple(a for a in edge.actions if a[0] == Action.INCREMENT))
+                plain = edge._replace(actions=tuple(a for a in edge.actions if a[0] == Action.INCREMENT), distinct=-1)
                 after = recognizer.along(item, plain)
                 frontier.append(after)
-                if edge.excluding < 0 or not finite[edge.symbol]:
+                if (edge.excluding < 0 and edge.distinct < 0) or (
+                    edge.symbol is not EPSILON and edge.symbol >= 0 and not finite[edge.symbol]
+                ):
                     back.setdefault(after, set()).add(item)
         frontier = [item for item in reached if item.state in rule.accepting]
         ending = set(frontier)

@@ -14,8 +14,9 @@ import heapq
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain.grammar import COUNTER_UNBOUNDED, EPSILON, TEXT_SET, Action, Edge, Grammar, Rule
+from constrain.grammar import COUNTER_UNBOUNDED, EPSILON, TEXT_SET, VALUE_SET, Action, Edge, Grammar, Rule
 from tests.oracle import expressions as rx
+from tests.oracle import values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 class Item(NamedTuple):
     rule: int
     state: int
-    memory: tuple[int | frozenset[bytes], ...]
+    memory: tuple[int | frozenset, ...]
     origin: int
 
 
@@ -33,6 +34,7 @@ class Reading(NamedTuple):
 
     terminal: int
     excluded: frozenset[bytes]
+    used: frozenset = frozenset()  # values
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class State:
     """After some text: item sets at the lexeme boundaries, the unfinished lexeme, and what it may become."""
 
     sets: tuple[frozenset[Item], ...]
+    read: tuple[values.Lexeme, ...]
     lexeme: bytes
     readings: tuple[tuple[Reading, rx.Node], ...]
 
@@ -85,7 +88,7 @@ class Recognizer:
     # Items
 
     def first_item(self, rule: int, position: int) -> Item:
-        memory = tuple(frozenset() if slot == TEXT_SET else 0 for slot in self.rules[rule].slots)
+        memory = tuple(frozenset() if slot in (TEXT_SET, VALUE_SET) else 0 for slot in self.rules[rule].slots)
         return Item(rule, 0, memory, position)
 
     def open_edges(self, item: Item) -> Iterator[Edge]:
@@ -96,8 +99,10 @@ class Recognizer:
             ):
                 yield edge
 
-    def along(self, item: Item, edge: Edge, lexeme: bytes = b"") -> Item:
+    def along(self, item: Item, edge: Edge, lexeme: bytes = b"", value: values.Value | None = None) -> Item:
         memory = list(item.memory)
+        if value is not None:
+            memory[edge.distinct] = memory[edge.distinct] | {value}
         for action, slot in edge.actions:
             if action == Action.REMEMBER:
                 memory[slot] = memory[slot] | {lexeme}
@@ -109,7 +114,9 @@ class Recognizer:
     def is_complete(self, item: Item) -> bool:
         return item.state in self.rules[item.rule].accepting
 
-    def close(self, kernel: frozenset[Item], sets: tuple[frozenset[Item], ...]) -> frozenset[Item]:
+    def close(
+        self, kernel: frozenset[Item], sets: tuple[frozenset[Item], ...], read: tuple[values.Lexeme, ...] = ()
+    ) -> frozenset[Item]:
         """Predicts and completes until nothing changes; ``sets`` are those before this position."""
         items = set(kernel)
         while True:
@@ -123,7 +130,11 @@ class Recognizer:
                 if self.is_complete(item):
                     waiting = items if item.origin == len(sets) else sets[item.origin]
                     for parent in waiting:
-                        new |= {self.along(parent, e) for e in self.open_edges(parent) if e.symbol == ~item.rule}
+                        for edge in self.open_edges(parent):
+                            if edge.symbol == ~item.rule:
+                                value = values.group(read[item.origin :]) if edge.distinct >= 0 else None
+                                if value is None or value not in parent.memory[edge.distinct]:
+                                    new.add(self.along(parent, edge, value=value))
             if new <= items:
                 return frozenset(items)
             items |= new
@@ -131,22 +142,26 @@ class Recognizer:
     # States
 
     def start(self) -> State:
-        return self._at_boundary((self.close(frozenset([self.first_item(0, 0)]), ()),))
+        return self._at_boundary((self.close(frozenset([self.first_item(0, 0)]), ()),), ())
 
-    def _at_boundary(self, sets: tuple[frozenset[Item], ...]) -> State:
+    def _at_boundary(self, sets: tuple[frozenset[Item], ...], read: tuple[values.Lexeme, ...]) -> State:
         readings = {Reading(terminal, frozenset()) for terminal in self.grammar.ignored}
         for item in sets[-1]:
             for edge in self.open_edges(item):
                 if edge.symbol is not EPSILON and edge.symbol >= 0:
-                    readings.add(Reading(edge.symbol, self._excluded(item, edge)))
-        return State(sets, b"", tuple((reading, self._expression(reading)) for reading in sorted(readings, key=str)))
+                    readings.add(self._reading(item, edge))
+        return State(
+            sets, read, b"", tuple((reading, self._expression(reading)) for reading in sorted(readings, key=str))
+        )
 
-    def _excluded(self, item: Item, edge: Edge) -> frozenset[bytes]:
-        return item.memory[edge.excluding] if edge.excluding >= 0 else frozenset()
+    def _reading(self, item: Item, edge: Edge) -> Reading:
+        excluded = item.memory[edge.excluding] if edge.excluding >= 0 else frozenset()
+        used = item.memory[edge.distinct] if edge.distinct >= 0 else frozenset()
+        return Reading(edge.symbol, excluded, frozenset(value for value in used if values.is_scalar(value)))
 
     def _expression(self, reading: Reading) -> rx.Node:
-        others = rx.complement(rx.alternation(rx.literal(text) for text in reading.excluded))
-        return rx.intersection([self.expressions[reading.terminal], others])
+        excluded = [rx.literal(text) for text in reading.excluded] + [values.spelled(value) for value in reading.used]
+        return rx.intersection([self.expressions[reading.terminal], rx.complement(rx.alternation(excluded))])
 
     def step(self, state: State, byte: int) -> State | None:
         """The state after one more byte; None if there is none."""
@@ -158,7 +173,7 @@ class Recognizer:
     def _lengthen(self, state: State, byte: int) -> State | None:
         readings = [(reading, rx.derivative(node, byte)) for reading, node in state.readings]
         alive = tuple((reading, node) for reading, node in readings if not rx.is_empty(node))
-        return State(state.sets, state.lexeme + bytes([byte]), alive) if alive else None
+        return State(state.sets, state.read, state.lexeme + bytes([byte]), alive) if alive else None
 
     def _finish(self, state: State) -> State | None:
         """The state after the lexeme read so far."""
@@ -166,13 +181,19 @@ class Recognizer:
         kernel: set[Item] = set()
         for item in state.sets[-1]:
             for edge in self.open_edges(item):
-                if Reading(edge.symbol, self._excluded(item, edge)) in matched:
-                    kernel.add(self.along(item, edge, state.lexeme))
-        if any(reading.terminal in self.grammar.ignored and not reading.excluded for reading in matched):
+                if edge.symbol is not EPSILON and self._reading(item, edge) in matched:
+                    value = values.scalar(state.lexeme) if edge.distinct >= 0 else None
+                    kernel.add(self.along(item, edge, state.lexeme, value))
+        if any(
+            reading.terminal in self.grammar.ignored and reading == (reading.terminal, frozenset(), frozenset())
+            for reading in matched
+        ):
             kernel |= state.sets[-1]
         if not kernel:
             return None
-        return self._at_boundary((*state.sets, self.close(frozenset(kernel), state.sets)))
+        terminals = [self.grammar.terminals[reading.terminal] for reading in matched]
+        read = (*state.read, values.Lexeme(terminals[0].role, terminals[0].label or state.lexeme))
+        return self._at_boundary((*state.sets, self.close(frozenset(kernel), state.sets, read)), read)
 
     def accepts_at(self, state: State) -> bool:
         """Whether the text may end here."""
@@ -220,7 +241,9 @@ class Recognizer:
                     self._rest[key] = cost
                     break
                 for edge in self.open_edges(here):
-                    plain = edge._replace(actions=tuple(a for a in edge.actions if a[0] != Action.REMEMBER))
+                    plain = edge._replace(
+                        actions=tuple(a for a in edge.actions if a[0] != Action.REMEMBER), distinct=-1
+                    )
                     after = self.along(here, plain)
                     total = cost + self._edge_length(edge)
                     if total < best.get((after.state, after.memory), float("inf")):
@@ -261,7 +284,7 @@ class Recognizer:
                 left(self.along(item, edge, b"" if edge.symbol is EPSILON else state.lexeme))
                 for item in state.sets[-1]
                 for edge in self.open_edges(item)
-                if Reading(edge.symbol, self._excluded(item, edge)) == reading
+                if edge.symbol is not EPSILON and self._reading(item, edge) == reading
             ]
             if reading.terminal in self.grammar.ignored:
                 needs += map(left, state.sets[-1])

@@ -39,7 +39,7 @@ Parser::Parser(const Grammar& grammar, Lexer& lexer, Memory& memory) : grammar_(
   for (const Rule& rule : grammar.rules) {
     fresh_.push_back(rule.slots.size() + more == 0 ? MemoryId::empty : memory.fresh(rule.slots.size() + more));
   }
-  for (const std::string& label : grammar.labels) labels_.push_back(label.empty() ? ValueId::none : values_.scalar(label));
+  for (const std::string& label : grammar.labels) labels_.push_back(label.empty() ? ValueId::none : values_.text(label));
   intern_set({}, false);  // SetId::none
   intern_origin({}, true, nullptr);
   std::vector<Item> items;

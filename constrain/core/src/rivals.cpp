@@ -70,7 +70,12 @@ bool Parser::reads_own_text(TermId terminal) const {
 Token Parser::token_of(TermId terminal, TextId text) {
   const uint32_t base = index(lexer_.base_terminal(terminal));
   Token token{grammar_.roles[base], labels_[base]};
-  if (reads_own_text(terminal)) token.value = text == TextId::unknown ? ValueId::unknown_scalar : values_.scalar(memory_.text(text));
+  if (!reads_own_text(terminal)) return token;
+  if (text == TextId::unknown) {
+    token.value = ValueId::unknown_scalar;
+  } else {
+    token.value = token.role == Role::label ? values_.text(memory_.text(text)) : values_.scalar(memory_.text(text));
+  }
   return token;
 }
 

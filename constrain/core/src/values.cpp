@@ -99,14 +99,18 @@ Values::Values() {
 ValueId Values::scalar(std::string_view text) {
   bool may_be_decimal = !text.empty() && (text[0] == '-' || is_digit(text[0]));
   std::string form = may_be_decimal ? decimal_form(text) : std::string();
-  bool decimal = !form.empty();
-  if (!decimal) form = text;
+  return intern(form.empty() ? text : form, !form.empty());
+}
+
+ValueId Values::text(std::string_view text) { return intern(text, false); }
+
+ValueId Values::intern(std::string_view form, bool decimal) {
   Hash key = text_hash(decimal ? 0x646563 : 0x746578, form);
   if (const uint32_t* found = value_ids_.find(key)) return ValueId{*found};
   auto id = static_cast<uint32_t>(values_.size());
   text_bytes_ += form.size();
   values_.push_back({Kind::scalar, decimal, static_cast<uint32_t>(texts_.size()), 0});
-  texts_.push_back(std::move(form));
+  texts_.emplace_back(form);
   value_ids_.insert(key, id);
   return ValueId{id};
 }

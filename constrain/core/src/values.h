@@ -30,6 +30,7 @@ class Values {
   Values();
 
   ValueId scalar(std::string_view text);
+  ValueId text(std::string_view text);  // as it is: of a label
   bool is_group(ValueId v) const { return values_[index(v)].kind != Kind::scalar; }
   bool is_decimal(ValueId v) const { return values_[index(v)].decimal; }
   const std::string& text(ValueId v) const { return texts_[values_[index(v)].begin]; }  // normal form of a scalar
@@ -67,6 +68,7 @@ class Values {
     ValueId last;
   };
 
+  ValueId intern(std::string_view form, bool decimal);
   TrackId intern(const Track& track);
   ValueId group(const Track& track);
   TrackId append(Track track, ValueId value);
