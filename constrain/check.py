@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from constrain._errors import ConstrainError, GrammarError, LimitError
 from constrain.constraint import _compile
@@ -46,7 +46,7 @@ class Check:
         return self.lint.exact and not self.lint.unsatisfiable
 
 
-def check_schema(schema: object, vocabulary: Vocabulary, *, registry: object = None, **policies: str) -> Check:
+def check_schema(schema: object, vocabulary: Vocabulary, *, registry: object = None, **policies: Any) -> Check:
     """Looks at a parsed JSON Schema (dict or bool), with the tokens of a vocabulary; policies as for ``compile``.
 
     Where keywords are refused, sizes and tokens are those of the schema without them. Raises SchemaError or LimitError
