@@ -10,8 +10,8 @@ what Python's types hold (``format_definitions`` has the definitions themselves)
 - uri-template (RFC 6570): the operators that have a meaning;
 - relative-json-pointer: without index manipulation.
 
-``regex`` is not a regular language, and ``idn-hostname`` and ``idn-email`` need the tables of IDNA 2008: these three
-have no expression (IRREGULAR_FORMATS).
+``idn_formats`` has the internationalized ones. ``regex`` is not a regular language and has no expression
+(IRREGULAR_FORMATS).
 """
 
 from __future__ import annotations
@@ -84,15 +84,25 @@ def _duration() -> Expression:
 # Names of hosts and people.
 
 
+MAX_LABEL_LENGTH = 63
+"""RFC 1035, section 2.3.4."""
+
+
 @cache
-def _hostname() -> Expression:
-    return host_of(
+def hostname() -> Expression:
+    """A name of host; the expression that all callers share."""
+    return host_of(label_of(MAX_LABEL_LENGTH))
+
+
+def label_of(length: int) -> Expression:
+    """A label in ASCII of at most so many characters, without ``--`` in third and fourth place."""
+    return tree(
         "[A-Za-z0-9](?:[A-Za-z0-9-]?[A-Za-z0-9]|[A-Za-z0-9-]{2}[A-Za-z0-9]"
-        "|[A-Za-z0-9-](?:[A-Za-z0-9][A-Za-z0-9-]|-[A-Za-z0-9])[A-Za-z0-9-]{0,58}[A-Za-z0-9])?"
+        f"|[A-Za-z0-9-](?:[A-Za-z0-9][A-Za-z0-9-]|-[A-Za-z0-9])[A-Za-z0-9-]{{0,{length - 5}}}[A-Za-z0-9])?"
     )
 
 
-def host_of(label: str) -> Expression:
+def host_of(label: str | Expression) -> Expression:
     """Labels with dots between them."""
     name = sequence(label, many(sequence(r"\.", label)))
     return Window(name, ByteClass(((0x2D, 0x7A),)), 1, MAX_HOSTNAME_LENGTH)
@@ -100,16 +110,33 @@ def host_of(label: str) -> Expression:
 
 @cache
 def _email() -> Expression:
-    return email_at(_hostname())
+    return email_at(hostname())
 
 
-def email_at(host: Expression) -> Expression:
-    """A mailbox at such a host, or at an address."""
-    atom = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
-    quoted = r'"(?:[ !#-\[\]-~]|\\[ -~])*"'
+def email_at(host: Expression, more: str = "", unit: Expression = ANY_JSON_CHAR) -> Expression:
+    """A mailbox at such a host, or at an address.
+
+    ``more``: further characters of the local part, as in brackets; ``unit``: what its length counts.
+    """
+    atom = rf"[A-Za-z0-9!#$%&'*+/=?^_`{{|}}~{more}-]+"
+    quoted = rf'"(?:[ !#-\[\]-~{more}]|\\[ -~])*"'
     local = either(sequence(atom, many(sequence(r"\.", atom))), quoted)
     literal = sequence(r"\[", either(_ipv4(), sequence("IPv6:", _ipv6())), r"\]")
-    return sequence(Window(local, ANY_JSON_CHAR, 1, MAX_LOCAL_PART_LENGTH), "@", either(host, literal))
+    return sequence(Window(local, unit, 1, MAX_LOCAL_PART_LENGTH), "@", either(host, literal))
+
+
+@cache
+def _idn_hostname() -> Expression:
+    from constrain.json_schema import idn_formats  # loads the tables of IDNA
+
+    return idn_formats.idn_hostname()
+
+
+@cache
+def _idn_email() -> Expression:
+    from constrain.json_schema import idn_formats
+
+    return idn_formats.idn_email()
 
 
 # Addresses.
@@ -214,7 +241,9 @@ _BUILDERS: dict[str, Callable[[], Expression]] = {
     "date-time": _date_time,
     "duration": _duration,
     "email": _email,
-    "hostname": _hostname,
+    "hostname": hostname,
+    "idn-email": _idn_email,
+    "idn-hostname": _idn_hostname,
     "ipv4": _ipv4,
     "ipv6": _ipv6,
     "iri": lambda: _identifier(scheme=True, reference=False, more=_UCSCHAR, private=_PRIVATE),
@@ -232,13 +261,22 @@ KNOWN_FORMATS = frozenset(_BUILDERS)
 """The formats that are enforced."""
 
 WIDER_FORMATS = frozenset(
-    ("date", "date-time", "duration", "email", "hostname", "relative-json-pointer", "time", "uri-template")
+    (
+        "date",
+        "date-time",
+        "duration",
+        "email",
+        "hostname",
+        "idn-email",
+        "idn-hostname",
+        "relative-json-pointer",
+        "time",
+        "uri-template",
+    )
 )
 """Those whose definitions allow more than is written."""
 
 IRREGULAR_FORMATS = {
-    "idn-email": "the format 'idn-email' cannot be enforced exactly: it needs the tables of IDNA 2008",
-    "idn-hostname": "the format 'idn-hostname' cannot be enforced exactly: it needs the tables of IDNA 2008",
     "regex": "the format 'regex' cannot be enforced exactly: groups nest, so patterns are no regular language",
 }
 """Formats that cannot be enforced, and why."""
