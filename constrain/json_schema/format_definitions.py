@@ -6,6 +6,7 @@ languages are as wide as the definitions, or wider where the definition is no re
 - date, time, date-time (RFC 3339): the year 0000, the leap second 23:59:60 UTC, any number of digits;
 - duration (RFC 3339, appendix A): any number of digits;
 - hostname, email: labels with ``--`` in third and fourth place, whether or not their Punycode is valid;
+- idn-hostname, idn-email: ``idn_definitions`` has them;
 - uri-template (RFC 6570): the reserved operators, too;
 - relative-json-pointer: index manipulation, too.
 """
@@ -89,6 +90,18 @@ def _hostname() -> Expression:
     return host_of("[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 
 
+def _idn_hostname() -> Expression:
+    from constrain.json_schema import idn_definitions  # loads the tables of IDNA
+
+    return idn_definitions.idn_hostname_definition()
+
+
+def _idn_email() -> Expression:
+    from constrain.json_schema import idn_definitions
+
+    return idn_definitions.idn_email_definition()
+
+
 @cache
 def _relative_json_pointer() -> Expression:
     number = tree(r"0|[1-9]\d*")
@@ -101,6 +114,8 @@ _BUILDERS: dict[str, Callable[[], Expression]] = {
     "duration": _duration,
     "email": cache(lambda: email_at(_hostname())),
     "hostname": _hostname,
+    "idn-email": _idn_email,
+    "idn-hostname": _idn_hostname,
     "relative-json-pointer": _relative_json_pointer,
     "time": _time,
     "uri-template": cache(lambda: template_of("[+#./;?&=,!@|]")),

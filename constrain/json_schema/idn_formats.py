@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING
 
 from constrain.json_schema.formats import email_at, hostname, label_of
 from constrain.json_schema.idn_tables import (
+    NUKTA,
     VIRAMA,
     Script,
     characters,
     joining_letters,
+    known_viramas,
     script_code_points,
     scripts,
 )
@@ -36,6 +38,15 @@ MAX_LABELS = 4
 """Of a name that is not all ASCII; with MAX_LABEL_OCTETS octets each, and the dots, 251 of 253 octets."""
 
 MAX_LABEL_OCTETS = 62
+
+_MAIN_BLOCKS = {
+    "Greek": (0x370, 0x3FF),
+    "Hebrew": (0x590, 0x5FF),
+    "Hiragana": (0x3040, 0x309F),
+    "Katakana": (0x30A0, 0x30FF),
+    "Han": (0x4E00, 0x9FFF),
+}
+_JOINERS = r"[\u{200C}\u{200D}]"
 
 NOT_ASCII = r"\u{80}-\u{10FFFF}"
 
@@ -136,6 +147,7 @@ def _left_to_right(script: Script) -> Expression:
     japanese = either(*(_letters(script, name) for name in ("Hiragana", "Katakana", "Han")))
     more = either(
         r"l(?:\u{B7}l)+",
+        r"[\u{6F0}-\u{6F9}]",  # without those of "AN", which no such label has
         sequence(r"\u{375}", greek),
         sequence(r"\u{30FB}+", japanese),
         sequence(japanese, r"\u{30FB}+"),
@@ -147,10 +159,9 @@ def _left_to_right(script: Script) -> Expression:
 
 def _joined(script: Script, alone: Expression, leading: Expression) -> Expression:
     """A code point with a virama, and a joiner or non-joiner (RFC 5892, appendices A.1 and A.2)."""
-    nukta = 7
     return either(
-        sequence(alone, optional(script.marks[nukta]), script.marks[VIRAMA], r"[\u{200C}\u{200D}]"),
-        sequence(leading, optional(script.plain_marks[nukta]), script.plain_marks[VIRAMA], r"[\u{200C}\u{200D}]"),
+        sequence(alone, optional(script.marks[NUKTA]), known_viramas(script.marks[VIRAMA]), _JOINERS),
+        sequence(leading, optional(script.plain_marks[NUKTA]), known_viramas(script.plain_marks[VIRAMA]), _JOINERS),
     )
 
 
@@ -165,5 +176,6 @@ def _right_to_left(script: Script, digits: str) -> Expression:
 
 
 def _letters(script: Script, name: str) -> CharClass:
-    ranges = script.first.ranges + script.leading_first.ranges
-    return characters(intersection(normalize(ranges), script_code_points(name)))
+    """The letters of a script that stand in its main block: of others, not every validator knows whose they are."""
+    ranges = intersection(normalize(script.first.ranges + script.leading_first.ranges), (_MAIN_BLOCKS[name],))
+    return characters(intersection(ranges, script_code_points(name)))

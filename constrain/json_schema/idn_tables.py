@@ -18,8 +18,8 @@ from constrain.regex.tree import CharClass, Ranges
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-VIRAMA = 9
-"""The canonical combining class of viramas."""
+NUKTA, VIRAMA = 7, 9
+"""Canonical combining classes."""
 
 MAX_WRITTEN = 0xFFFF
 """The end of the Basic Multilingual Plane; nothing beyond it is written."""
@@ -78,6 +78,12 @@ def valid_code_points() -> Ranges:
     return _unpacked(idna.idnadata.codepoint_classes["PVALID"])
 
 
+def context_code_points() -> Ranges:
+    """CONTEXTJ and CONTEXTO of RFC 5892."""
+    classes = idna.idnadata.codepoint_classes
+    return _unpacked(classes["CONTEXTJ"]) + _unpacked(classes["CONTEXTO"])
+
+
 def script_code_points(name: str) -> Ranges:
     """The code points of one of the scripts that contextual rules name."""
     return _unpacked(idna.idnadata.scripts[name])
@@ -95,11 +101,11 @@ def scripts() -> tuple[Script, Script]:
     of their own are in both.
     """
     to_right, to_left = _Found(), _Found()
-    leads, trails = _compositions()
+    leads, trails = compositions()
     for first, last in valid_code_points():
         if first > MAX_WRITTEN:
             break
-        if last - first > _LONG_RANGE and _is_uniform(first, last):
+        if is_uniform(first, last):
             to_right.add("first", 0, first, last)
             continue
         for code_point in range(max(first, 0x80), last + 1):
@@ -115,16 +121,22 @@ def scripts() -> tuple[Script, Script]:
     return to_right.script(), to_left.script()
 
 
-def _is_uniform(first: int, last: int) -> bool:
+def is_uniform(first: int, last: int, *, assigned: bool = True) -> bool:
+    """Is this a long range of letters that are written from left to right and never compose?
+
+    Unless all must be ``assigned``, some may be what Python's tables do not have yet.
+    """
+    if last - first < _LONG_RANGE:
+        return False
     text = "".join(map(chr, range(first, last + 1)))
     return (
-        set(map(unicodedata.bidirectional, text)) == {"L"}
-        and set(map(unicodedata.category, text)) <= {"Lo", "Lm"}
+        set(map(unicodedata.bidirectional, text)) <= ({"L"} if assigned else {"L", ""})
+        and set(map(unicodedata.category, text)) <= {"Lo", "Lm", "Cn"}
         and unicodedata.is_normalized("NFC", text)
     )
 
 
-def _compositions() -> tuple[set[int], set[int]]:
+def compositions() -> tuple[set[int], set[int]]:
     """The code points that compose with one after them, and those that compose with one before them.
 
     Where neither meets the other, and marks are in canonical order, a text is in Normalization Form C (UAX #15).
@@ -145,6 +157,13 @@ def _kinds(code_point: int, combining: int, leads: set[int], trails: set[int]) -
         return () if code_point in leads else ("trailing",)
     kind = "inner" if unicodedata.category(chr(code_point))[0] == "M" else "first"
     return (f"leading_{kind}" if code_point in leads else kind,)
+
+
+def known_viramas(viramas: CharClass) -> CharClass:
+    """Those that have been viramas since Unicode 3.2: of newer ones, not every validator knows."""
+    old = unicodedata.ucd_3_2_0
+    ranges = ((code_point, code_point) for first, last in viramas.ranges for code_point in range(first, last + 1))
+    return characters(pair for pair in ranges if old.combining(chr(pair[0])) == VIRAMA)
 
 
 def joining_letters(script: Script) -> tuple[CharClass, CharClass]:
