@@ -113,13 +113,17 @@ def _email() -> Expression:
     return email_at(hostname())
 
 
-def email_at(host: Expression, more: str = "", unit: Expression = ANY_JSON_CHAR) -> Expression:
+def email_at(
+    host: Expression, more: str = "", quoted: str | None = None, unit: Expression = ANY_JSON_CHAR
+) -> Expression:
     """A mailbox at such a host, or at an address.
 
-    ``more``: further characters of the local part, as in brackets; ``unit``: what its length counts.
+    ``more``: further characters of the local part, as in brackets; ``quoted``: another definition of one in quotes;
+    ``unit``: what its length counts.
     """
     atom = rf"[A-Za-z0-9!#$%&'*+/=?^_`{{|}}~{more}-]+"
-    quoted = rf'"(?:[ !#-\[\]-~{more}]|\\[ -~])*"'
+    if quoted is None:
+        quoted = rf'"(?:[ !#-\[\]-~{more}]|\\[ -~])*"'
     local = either(sequence(atom, many(sequence(r"\.", atom))), quoted)
     literal = sequence(r"\[", either(_ipv4(), sequence("IPv6:", _ipv6())), r"\]")
     return sequence(Window(local, unit, 1, MAX_LOCAL_PART_LENGTH), "@", either(host, literal))

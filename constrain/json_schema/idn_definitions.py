@@ -1,14 +1,15 @@
 r"""What may count as an ``idn-hostname`` or ``idn-email``: more than ``idn_formats`` writes, for negation.
 
-Validators differ: some follow IDNA 2008 to the letter, others map upper case, full width and other compatibility forms
-first (UTS #46). What either may accept is here. So a code point may occur if what it is mapped to may, or if Unicode has
-not assigned it yet; and the rules of IDNA are applied only as far as mapping, normalization and new code points cannot
-lead around them.
+Validators differ: some follow IDNA 2008 to the letter, others first map upper case, full width and other compatibility
+forms (UTS #46). What either may accept is here. So a code point may occur if what it is mapped to may, or if Unicode
+has not assigned it yet; and the rules of IDNA are applied only as far as mapping, normalization and new code points
+cannot lead around them.
 """
 
 from __future__ import annotations
 
 import unicodedata
+from bisect import bisect_right
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -22,20 +23,26 @@ from constrain.json_schema.idn_tables import (
     script_code_points,
     valid_code_points,
 )
-from constrain.regex.builders import either, many, optional, sequence, tree
+from constrain.regex.builders import either, many, optional, sequence
 from constrain.regex.classes import complement, difference, normalize
-from constrain.regex.unicode import property_ranges
 from constrain.regex.tree import ANY_JSON_CHAR, MAX_CODE_POINT, Intersection
+from constrain.regex.unicode import property_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from constrain.regex.tree import Expression, Ranges
 
-_IGNORABLE = frozenset((0xAD, 0x34F, *range(0x180B, 0x1810), 0x200B, 0x2060, 0x2064, 0xFEFF)) | frozenset(
-    (0x115F, 0x1160, 0x3164, 0xFFA0, *range(0xFE00, 0xFE10), *range(0x1BCA0, 0x1BCA4), *range(0xE0100, 0xE01F0))
+_IGNORABLE = frozenset(
+    (0xAD, 0x34F, *range(0x180B, 0x1810), 0x200B, 0x2060, 0x2064, 0xFEFF, 0x3164, 0xFFA0, *range(0xFE00, 0xFE10))
+).union(
+    range(0x1BCA0, 0x1BCA4),
+    range(0xE0100, 0xE01F0),
+    range(0x1100, 0x1200),
+    range(0xA960, 0xA980),
+    range(0xD7B0, 0xD800),
 )
-"""What UTS #46 leaves out."""
+"""What UTS #46 leaves out, and the parts of Hangul syllables, which are joined."""
 
 _OTHERS = ((0xD800, 0xF8FF), (0xF0000, 0x10FFFF))
 """Surrogates and private use."""
@@ -50,7 +57,9 @@ class _Table:
         valid = (*valid_code_points(), *context_code_points())
         long = tuple((first, last) for first, last in valid if is_uniform(first, last, assigned=False))
         self.long = normalize(long)
-        self.allowed = {chr(code) for first, last in difference(normalize(valid), self.long) for code in range(first, last + 1)}
+        self.allowed = {
+            chr(code) for first, last in difference(normalize(valid), self.long) for code in range(first, last + 1)
+        }
         unassigned = property_ranges("Cn")
         assert unassigned is not None
         unassigned = difference(unassigned, self.long)
@@ -97,7 +106,13 @@ def idn_hostname_definition() -> Expression:
     table = _Table()
     label = either(
         f"[A-Za-z0-9](?:[A-Za-z0-9-]{{0,{MAX_LABEL_LENGTH - 2}}}[A-Za-z0-9])?",
-        Intersection((_directed(table), sequence(_ANY, f"[{NOT_ASCII}]", _ANY), _countable(table, MAX_LABEL_LENGTH - len("xn--"), octets=False))),
+        Intersection(
+            (
+                _directed(table),
+                sequence(_ANY, f"[{NOT_ASCII}]", _ANY),
+                _countable(table, MAX_LABEL_LENGTH - len("xn--"), octets=False),
+            )
+        ),
     )
     name = sequence(label, many(sequence(_DOT, label)))
     return sequence(Intersection((name, _countable(table, MAX_HOSTNAME_LENGTH, octets=True))), optional(_DOT))
@@ -107,7 +122,7 @@ def idn_hostname_definition() -> Expression:
 def idn_email_definition() -> Expression:
     """Whatever may count as an idn-email."""
     host = idn_hostname_definition()
-    return either(email_at(host, NOT_ASCII), sequence(r'"(?:[^"\\]|\\[^])*"@', host))
+    return email_at(host, NOT_ASCII, quoted=r'"(?:[^"\\]|\\[^])*"')
 
 
 def _directed(table: _Table) -> Expression:
@@ -120,7 +135,9 @@ def _directed(table: _Table) -> Expression:
     mark = table.surely(lambda text: unicodedata.category(text[0])[0] == "M")
     left_to_right = _label_of(difference(every, table.surely(has("R", "AL", "AN"))), mark)
     no_left = difference(every, normalize([*_LETTERS, *_IN_LEFT_TO_RIGHT, *table.surely(has("L"))]))
-    no_first = normalize([*mark, *_DIGITS, *table.surely(lambda text: unicodedata.bidirectional(text[0]) in ("EN", "AN", "ON"))])
+    no_first = normalize(
+        [*mark, *_DIGITS, *table.surely(lambda text: unicodedata.bidirectional(text[0]) in ("EN", "AN", "ON"))]
+    )
     right_to_left = either(
         *(
             _label_of(difference(no_left, normalize(digits)), no_first)
@@ -137,7 +154,9 @@ def _directed(table: _Table) -> Expression:
 def _label_of(ranges: Ranges, not_first: Ranges) -> Expression:
     end = characters(ranges)
     inside = characters(normalize([*ranges, *_HYPHEN]))
-    return Intersection((sequence(characters(difference(ranges, not_first)), many(inside)), sequence(many(inside), end)))
+    return Intersection(
+        (sequence(characters(difference(ranges, not_first)), many(inside)), sequence(many(inside), end))
+    )
 
 
 # The rules of RFC 5892, appendix A, where they are broken for sure.
@@ -170,8 +189,13 @@ def _joiners(table: _Table) -> list[Expression]:
 
 
 def _of(table: _Table, *names: str) -> Ranges:
-    ranges = [pair for name in names for pair in script_code_points(name)]
-    return table.maybe(lambda text: any(a <= ord(c) <= b for c in text for a, b in ranges))
+    ranges = normalize(pair for name in names for pair in script_code_points(name))
+    starts = [first for first, _ in ranges]
+
+    def is_in(text: str) -> bool:
+        return any((place := bisect_right(starts, ord(c))) and ord(c) <= ranges[place - 1][1] for c in text)
+
+    return table.maybe(is_in)
 
 
 _ANY = many(ANY_JSON_CHAR)
@@ -196,9 +220,10 @@ def _countable(table: _Table, maximum: int, *, octets: bool) -> Expression:
     For each that is left, Punycode has an octet; with ``octets``, ASCII counts, too.
     """
     starters = table.surely(
-        lambda text: unicodedata.is_normalized("NFC", text) and unicodedata.category(text[0])[0] == "L" and not text.isascii()
+        lambda text: (
+            unicodedata.is_normalized("NFC", text) and unicodedata.category(text[0])[0] == "L" and not text.isascii()
+        )
     )
-    starters = difference(starters, ((0x1100, 0x11FF), (0x3131, 0x318E), (0xFFA0, 0xFFDC)))  # parts of Hangul syllables
     counted = normalize([*starters, *(((0x2D, 0x2E), *_LETTERS, *_DIGITS) if octets else ())])
     others = many(characters(complement(counted)))
     return sequence(many(sequence(others, characters(counted)), 0, maximum), others)

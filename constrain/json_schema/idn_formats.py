@@ -89,13 +89,15 @@ def idn_hostname() -> Expression:
     label = either(octets, _short(_left_to_right(to_right)))
     beside = Intersection((octets, tree("[A-Za-z][A-Za-z0-9-]*")))
     right_to_left = either(beside, _short(either(*(_right_to_left(to_left, digits) for digits in _DIGITS))))
-    return either(hostname(), *(sequence(one, many(sequence(r"\.", one), 0, MAX_LABELS - 1)) for one in (label, right_to_left)))
+    return either(
+        hostname(), *(sequence(one, many(sequence(r"\.", one), 0, MAX_LABELS - 1)) for one in (label, right_to_left))
+    )
 
 
 @cache
 def idn_email() -> Expression:
     """A mailbox at such a host, or at an address."""
-    return email_at(idn_hostname(), NOT_ASCII, ByteClass(((0, 0xFF),)))  # RFC 6531 counts octets
+    return email_at(idn_hostname(), NOT_ASCII, unit=ByteClass(((0, 0xFF),)))  # RFC 6531 counts octets
 
 
 def _short(label: Expression) -> Expression:
@@ -103,9 +105,14 @@ def _short(label: Expression) -> Expression:
     ascii_ = tree("[0-9a-z-]")
     other = tree(r"[\u{80}-\u{FFFF}]")
     few = Intersection(
-        (sequence(many(ascii_), many(sequence(other, many(ascii_)), 1, MAX_FEW)), many(either(ascii_, other), 1, MAX_LENGTH_WITH_FEW))
+        (
+            sequence(many(ascii_), many(sequence(other, many(ascii_)), 1, MAX_FEW)),
+            many(either(ascii_, other), 1, MAX_LENGTH_WITH_FEW),
+        )
     )
-    blocks = [many(tree(rf"[0-9a-z\-\u{{{first:X}}}-\u{{{last:X}}}]"), 1, MAX_LENGTH_OF_ONE_BLOCK) for first, last in BLOCKS]
+    blocks = [
+        many(tree(rf"[0-9a-z\-\u{{{first:X}}}-\u{{{last:X}}}]"), 1, MAX_LENGTH_OF_ONE_BLOCK) for first, last in BLOCKS
+    ]
     return Intersection((label, either(few, *blocks, many(either(ascii_, other), 1, MAX_LENGTH))))
 
 

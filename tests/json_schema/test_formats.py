@@ -330,7 +330,7 @@ WIDER_CASES = {
     "duration": (["P9999999999999999D", "PT1H9999999999M"], ["P9999999999999999", "PT1H1S"]),
     "hostname": (["xn--X", "ab--c"], ["xn--X-", "a..b", "ab--c" * 13]),
     "email": (["a@xn--X"], ["a@xn--X-"]),
-    "idn-email": (["é@xn--X", "a@cafe\u0301.com", '"a\\tb"@a'], ["@a", "a@", "a@-ü"]),
+    "idn-email": (["é@xn--X", "a@cafe\u0301.com", "é" * 33 + "@a"], ["@a", "a@", "a@-ü"]),
     "idn-hostname": (
         ["xn--X", "MÜNCHEN.de", "a。b", "a.", "cafe\u0301", "0a.א", "\u0378", "ü" * 59],
         ["", "a_b", "-ü", "ü-", "\u0301a", "aא", "☃", "ü" * 60, "a" * 64, "ü b"],
@@ -352,7 +352,11 @@ def test_a_definition_allows_more_than_is_written(name: str) -> None:
     assert [text for text in accepted if not core.matches(definition, text.encode())] == []
     assert [text for text in accepted if core.matches(written, text.encode())] == []
     assert [text for text in rejected if core.matches(definition, text.encode())] == []
-    assert [text for text in CASES[name][0] if not core.matches(definition, json.dumps(text)[1:-1].encode())] == []
+    assert [
+        text
+        for text in CASES[name][0]
+        if not core.matches(definition, json.dumps(text, ensure_ascii=False)[1:-1].encode())
+    ] == []
 
 
 def test_leap_seconds_are_those_of_the_last_minute_in_utc() -> None:
