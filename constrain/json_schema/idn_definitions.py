@@ -44,6 +44,12 @@ _IGNORABLE = frozenset(
 )
 """What UTS #46 leaves out, and the parts of Hangul syllables, which are joined."""
 
+_TONE_MARKS = (0x302E, 0x302F)
+"""The only marks that no validator allows: some take marks for valid, all of them."""
+
+_KATAKANA_HYPHEN = 0x30A0
+"""Some validators take it for a letter of Katakana."""
+
 _OTHERS = ((0xD800, 0xF8FF), (0xF0000, 0x10FFFF))
 """Surrogates and private use."""
 
@@ -71,14 +77,15 @@ class _Table:
 
     def _add(self, code_point: int) -> None:
         character = chr(code_point)
-        if character in self.allowed:
+        if character in self.allowed or code_point == _KATAKANA_HYPHEN:
             self.spans.append((code_point, code_point, character))
         elif code_point in _IGNORABLE or unicodedata.category(character) == "Cn":
             self.spans.append((code_point, code_point, ""))
         else:
             folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", character).casefold())
             kept = "".join(c for c in folded if ord(c) not in _IGNORABLE)
-            if all(c in self.allowed or c in _ASCII or self._is_long(ord(c)) for c in kept):
+            is_mark = unicodedata.category(character)[0] == "M" and code_point not in _TONE_MARKS
+            if is_mark or all(c in self.allowed or c in _ASCII or self._is_long(ord(c)) for c in kept):
                 self.spans.append((code_point, code_point, kept))
 
     def _is_long(self, code_point: int) -> bool:

@@ -97,7 +97,8 @@ def idn_hostname() -> Expression:
 @cache
 def idn_email() -> Expression:
     """A mailbox at such a host, or at an address."""
-    return email_at(idn_hostname(), NOT_ASCII, unit=ByteClass(((0, 0xFF),)))  # RFC 6531 counts octets
+    quoted = rf'"(?:[ !#-\[\]-~{NOT_ASCII}]|\\[!-~])*"'  # no escaped space: not every validator allows it
+    return email_at(idn_hostname(), NOT_ASCII, quoted, unit=ByteClass(((0, 0xFF),)))  # RFC 6531 counts octets
 
 
 def _short(label: Expression) -> Expression:
