@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError
 from constrain.json_schema.arrays import ArrayShape, item_goal, longest_length, unproductive_item
+from constrain.json_schema.emission import closed
 from constrain.json_schema.keys import capacity, key_classes
 from constrain.json_schema.languages import has_endless_texts
 from constrain.json_schema.numeric import NumberShape, list_numbers, step_of
@@ -41,9 +42,13 @@ class _TooMany(Exception):  # noqa: N818  no error: an answer
 
 
 class Supply:
-    """The numbers of values of the goals of one compilation, as far as they were asked for."""
+    """The numbers of values of the goals of one compilation, as far as they were asked for.
 
-    def __init__(self) -> None:
+    ``close_objects``: the policy, under which objects have fewer keys.
+    """
+
+    def __init__(self, *, close_objects: bool) -> None:
+        self._close_objects = close_objects
         self._endless: dict[Goal, bool] = {}
         self._listed: dict[Goal, tuple[int, tuple[Value, ...] | None, bool]] = {}
         self._under_way: set[Goal] = set()
@@ -113,6 +118,7 @@ class Supply:
     def _has_endless_objects(self, shape: ObjectShape) -> bool:
         if unproductive_member(shape) is not None or capacity(shape) < shape.minimum:
             return False
+        shape = self._emitted(shape)
         room = shape.maximum is None or shape.maximum > len(shape.required)
         members = key_goals(shape, shape.properties if room else shape.required)
         if any(map(self.is_endless, members.values())):
@@ -131,8 +137,8 @@ class Supply:
                 return True
             if self.is_endless(read.goal):
                 return True
-        array = shape.base
-        return isinstance(array, ArrayShape) and not array.unique and _has_cycle(automaton, useful)
+        base = shape.base
+        return isinstance(base, ArrayShape) and not base.unique and _has_cycle(automaton, useful)
 
     # Lists.
 
@@ -158,8 +164,8 @@ class Supply:
                 if unproductive_member(shape) is None:
                     _add(found, "object", self._objects(shape, limit), limit)
             for combined in shapes.combined:
-                array = isinstance(combined.base, ArrayShape)
-                _add(found, "array" if array else "object", self._combinations(combined, limit), limit)
+                kind = "array" if isinstance(combined.base, ArrayShape) else "object"
+                _add(found, kind, self._combinations(combined, limit), limit)
         finally:
             self._under_way.remove(goal)
         return found
@@ -181,6 +187,7 @@ class Supply:
         return whole
 
     def _objects(self, shape: ObjectShape, limit: int) -> list[frozenset[tuple[str, Value]]]:
+        shape = self._emitted(shape)
         room = shape.maximum is None or shape.maximum > len(shape.required)
         if room and key_classes(shape):
             raise _TooMany(sure=False)
@@ -192,6 +199,9 @@ class Supply:
             _check_partial(begun)
         most = len(goals) if shape.maximum is None else shape.maximum
         return [members for members in begun if shape.minimum <= len(members) <= most]
+
+    def _emitted(self, shape: ObjectShape) -> ObjectShape:
+        return closed(shape) if self._close_objects else shape
 
     def _combinations(self, shape: Combined, limit: int) -> dict[object, None]:
         """The values of an automaton: member by member, along all its ways."""

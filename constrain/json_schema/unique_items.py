@@ -63,7 +63,7 @@ class _Settlement:
 
     def __init__(self, goals: Goals, settled: set[int], kept: list[object]) -> None:
         self.goals = goals
-        self.supply = Supply()
+        self.supply = Supply(close_objects=goals.policies.close_objects)
         self.settled = settled
         self.kept = kept
 

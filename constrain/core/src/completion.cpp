@@ -264,7 +264,8 @@ std::string Automaton::completion_by_search(const Place& start) {
     for (unsigned b = 0; b < 256; ++b) {
       Place next = visits[at].place;
       if (!step(next, static_cast<uint8_t>(b))) continue;
-      Hash key = mix(mix(seeded(0), (uint64_t{index(next.lexer)} << 32) | index(next.set)), index(next.text));
+      Hash key = mix(seeded(0), (uint64_t{index(next.lexer)} << 32) | index(next.set));
+      key = mix(key, (uint64_t{index(next.text)} << 32) | index(next.track));
       if (seen.find(key)) continue;
       seen.insert(key, 1);
       if (visits.size() > max_searched_places) {
