@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from constrain._errors import ConstrainError, GrammarError, LimitError
 from constrain.constraint import _compile
@@ -46,7 +46,7 @@ class Check:
         return self.lint.exact and not self.lint.unsatisfiable
 
 
-def check_schema(schema: object, vocabulary: Vocabulary, *, registry: object = None, **policies: str) -> Check:
+def check_schema(schema: object, vocabulary: Vocabulary, *, registry: object = None, **policies: Any) -> Check:
     """Looks at a parsed JSON Schema (dict or bool), with the tokens of a vocabulary; policies as for ``compile``.
 
     Where keywords are refused, sizes and tokens are those of the schema without them. Raises SchemaError or LimitError
@@ -61,12 +61,13 @@ def check_schema(schema: object, vocabulary: Vocabulary, *, registry: object = N
     if lint.remaining is None:
         return Check(lint, None, None)
     try:
-        constraint = compile_schema(lint.remaining, vocabulary, registry=registry, **policies)
+        constraint = compile_schema(lint.remaining, vocabulary, registry=registry, **policies)  # type: ignore[arg-type]
     except (GrammarError, LimitError) as error:
         refused = Finding("refused", error.pointer or "", error.message)
         return Check(replace(lint, refused=(*lint.refused, refused)), None, None)
     try:
-        full = _compile(filled(lint.remaining), vocabulary, close_objects=True, registry=registry, **policies)
+        closing = {"close_objects": True, "registry": registry}
+        full = _compile(filled(lint.remaining), vocabulary, **closing, **policies)  # type: ignore[arg-type]
     except ConstrainError:  # no value has all properties, where a schema contains itself for one
         full = constraint
     return Check(lint, constraint.report, typical_tokens(full))

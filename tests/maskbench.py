@@ -18,13 +18,33 @@ from tests.support import byte_vocabulary, maskbench
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+MAX_TRIES = 20_000
+"""Members that are tried at all places of one instance together."""
+
 RATCHET = Path(__file__).parent / "data" / "maskbench.json"
 REGENERATE = "CONSTRAIN_DATA=... python -m tests.maskbench"
 
 WRONG_LABELS: dict[tuple[str, int], str] = {}
 """Instances, by schema and index, whose label is wrong, and why."""
 
-WITHOUT_A_VALUE: dict[str, str] = {}
+SEARCH_ENDED = "keys in another order, which the search did not find within MAX_TRIES"
+
+BY_HAND = {"Github_hard---o84330": SEARCH_ENDED}
+"""Schemas of which property_order="any" is refused, and whose valid instances have too many orders to try them all."""
+
+WITHOUT_A_VALUE: dict[str, str] = dict.fromkeys(
+    (
+        "Glaiveai2K---calculate_area_2f92f3ea",
+        "Glaiveai2K---calculate_area_4493ae68",
+        "Glaiveai2K---calculate_area_95058385",
+        "Glaiveai2K---calculate_area_d402e1cc",
+        "Glaiveai2K---calculate_area_e6818129",
+        "Glaiveai2K---calculate_area_e8f1513d",
+        "Glaiveai2K---calculate_area_f88fb53c",
+        "Glaiveai2K---calculate_area_f8e04f89",
+    ),
+    "the measures of all shapes are required, and oneOf asks for those of one shape alone",
+)
 """Schemas that no value satisfies, and why."""
 
 EXPLANATIONS: tuple[tuple[str, dict[str, str]], ...] = (
@@ -65,7 +85,8 @@ def measure(entry: dict[str, Any]) -> Entry:
         count[valid] += 1
         fits = constraint.accepts(text_of(test["data"]))
         if valid and not fits:
-            rejected.append((number, explain(entry["schema"], test["data"])))
+            why = explain(entry["schema"], test["data"], constraint)
+            rejected.append((number, why or BY_HAND.get(entry["id"], "")))
         elif fits and not valid:
             accepted.append(number)
     return Entry(
@@ -81,16 +102,73 @@ def text_of(instance: object) -> bytes:
     return json.dumps(instance, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
-def explain(schema: object, instance: object) -> str:
+def explain(schema: object, instance: object, constraint: constrain.Constraint) -> str:
     """The policy under which a valid instance is accepted; empty if there is none."""
+    if InSomeOrder(constraint).accepts(instance) or InSomeOrder(constraint, schema).accepts(instance):
+        return EXPLANATIONS[0][0]
     for why, policies in EXPLANATIONS:
         try:
             constraint = _compile(schema, **policies)
-        except constrain.UnsupportedSchemaError:
+        except (constrain.UnsupportedSchemaError, constrain.LimitError):
             continue
         if constraint.accepts(text_of(instance)):
             return why
     return ""
+
+
+class InSomeOrder:
+    """Looks for an order of an instance's keys that a constraint over bytes accepts, one member after the other.
+
+    Keys are tried in the order of the instance, or in that in which the text of a ``schema`` has them first.
+    """
+
+    def __init__(self, constraint: constrain.Constraint, schema: object = None) -> None:
+        self.matcher = constraint.matcher()
+        self.schema = json.dumps(schema)
+        self.tries = 0
+
+    def accepts(self, instance: object) -> bool:
+        return self._value(instance) and self.matcher.is_accepting
+
+    def _text(self, text: str) -> bool:
+        data = text.encode("utf-8", "surrogatepass")
+        read = self.matcher.accept_many(list(data))
+        if read < len(data):
+            self.matcher.rollback(read)
+        return read == len(data)
+
+    def _value(self, value: object) -> bool:
+        """Reads a value, or nothing."""
+        before = self.matcher.n_accepted
+        if isinstance(value, dict):
+            read = self._text("{") and self._members(value, "") and self._text("}")
+        elif isinstance(value, list):
+            commas = ("", *[", "] * (len(value) - 1))
+            read = self._text("[") and all(
+                self._text(comma) and self._value(item) for comma, item in zip(commas, value, strict=False)
+            )
+            read = read and self._text("]")
+        else:
+            return self._text(json.dumps(value, ensure_ascii=False))
+        if not read:
+            self.matcher.rollback(self.matcher.n_accepted - before)
+        return read
+
+    def _members(self, members: dict[str, object], comma: str) -> bool:
+        """Reads the members in some order after which the object may end, or nothing."""
+        if not members:
+            return self.matcher.fork().accept(ord("}"))
+        before = self.matcher.n_accepted
+        for key, value in sorted(members.items(), key=lambda member: self.schema.find(json.dumps(member[0]) + ": ")):
+            self.tries += 1
+            if self.tries > MAX_TRIES:
+                return False
+            rest = {name: item for name, item in members.items() if name != key}
+            key_read = self._text(f"{comma}{json.dumps(key, ensure_ascii=False)}: ")
+            if key_read and self._value(value) and self._members(rest, ", "):
+                return True
+            self.matcher.rollback(self.matcher.n_accepted - before)
+        return False
 
 
 def reason(error: constrain.ConstrainError) -> str:

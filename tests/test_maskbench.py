@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import constrain
-from tests.maskbench import EXPLANATIONS, RATCHET, REGENERATE, WITHOUT_A_VALUE, Entry, measure_all, record
+from tests.maskbench import EXPLANATIONS, RATCHET, REGENERATE, SEARCH_ENDED, WITHOUT_A_VALUE, Entry, measure_all, record
 from tests.support import LONG, Tokens, allowed, maskbench, maskbench_that_compiles, real_vocabulary
 
 SCHEMAS = 1_000 if LONG else 100
@@ -72,15 +72,15 @@ def test_every_rejected_valid_instance_is_explained(entries: list[Entry]) -> Non
     wrong = [(entry.id, number) for entry in entries for number, why in entry.rejected if not why]
     wrong += [(entry.id, entry.refused) for entry in entries if entry.empty and entry.id not in WITHOUT_A_VALUE]
     assert not wrong
-    other = Counter(why for entry in entries for _, why in entry.rejected if why != EXPLANATIONS[0][0])
+    order = (EXPLANATIONS[0][0], SEARCH_ENDED)
+    other = Counter(why for entry in entries for _, why in entry.rejected if why not in order)
     assert other.total() <= 0.001 * sum(entry.valid for entry in entries), other
 
 
 def test_no_schema_is_refused_that_once_compiled(entries: list[Entry]) -> None:
     before = {name for ids in ratchet()["refused"].values() for name in ids}
-    assert not [
-        (entry.id, entry.pointer, entry.refused) for entry in entries if entry.refused and entry.id not in before
-    ]
+    refused = [entry for entry in entries if entry.refused and not entry.empty]
+    assert not [(entry.id, entry.pointer, entry.refused) for entry in refused if entry.id not in before]
 
 
 def test_the_record_is_true(entries: list[Entry]) -> None:

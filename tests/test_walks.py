@@ -62,7 +62,12 @@ def test_every_walk_over_a_real_schema_ends_in_a_valid_text(vocabulary_name: str
 
 HARD_SPLITS = ("Synthesized", "Handwritten", "Github_hard", "Github_ultra", "JsonSchemaStore")
 
-TOLERATED: dict[tuple[str, str], str] = {}
+TOLERATED: dict[tuple[str, str], str] = {
+    (
+        "jsonschema-rs",
+        "Handwritten---allOfPProp2",
+    ): "its dot matches a carriage return, which that of ECMA-262 does not",
+}
 """Schemas, by validator ("jsonschema" or "jsonschema-rs") and id, whose texts one rejects without being right; why."""
 
 

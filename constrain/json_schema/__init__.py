@@ -8,7 +8,11 @@ rules. Modules:
 - ``assertions``: what one schema object asserts; ``combinators`` and ``formats_keyword``: keywords for any type
 - ``numeric``, ``strings``, ``arrays``, ``objects``: a shape, its intersection, its keywords
 - ``numbers`` and ``number_spellings``: the texts of a number shape, under either policy
-- ``shapes``: disjunctions; ``disjoint``: proofs for ``oneOf``; ``goals``: interning and expansion
+- ``shapes``: disjunctions; ``disjoint``: ``oneOf``; ``goals``: interning and expansion
+- ``complements``: what violates a disjunction; ``formulas`` and ``combined``: shapes under Boolean formulas;
+  ``conditionals``, ``contains`` and ``unevaluated``: their keywords
+- ``shape_automaton`` with ``object_questions``, ``object_formulas``, ``array_formulas``, ``key_partition``: automata of
+  formulas; ``closing``: objects without undeclared keys, for generation
 - ``unique_items`` and ``counting``: items that differ, and how many different values goals have
 - ``productivity``: which goals have a value; ``contradictions``: why one has none
 - ``languages``: questions about patterns, answered by the kernel; ``keys``: classes of undeclared keys

@@ -5,6 +5,8 @@ satisfy G (``contains``); does the array have this shape, for every shape in the
 once an item violates it, and certain once nothing it asks for can follow.
 """
 
+# ruff: noqa: FBT003  (truth values are what this is about)
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -124,7 +126,7 @@ class _Builder:
         counters = (0,) * (1 + len(self.questions.counted))
         if self.questions.node == FALSE:
             return self.automaton
-        self.add_after(State(False, 0, self.questions.node, counters), START)
+        self.add_after(State(offers=False, position=0, node=self.questions.node, counters=counters), START)
         for state in self.queue:
             self.goals.explore()
             if state.offers:
@@ -160,7 +162,9 @@ class _Builder:
             node = questions.settled(case.node, position)
             if node == FALSE:
                 continue
-            target = self.state(State(False, position, node, self.relevant(node, case.counters)))
+            target = self.state(
+                State(offers=False, position=position, node=node, counters=self.relevant(node, case.counters))
+            )
             self.automaton.add_read(Read(self.ids[state], None, case.goal, target))
 
     def lengthened(self, node: int, length: int) -> tuple[int, int]:

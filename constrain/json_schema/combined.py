@@ -30,18 +30,24 @@ FALSE_FORMULA = Or(())
 
 @dataclass(slots=True, eq=False)
 class Combined:
-    """The arrays, or the objects, of the shape ``base`` that satisfy all ``formulas``."""
+    """The arrays, or the objects, of the shape ``base`` that satisfy all ``formulas``.
+
+    ``closed``: the same for generation, if objects are closed there.
+    """
 
     base: ArrayShape | ObjectShape
     formulas: tuple[Formula, ...]
     automaton: ShapeAutomaton | None = field(default=None, init=False)
+    closed: Combined | None = field(default=None, init=False)
 
 
 def intersect_combined(goals: Goals, a: Shapes, b: Shapes) -> tuple[Combined, ...]:
     """Of the arrays and objects of both disjunctions, those that have a formula from either side."""
-    found = []
-    for one in (*a.combined, *a.arrays, *a.objects):
-        others = (*b.combined, *b.arrays, *b.objects) if isinstance(one, Combined) else b.combined
+    found: list[Combined | None] = []
+    ours: tuple[Combined | Structure, ...] = (*a.combined, *a.arrays, *a.objects)
+    theirs: tuple[Combined | Structure, ...] = (*b.combined, *b.arrays, *b.objects)
+    for one in ours:
+        others: tuple[Combined | Structure, ...] = theirs if isinstance(one, Combined) else b.combined
         found += [_both(goals, one, two) for two in others]
     if len(found) > MAX_COMBINED:
         raise LimitError(f"schemas combine to more alternatives than MAX_COMBINED = {MAX_COMBINED}")

@@ -60,32 +60,34 @@ def _with_structures(scalars: Shapes, structures: Iterable[ArrayShape | ObjectSh
 def _complement_arrays(
     goals: Goals, shapes: tuple[ArrayShape | Combined, ...]
 ) -> Iterable[ArrayShape | ObjectShape | Combined]:
-    base: ArrayShape | None = ANY_ARRAY
+    base = ANY_ARRAY
     formulas: list[Formula] = []
     for shape in shapes:
-        simple = _opposite_array(goals, shape) if isinstance(shape, ArrayShape) else None
+        simple = _opposite_array(shape) if isinstance(shape, ArrayShape) else None
         if simple is None:
             formulas.append(negated(formula_of(shape)))
         else:
-            base = intersect_arrays(goals, base, simple)
-            if base is None:
+            both = intersect_arrays(goals, base, simple)
+            if both is None:
                 return ()
+            base = both
     return restricted(goals, base, map(_simplified, formulas))
 
 
 def _complement_objects(
     goals: Goals, shapes: tuple[ObjectShape | Combined, ...]
 ) -> Iterable[ArrayShape | ObjectShape | Combined]:
-    base: ObjectShape | None = ANY_OBJECT
+    base = ANY_OBJECT
     formulas: list[Formula] = []
     for shape in shapes:
         simple = _opposite_object(goals, shape) if isinstance(shape, ObjectShape) else None
         if simple is None:
             formulas.append(negated(formula_of(shape)))
         else:
-            base = intersect_objects(goals, base, simple)
-            if base is None:
+            both = intersect_objects(goals, base, simple)
+            if both is None:
                 return ()
+            base = both
     return restricted(goals, base, map(_simplified, formulas))
 
 
@@ -99,7 +101,7 @@ def _simplified(formula: Formula) -> Formula:
     return formula
 
 
-def _opposite_array(goals: Goals, shape: ArrayShape) -> ArrayShape | None:
+def _opposite_array(shape: ArrayShape) -> ArrayShape | None:
     """The arrays that do not have a shape that says a single thing, as a plain shape if there is one."""
     if shape.prefix or shape.rest is not ANY or shape.unique:
         return None
@@ -149,7 +151,10 @@ def conditional(goals: Goals, condition: Shapes, then: Shapes, otherwise: Shapes
 
 
 def _conjuncts(test: Formula, yes: Formula, no: Formula, chosen: Formula) -> tuple[Formula, ...]:
-    """``chosen``, which is "if ``test``, then ``yes``, else ``no``", as simply as it can be said."""
+    """``chosen``, which is "if ``test``, then ``yes``, else ``no``", more simply where one of them is always the same.
+
+    What applies only if ``test`` holds stands beside it, so that one can see when a schema applies.
+    """
     if _always(test):
         return (yes,)
     if _never(test):
@@ -157,9 +162,9 @@ def _conjuncts(test: Formula, yes: Formula, no: Formula, chosen: Formula) -> tup
     if _always(yes) and _always(no):
         return ()
     if _always(no):
-        return (Or((negated(test), yes)),)
+        return (Or((negated(test), And((test, yes)))),)
     if _always(yes):
-        return (Or((test, no)),)
+        return (Or((test, And((negated(test), no)))),)
     return (chosen,)
 
 

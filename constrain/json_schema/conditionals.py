@@ -1,15 +1,13 @@
 """Keywords by which a schema applies only if something else holds: ``if``, ``dependentRequired`` and their like."""
 
-# ruff: noqa: ARG001  (all keyword functions have one signature)
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from constrain._errors import SchemaError
-from constrain.json_schema.complements import conditional, has_keys, objects_where
 from constrain.json_schema.combined import object_formula
-from constrain.json_schema.formulas import Formula, Not, Or
+from constrain.json_schema.complements import conditional, has_keys, objects_where
+from constrain.json_schema.formulas import And, Formula, Not, Or
 from constrain.json_schema.references import escape
 from constrain.json_schema.shapes import ANY_SHAPES
 
@@ -53,9 +51,9 @@ def _dependencies(
     if not isinstance(value, dict):
         raise SchemaError(f"{keyword} must be a JSON object, not {value!r:.80}", pointer=at.pointer(keyword))
     formulas: list[Formula] = []
-    for key, dependency in value.items():
-        if lists and isinstance(dependency, str):
-            dependency = [dependency]  # as draft 3 wrote it, and many schemas do
+    for key, written in value.items():
+        # a single string: as draft 3 wrote it, and many schemas do
+        dependency = [written] if lists and isinstance(written, str) else written
         if lists and isinstance(dependency, list):
             if not all(isinstance(name, str) for name in dependency):
                 raise SchemaError(
@@ -67,7 +65,8 @@ def _dependencies(
         elif schemas:
             shapes = goals.in_place(at, f"/{keyword}{escape(key)}", dependency)
             if shapes is not ANY_SHAPES:
-                formulas.append(Or((Not(has_keys(key)), object_formula(shapes))))
+                there = has_keys(key)
+                formulas.append(Or((Not(there), And((there, object_formula(shapes))))))
         else:
             raise SchemaError(
                 f"{keyword} needs lists of keys, not {dependency!r:.80}", pointer=at.pointer(keyword, key)

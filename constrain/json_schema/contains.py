@@ -1,7 +1,5 @@
 """``contains``, ``minContains`` and ``maxContains``: how many items satisfy a schema."""
 
-# ruff: noqa: ARG001  (all keyword functions have one signature)
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

@@ -6,9 +6,8 @@ values differ (a discriminator) or that the other side does not allow. "Not prov
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError
 from constrain.json_schema.arrays import ArrayShape, item_goal

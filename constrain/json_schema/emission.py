@@ -8,6 +8,7 @@ from constrain._errors import LimitError
 from constrain.grammar import Edge, Grammar, Role, Rule, Terminal
 from constrain.json_schema.array_automata import add_array
 from constrain.json_schema.arrays import unproductive_item
+from constrain.json_schema.closing import closed_shape
 from constrain.json_schema.combined_automata import add_combined
 from constrain.json_schema.goal import NOTHING, Goal
 from constrain.json_schema.keys import capacity
@@ -143,7 +144,8 @@ class Emitter:
                 add_object(self, automaton, closed(shape) if self.policies.close_objects else shape)
         for combined in goal.shapes.combined:
             if _has_value(combined):
-                add_combined(self, automaton, combined)
+                closed_one = combined.closed
+                add_combined(self, automaton, closed_one if closed_one and _has_value(closed_one) else combined)
         self._edges += len(automaton.edges)
         if self._edges > MAX_EDGES:
             raise LimitError(f"the grammar has more edges than MAX_EDGES = {MAX_EDGES}")
@@ -200,7 +202,5 @@ def is_productive(shape: ObjectShape) -> bool:
 
 def closed(shape: ObjectShape) -> ObjectShape:
     """The shape without the keys that no schema declares, unless nothing is declared or nothing would be left."""
-    if not shape.open or not (shape.properties or shape.patterns):
-        return shape
-    without = shape._replace(additional=NOTHING)
-    return without if is_productive(without) else shape
+    without = closed_shape(shape)
+    return shape if without is None or not is_productive(without) else without

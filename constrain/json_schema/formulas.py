@@ -5,6 +5,8 @@ so that deeply nested ``oneOf`` stays small; the diagrams are ordered by the var
 conditions are equal numbers.
 """
 
+# ruff: noqa: FBT001, FBT003  (truth values are what this is about)
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -142,9 +144,8 @@ class Decisions:
             found = self._chosen(*key)
             if found is None:
                 variable = min(self._nodes[part][0] for part in key)
-                lower, higher = (
-                    tuple(self._branch(part, variable, value) for part in key) for value in (False, True)
-                )
+                lower = self._branches(key, variable, False)
+                higher = self._branches(key, variable, True)
                 low, high = self._chosen(*lower), self._chosen(*higher)
                 if low is None:
                     stack.append(lower)
@@ -165,6 +166,14 @@ class Decisions:
         if then == TRUE and otherwise == FALSE:
             return condition
         return self._choices.get((condition, then, otherwise))
+
+    def _branches(self, key: tuple[int, int, int], variable: int, value: bool) -> tuple[int, int, int]:
+        condition, then, otherwise = key
+        return (
+            self._branch(condition, variable, value),
+            self._branch(then, variable, value),
+            self._branch(otherwise, variable, value),
+        )
 
     def _branch(self, node: int, variable: int, value: bool) -> int:
         asked, low, high = self._nodes[node]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError, SchemaError, UnsatisfiableSchemaError
 from constrain.json_schema.assertions import Assertions
+from constrain.json_schema.complements import complement
 from constrain.json_schema.goal import ANY, NOTHING, Goal
 from constrain.json_schema.keyword_sets import ABOUT_STRINGS, ANNOTATIONS
 from constrain.json_schema.keywords import Handler, keywords_of, unknown_keyword
-from constrain.json_schema.complements import complement
 from constrain.json_schema.numeric import exact
 from constrain.json_schema.shapes import ANY_SHAPES, NO_SHAPES, PLAIN, Shapes, fixed_goal, intersect
 

@@ -54,14 +54,16 @@ def children(shapes: Shapes) -> Iterator[Goal]:
             yield pattern.goal
         yield shape.additional
     for combined in shapes.combined:
-        if combined.automaton is not None:
-            for read in combined.automaton.reads:
-                yield read.goal
+        for variant in (combined, combined.closed):
+            if variant is not None and variant.automaton is not None:
+                for read in variant.automaton.reads:
+                    yield read.goal
 
 
 def add_automata(goals: Goals, goal: Goal, shapes: Shapes) -> None:
     """Makes the automata of combinations that have none yet."""
     from constrain.json_schema.array_formulas import array_automaton
+    from constrain.json_schema.closing import closed_combination
     from constrain.json_schema.object_formulas import object_automaton
 
     pointer = goals.pointer_of(goal)
@@ -69,6 +71,10 @@ def add_automata(goals: Goals, goal: Goal, shapes: Shapes) -> None:
         if shape.automaton is None:
             build = array_automaton if is_array(shape) else object_automaton
             shape.automaton = build(goals, shape, pointer)
+            if goals.policies.close_objects and not is_array(shape):
+                shape.closed = closed_combination(goals, shape)
+                if shape.closed is not None:
+                    shape.closed.automaton = object_automaton(goals, shape.closed, pointer)
 
 
 def mark_productive(order: list[Goal]) -> None:

@@ -41,7 +41,11 @@ class Sources:
     def __init__(self, document: object, documents: Documents, *, dynamic: bool) -> None:
         self._documents = documents
         self._dynamic = dynamic
-        self._undeclared = isinstance(document, dict) and "$schema" not in document
+        self._may_be_old = (
+            isinstance(document, dict)
+            and "definitions" in document
+            and document.keys().isdisjoint(("$schema", "$defs"))
+        )
         self._named: dict[str, Source | None] | None = None
         self._remote: dict[tuple[str, Declared | None], Source | None] = {}
         self._searched: set[Declared] = set()
@@ -137,7 +141,7 @@ class Sources:
             declared = self._documents.declared(schema, declared, prefix + token)
         pointer = prefix + token
         if "$ref" in schema:
-            if self._undeclared and "$schema" not in schema:
+            if self._may_be_old and "$schema" not in schema:
                 raise UnsupportedSchemaError(
                     f"{keyword} beside $ref starts a resource from 2019-09 on, and is ignored before: say with $schema "
                     "which draft this is",

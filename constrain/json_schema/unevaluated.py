@@ -17,11 +17,12 @@ from constrain.json_schema.complements import complement, has_keys, objects_wher
 from constrain.json_schema.formulas import Not
 from constrain.json_schema.goal import ANY, Goal
 from constrain.json_schema.goals import endless
-from constrain.json_schema.keywords import keywords_of
 from constrain.json_schema.keyword_sets import IN_PLACE_APPLICATORS
-from constrain.json_schema.objects import KeyPattern, ObjectShape, apart, pattern_expression
+from constrain.json_schema.keywords import keywords_of
+from constrain.json_schema.objects import KeyPattern, ObjectShape, apart
 from constrain.json_schema.references import escape
 from constrain.json_schema.shapes import ANY_SHAPES, Shapes, intersect, union
+from constrain.json_schema.strings import pattern_expression
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -105,7 +106,7 @@ def _variants(goals: Goals, at: Location, schema: dict[str, object]) -> Variants
     for keyword, restriction in (("unevaluatedProperties", _properties), ("unevaluatedItems", _items)):
         if keyword in schema and keyword in enforced:
             goal = goals.child(at, "/" + keyword, schema[keyword])
-            result = _merged((restriction(goals, at, goal, *variant) for variant in result.items()))
+            result = _merged(restriction(goals, goal, *variant) for variant in result.items())
     return result
 
 
@@ -199,9 +200,10 @@ def _one_of(goals: Goals, branches: list[Variants]) -> Variants:
     found: list[tuple[Evaluated, Shapes]] = []
     for index, branch in enumerate(branches):
         for evaluated, shapes in branch.items():
+            alone = shapes
             for other in (*others[:index], *others[index + 1 :]):
-                shapes = intersect(goals, shapes, other)
-            found.append((evaluated, shapes))
+                alone = intersect(goals, alone, other)
+            found.append((evaluated, alone))
     return _merged(found)
 
 
@@ -232,7 +234,7 @@ def _dependent(goals: Goals, at: Location, value: object) -> Variants:
     return result
 
 
-def _properties(goals: Goals, at: Location, goal: Goal, evaluated: Evaluated, shapes: Shapes) -> tuple[Evaluated, Shapes]:
+def _properties(goals: Goals, goal: Goal, evaluated: Evaluated, shapes: Shapes) -> tuple[Evaluated, Shapes]:
     if goal is not ANY and not evaluated.all_keys:
         patterns: list[KeyPattern] = []
         for text in sorted(evaluated.patterns):
@@ -244,7 +246,7 @@ def _properties(goals: Goals, at: Location, goal: Goal, evaluated: Evaluated, sh
     return evaluated._replace(all_keys=True, keys=frozenset(), patterns=frozenset()), shapes
 
 
-def _items(goals: Goals, at: Location, goal: Goal, evaluated: Evaluated, shapes: Shapes) -> tuple[Evaluated, Shapes]:
+def _items(goals: Goals, goal: Goal, evaluated: Evaluated, shapes: Shapes) -> tuple[Evaluated, Shapes]:
     if goal is not ANY and not evaluated.all_items:
         rest = goal
         for contained in evaluated.contained:
@@ -252,4 +254,3 @@ def _items(goals: Goals, at: Location, goal: Goal, evaluated: Evaluated, shapes:
         shape = ArrayShape((ANY,) * evaluated.prefix, rest)
         shapes = intersect(goals, shapes, ANY_SHAPES._replace(arrays=(shape,)))
     return evaluated._replace(all_items=True, prefix=0, contained=frozenset()), shapes
-

@@ -170,7 +170,7 @@ class Judge:
             try:
                 if self._compile(**policy).accepts(text):
                     return next(iter(policy))
-            except constrain.UnsupportedSchemaError:  # noqa: PERF203 - not under this policy
+            except (constrain.UnsupportedSchemaError, constrain.LimitError):  # noqa: PERF203 - not under it
                 continue
         return ""
 

@@ -27,7 +27,7 @@ def cases(*names: str) -> list[Any]:
     return [pytest.param(case, id=f"{name}: {case['name']}") for name in names for case in tables[name]["case"]]
 
 
-@pytest.mark.parametrize("case", cases("values", "arrays", "objects", "combinations", "whitespace"))
+@pytest.mark.parametrize("case", cases("values", "arrays", "objects", "combinations", "logic", "whitespace"))
 def test_language(case: dict[str, Any]) -> None:
     options = {"whitespace": "compact", **case.get("options", {})}
     interpreter = Interpreter(compile_schema(json.loads(case["schema"]), **options).grammar)
