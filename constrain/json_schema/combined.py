@@ -40,6 +40,12 @@ class Combined:
     automaton: ShapeAutomaton | None = field(default=None, init=False)
     closed: Combined | None = field(default=None, init=False)
 
+    @property
+    def emitted(self) -> Combined:
+        """What the grammar is made of: the closed form, unless that has no value."""
+        closed = self.closed
+        return closed if closed and closed.automaton and closed.automaton.is_productive() else self
+
 
 def intersect_combined(goals: Goals, a: Shapes, b: Shapes) -> tuple[Combined, ...]:
     """Of the arrays and objects of both disjunctions, those that have a formula from either side."""

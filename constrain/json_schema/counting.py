@@ -127,7 +127,7 @@ class Supply:
         return any(each.number == float("inf") or self.is_endless(each.goal) for each in undeclared)
 
     def _has_endless_combinations(self, shape: Combined) -> bool:
-        automaton = shape.automaton
+        automaton = shape.emitted.automaton
         if automaton is None:
             return False
         useful = automaton.useful()
@@ -205,7 +205,7 @@ class Supply:
 
     def _combinations(self, shape: Combined, limit: int) -> dict[object, None]:
         """The values of an automaton: member by member, along all its ways."""
-        automaton = shape.automaton
+        automaton = shape.emitted.automaton
         if automaton is None:
             raise _TooMany(sure=False)
         useful = automaton.useful()
