@@ -27,7 +27,14 @@ MAX_OCCURRENCES = 20_000
 
 def closed_shape(shape: ObjectShape) -> ObjectShape | None:
     """The shape without the keys that it does not declare; ``None`` for one that stays open."""
-    return shape._replace(additional=NOTHING) if shape.open and (shape.properties or shape.patterns) else None
+    return shape._replace(additional=NOTHING) if shape.open and _declares_some(shape) else None
+
+
+def _declares_some(shape: ObjectShape) -> bool:
+    """Whether the shape names keys that may be there; those that ``not`` and ``propertyNames`` exclude do not count."""
+    return any(goal is not NOTHING for goal in shape.properties.values()) or any(
+        pattern.goal is not NOTHING for pattern in shape.patterns
+    )
 
 
 def closed_combination(goals: Goals, shape: Combined) -> Combined | None:
@@ -38,7 +45,7 @@ def closed_combination(goals: Goals, shape: Combined) -> Combined | None:
     shapes = [each.shape for each in declaring]
     if not all(each.open for each in (base, *shapes)):
         return None
-    if not any(each.properties or each.patterns for each in (base, *shapes)):
+    if not any(map(_declares_some, (base, *shapes))):
         return None
     patterns = list(base.patterns)
     for each in shapes:
