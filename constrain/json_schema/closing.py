@@ -14,7 +14,7 @@ from constrain.json_schema.combined import Combined
 from constrain.json_schema.complements import has_keys
 from constrain.json_schema.formulas import And, Atom, Formula, Not, Or
 from constrain.json_schema.goal import ANY, NOTHING
-from constrain.json_schema.languages import matching
+from constrain.json_schema.languages import is_surely_empty, matching
 from constrain.json_schema.objects import KeyPattern, ObjectShape, apart
 
 if TYPE_CHECKING:
@@ -58,6 +58,12 @@ def closed_combination(goals: Goals, shape: Combined) -> Combined | None:
             holding = [each.holding for each in declaring if _declares(each.shape, name)]
             formulas.append(Or((Not(has_keys(name)), *holding)))
     properties = {**base.properties, **{name: _goal(patterns, name) for name in names}}
+    named = dict.fromkeys(properties, ANY)
+    for pattern in patterns:
+        if pattern.goal is not NOTHING and not _overlaps(base, pattern):
+            holding = [each.holding for each in declaring if _overlaps(each.shape, pattern)]
+            none_matches = Atom(ObjectShape(named, (), (pattern._replace(goal=NOTHING),)))
+            formulas.append(Or((none_matches, *holding)))
     closed = ObjectShape(properties, base.required, tuple(patterns), NOTHING, base.minimum, base.maximum, open=False)
     return Combined(closed, (*shape.formulas, *formulas))
 
@@ -97,6 +103,11 @@ def _asserted(formulas: tuple[Formula, ...]) -> list[_Asserted]:
 
 def _declares(shape: ObjectShape, name: str) -> bool:
     return name in shape.properties or any(matching(pattern.expression, (name,)) for pattern in shape.patterns)
+
+
+def _overlaps(shape: ObjectShape, cell: KeyPattern) -> bool:
+    """Whether one of the shape's patterns matches the keys of the cell, which matches none or all of them."""
+    return any(not is_surely_empty((pattern.expression, cell.expression)) for pattern in shape.patterns)
 
 
 def _goal(patterns: list[KeyPattern], name: str) -> Goal:
