@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain._errors import LimitError
-from constrain.json_schema.combined import Combined
+from constrain.json_schema.combined import Combined, names_in_order
 from constrain.json_schema.complements import has_keys
 from constrain.json_schema.formulas import And, Atom, Formula, Not, Or
 from constrain.json_schema.goal import ANY, NOTHING
@@ -51,13 +51,17 @@ def closed_combination(goals: Goals, shape: Combined) -> Combined | None:
     for each in shapes:
         cells = apart(goals, patterns, [pattern._replace(goal=ANY) for pattern in each.patterns])
         patterns = [*cells.both, *cells.left, *cells.right]
-    names = dict.fromkeys(key for each in shapes for key in each.properties if key not in base.properties)
     formulas: list[Formula] = []
-    for name in names:
-        if not any(matching(pattern.expression, (name,)) for pattern in base.patterns):
-            holding = [each.holding for each in declaring if _declares(each.shape, name)]
+    properties: dict[str, Goal] = {}
+    for name in names_in_order(shape):  # all of them, so that they come in the same order as without closing
+        if name in base.properties:
+            properties[name] = base.properties[name]
+            continue
+        holding = [each.holding for each in declaring if _declares(each.shape, name)]
+        in_base = any(matching(pattern.expression, (name,)) for pattern in base.patterns)
+        properties[name] = _goal(patterns, name) if in_base or holding else NOTHING
+        if holding and not in_base:
             formulas.append(Or((Not(has_keys(name)), *holding)))
-    properties = {**base.properties, **{name: _goal(patterns, name) for name in names}}
     named = dict.fromkeys(properties, ANY)
     for pattern in patterns:
         if pattern.goal is not NOTHING and not _overlaps(base, pattern):
