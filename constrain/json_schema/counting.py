@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.combined import Combined
     from constrain.json_schema.goal import Goal
-    from constrain.json_schema.shape_automaton import ShapeAutomaton
+    from constrain.json_schema.shape_automaton import Read, ShapeAutomaton
 
 Value = tuple[object, ...]
 
@@ -146,6 +146,11 @@ class Supply:
         found: dict[Value, None] = {}
         if not goal.productive:
             return found
+        known = self._listed.get(goal)
+        if known is not None and known[1] is not None:  # values of values would be listed again for each beginning
+            if len(known[1]) > limit:
+                raise _TooMany(sure=True)
+            return dict.fromkeys(known[1])
         if goal in self._under_way:
             raise _TooMany(sure=False)
         self._under_way.add(goal)
@@ -168,6 +173,7 @@ class Supply:
                 _add(found, kind, self._combinations(combined, limit), limit)
         finally:
             self._under_way.remove(goal)
+        self._listed[goal] = limit, tuple(found), True
         return found
 
     def _arrays(self, shape: ArrayShape, limit: int) -> list[tuple[Value, ...]]:
@@ -209,9 +215,12 @@ class Supply:
         if automaton is None:
             raise _TooMany(sure=False)
         useful = automaton.useful()
-        reads = [read for read in automaton.reads if {read.source, read.target} <= useful and read.goal.productive]
-        if any(isinstance(read.label, int) for read in reads):
-            raise _TooMany(sure=False)
+        reads: dict[int, list[Read]] = {}
+        for read in automaton.reads:
+            if read.source in useful and read.target in useful and read.goal.productive:
+                if isinstance(read.label, int):
+                    raise _TooMany(sure=False)
+                reads.setdefault(read.source, []).append(read)
         is_array = isinstance(shape.base, ArrayShape)
         unique = isinstance(shape.base, ArrayShape) and shape.base.unique
         moves: dict[int, list[int]] = {}
@@ -231,9 +240,7 @@ class Supply:
                 if len(found) > limit:
                     raise _TooMany(sure=True)
             work += ((target, members) for target in moves.get(state, ()))
-            for read in reads:
-                if read.source != state:
-                    continue
+            for read in reads.get(state, ()):
                 for value in self._list(read.goal, limit):
                     member = value if is_array else (read.label, value)
                     repeated = (unique and value in members) if is_array else read.label in map(_label, members)
