@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain._errors import LimitError
-from constrain.json_schema.combined import Combined
+from constrain.json_schema.combined import Combined, names_in_order
 from constrain.json_schema.complements import has_keys
 from constrain.json_schema.formulas import And, Atom, Formula, Not, Or
 from constrain.json_schema.goal import ANY, NOTHING
-from constrain.json_schema.languages import matching
+from constrain.json_schema.languages import is_surely_empty, matching
 from constrain.json_schema.objects import KeyPattern, ObjectShape, apart
 
 if TYPE_CHECKING:
@@ -51,13 +51,23 @@ def closed_combination(goals: Goals, shape: Combined) -> Combined | None:
     for each in shapes:
         cells = apart(goals, patterns, [pattern._replace(goal=ANY) for pattern in each.patterns])
         patterns = [*cells.both, *cells.left, *cells.right]
-    names = dict.fromkeys(key for each in shapes for key in each.properties if key not in base.properties)
     formulas: list[Formula] = []
-    for name in names:
-        if not any(matching(pattern.expression, (name,)) for pattern in base.patterns):
-            holding = [each.holding for each in declaring if _declares(each.shape, name)]
+    properties: dict[str, Goal] = {}
+    for name in names_in_order(shape):  # all of them, so that they come in the same order as without closing
+        if name in base.properties:
+            properties[name] = base.properties[name]
+            continue
+        holding = [each.holding for each in declaring if _declares(each.shape, name)]
+        in_base = any(matching(pattern.expression, (name,)) for pattern in base.patterns)
+        properties[name] = _goal(patterns, name) if in_base or holding else NOTHING
+        if holding and not in_base:
             formulas.append(Or((Not(has_keys(name)), *holding)))
-    properties = {**base.properties, **{name: _goal(patterns, name) for name in names}}
+    named = dict.fromkeys(properties, ANY)
+    for pattern in patterns:
+        if pattern.goal is not NOTHING and not _overlaps(base, pattern):
+            holding = [each.holding for each in declaring if _overlaps(each.shape, pattern)]
+            none_matches = Atom(ObjectShape(named, (), (pattern._replace(goal=NOTHING),)))
+            formulas.append(Or((none_matches, *holding)))
     closed = ObjectShape(properties, base.required, tuple(patterns), NOTHING, base.minimum, base.maximum, open=False)
     return Combined(closed, (*shape.formulas, *formulas))
 
@@ -97,6 +107,11 @@ def _asserted(formulas: tuple[Formula, ...]) -> list[_Asserted]:
 
 def _declares(shape: ObjectShape, name: str) -> bool:
     return name in shape.properties or any(matching(pattern.expression, (name,)) for pattern in shape.patterns)
+
+
+def _overlaps(shape: ObjectShape, cell: KeyPattern) -> bool:
+    """Whether one of the shape's patterns matches the keys of the cell, which matches none or all of them."""
+    return any(not is_surely_empty((pattern.expression, cell.expression)) for pattern in shape.patterns)
 
 
 def _goal(patterns: list[KeyPattern], name: str) -> Goal:
