@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from constrain._errors import ConstrainError, GrammarError, LimitError
 from constrain.constraint import _compile
-from constrain.constraint import compile as compile_schema
 from constrain.json_schema.findings import Finding
 from constrain.json_schema.lint import Lint, lint_schema
 from constrain.json_schema.subschemas import subschemas
@@ -61,7 +60,8 @@ def check_schema(schema: object, vocabulary: Vocabulary, *, registry: object = N
     if lint.remaining is None:
         return Check(lint, None, None)
     try:
-        constraint = compile_schema(lint.remaining, vocabulary, registry=registry, **policies)  # type: ignore[arg-type]
+        opened = {"close_objects": False, "registry": registry}
+        constraint = _compile(lint.remaining, vocabulary, **opened, **policies)  # type: ignore[arg-type]
     except (GrammarError, LimitError) as error:
         refused = Finding("refused", error.pointer or "", error.message)
         return Check(replace(lint, refused=(*lint.refused, refused)), None, None)

@@ -86,6 +86,18 @@ def compile_schema(
 
 
 def _in_dialect(schema: object, documents: Documents, policies: Policies) -> CompiledSchema:
+    """The schema read as one of its dialect; with objects left open if nothing is left of it where they are closed."""
+    try:
+        return _for_references(schema, documents, policies)
+    except UnsatisfiableSchemaError:
+        if not policies.close_objects:
+            raise
+    compiled = _for_references(schema, documents, policies._replace(close_objects=False))
+    note = "objects may have keys that the schema does not declare: without them, too few values are different"
+    return replace(compiled, warnings=(note, *compiled.warnings))
+
+
+def _for_references(schema: object, documents: Documents, policies: Policies) -> CompiledSchema:
     try:
         return _compile(References(schema, documents), policies)
     except DynamicScopeNeeded:

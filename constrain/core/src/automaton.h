@@ -116,6 +116,7 @@ class Automaton {
   static constexpr uint64_t endless = ~uint64_t{0};
   const OwnPath& own_path(StateId state, MemoryId memory);
   OwnPath find_own_path(StateId state, MemoryId memory);
+  OwnPath search_own_path(StateId state, MemoryId memory, bool with_texts, bool& remembers);
   void solve_rules();
   uint64_t item_cost(const Item& item);
   uint64_t origin_cost(OriginId origin);

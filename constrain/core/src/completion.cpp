@@ -18,15 +18,26 @@ constexpr size_t max_searched_places = 100'000;
 
 }  // namespace
 
+// Every text that is read makes a memory of its own. So a loop that reads keys, in front of a rule of which no value is
+// known yet, would be followed without end. Without the texts there are finitely many memories: where that finds no way,
+// there is none, and a way that remembers nothing is right as it is.
 Automaton::OwnPath Automaton::find_own_path(StateId state, MemoryId memory) {
+  bool remembers = false;
+  OwnPath path = search_own_path(state, memory, false, remembers);
+  return path.cost != endless && remembers ? search_own_path(state, memory, true, remembers) : path;
+}
+
+// `remembers`: whether texts are remembered on the way that was found (or would be, without `with_texts`).
+Automaton::OwnPath Automaton::search_own_path(StateId state, MemoryId memory, bool with_texts, bool& remembers) {
   struct Visit {
     StateId state;
     MemoryId memory;
     size_t parent;
     Segment segment;
     bool has_segment;
+    bool remembers;
   };
-  std::vector<Visit> visits{{state, memory, 0, {}, false}};
+  std::vector<Visit> visits{{state, memory, 0, {}, false, false}};
   using Entry = std::pair<uint64_t, size_t>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
   FlatMap<uint64_t, uint8_t> done;
@@ -41,6 +52,7 @@ Automaton::OwnPath Automaton::find_own_path(StateId state, MemoryId memory) {
     done.insert(key, 1);
     const State& s = grammar_.state(q);
     if (s.accepting) {
+      remembers = visits[at].remembers;
       OwnPath path{cost, {}};
       for (size_t i = at; i != 0; i = visits[i].parent) {
         if (visits[i].has_segment) path.segments.push_back(visits[i].segment);
@@ -58,6 +70,7 @@ Automaton::OwnPath Automaton::find_own_path(StateId state, MemoryId memory) {
       MemoryId next = parser_.without_values(s.rule, parser_.updated(edge, s.rule, m, remember));
       uint64_t edge_cost = 1;
       Segment segment{};
+      bool texts = visits[at].remembers;
       if (edge.kind == EdgeKind::rule) {
         if (rule_costs_[edge.symbol] == endless) continue;
         edge_cost += rule_costs_[edge.symbol];
@@ -71,12 +84,15 @@ Automaton::OwnPath Automaton::find_own_path(StateId state, MemoryId memory) {
         edge_cost += text_cost(text);
         segment = {false, index(e)};
         if (remember >= 0 && grammar_.rules[s.rule].slots[static_cast<size_t>(remember)] == text_set) {
-          TextId id = TextId::empty;
-          for (char c : text) id = memory_.extend(id, static_cast<uint8_t>(c));
-          next = memory_.remember(next, static_cast<uint32_t>(remember), id);
+          texts = true;
+          if (with_texts) {
+            TextId id = TextId::empty;
+            for (char c : text) id = memory_.extend(id, static_cast<uint8_t>(c));
+            next = memory_.remember(next, static_cast<uint32_t>(remember), id);
+          }
         }
       }
-      visits.push_back({edge.target, next, at, segment, edge.kind != EdgeKind::epsilon});
+      visits.push_back({edge.target, next, at, segment, edge.kind != EdgeKind::epsilon, texts});
       queue.emplace(cost + edge_cost, visits.size() - 1);
     }
   }
@@ -264,7 +280,8 @@ std::string Automaton::completion_by_search(const Place& start) {
     for (unsigned b = 0; b < 256; ++b) {
       Place next = visits[at].place;
       if (!step(next, static_cast<uint8_t>(b))) continue;
-      Hash key = mix(mix(seeded(0), (uint64_t{index(next.lexer)} << 32) | index(next.set)), index(next.text));
+      Hash key = mix(seeded(0), (uint64_t{index(next.lexer)} << 32) | index(next.set));
+      key = mix(key, (uint64_t{index(next.text)} << 32) | index(next.track));
       if (seen.find(key)) continue;
       seen.insert(key, 1);
       if (visits.size() > max_searched_places) {
