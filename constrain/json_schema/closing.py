@@ -3,6 +3,9 @@
 Done once, on the finished shape, as with ``unevaluatedProperties: false``; so never for what ``not`` or ``if`` say.
 An object that declares no key, or that says something about additional ones itself, stays open; so does one of which
 nothing would be left.
+
+Alternatives (``anyOf`` of objects) are closed each by itself: an object has the keys that one of them declares, not
+those of several at once.
 """
 
 from __future__ import annotations
