@@ -138,13 +138,16 @@ class Emitter:
         assert goal.shapes is not None
         for array in goal.shapes.arrays:
             if unproductive_item(array) is None:
+                automaton.begin_alternative()
                 add_array(self, automaton, array)
         for shape in goal.shapes.objects:
             if is_productive(shape):
+                automaton.begin_alternative()
                 add_object(self, automaton, closed(shape) if self.policies.close_objects else shape)
         for combined in goal.shapes.combined:
             if _has_value(combined):
                 closed_one = combined.closed
+                automaton.begin_alternative()
                 add_combined(self, automaton, closed_one if closed_one and _has_value(closed_one) else combined)
         self._edges += len(automaton.edges)
         if self._edges > MAX_EDGES:
