@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 MAX_EXPLORED = 60_000
 """States of all automata that one schema's formulas make: the largest real schemas need 50,000."""
 
+MAX_CASES = 120_000
+"""Cases that the values of members are split into, over all those states: the largest real schemas need 80,000."""
+
 MAX_IN_PLACE_DEPTH = 60
 """Schemas that apply to the same value by way of each other (``$ref`` to ``allOf`` to ``$ref`` ...)."""
 
@@ -51,6 +54,7 @@ class Goals:
         self._combined_parts = 0
         self._in_place_depth = 0
         self.explored = 0
+        self._cases = 0
         self._only_strings = 0  # how many propertyNames are being read, one within another
         self._for_strings: dict[Location, Shapes | None] = {}
         self.pattern_expressions: dict[str, Expression] = {}
@@ -185,6 +189,12 @@ class Goals:
         self.explored += 1
         if self.explored > MAX_EXPLORED:
             raise LimitError(f"schemas combine to automata of more states than MAX_EXPLORED = {MAX_EXPLORED}")
+
+    def count_case(self) -> None:
+        """Counts a case that the values of a member are split into."""
+        self._cases += 1
+        if self._cases > MAX_CASES:
+            raise LimitError(f"schemas combine to automata with more cases of members than MAX_CASES = {MAX_CASES}")
 
     # Expanding goals.
 

@@ -132,6 +132,7 @@ class Cases:
 
     def split(self, case: Case, questions: Iterable[Question]) -> list[Case]:
         """The cases of ``case`` in which the formulas can still hold."""
+        self.goals.count_case()
         support = self.decisions.support
         if case.node == FALSE or case.goal is NOTHING:
             return []

@@ -10,6 +10,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
+from constrain._errors import LimitError
 from constrain.grammar import EPSILON, TEXT_SET, Action, Condition, Edge
 from constrain.json_schema.rule_automaton import END, RuleAutomaton
 
@@ -20,12 +21,22 @@ if TYPE_CHECKING:
     from constrain.json_schema.objects import ObjectShape
 
 
+MAX_NEW_KEYS = 300
+"""Undeclared keys that an object must have: to finish takes all of them, each apart from those before."""
+
+
 class Member(NamedTuple):
     """A declared key that some value satisfies."""
 
     key: int  # terminal
     goal: Goal
     required: bool
+
+
+def check_new_keys(shape: ObjectShape, members: list[Member]) -> None:
+    """Raises LimitError where too many undeclared keys are needed."""
+    if shape.minimum - len(members) > MAX_NEW_KEYS:
+        raise LimitError(f"an object needs more undeclared keys than MAX_NEW_KEYS = {MAX_NEW_KEYS}")
 
 
 def add_key(emitter: Emitter, automaton: RuleAutomaton, edge: Edge) -> int:
