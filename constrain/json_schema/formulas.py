@@ -5,7 +5,7 @@ so that deeply nested ``oneOf`` stays small; the diagrams are ordered by the var
 conditions are equal numbers.
 """
 
-# ruff: noqa: FBT001, FBT003  (truth values are what this is about)
+# ruff: noqa: FBT001  (truth values are what this is about)
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class Decisions:
             self._supports.append(self._supports[low] | self._supports[high] | 1 << variable)
         return found
 
-    def choose(self, condition: int, then: int, otherwise: int) -> int:
+    def choose(self, condition: int, then: int, otherwise: int) -> int:  # noqa: C901  (the innermost loop: in one piece)
         """``then`` where ``condition`` holds, ``otherwise`` elsewhere."""
         if condition <= TRUE:
             return then if condition else otherwise

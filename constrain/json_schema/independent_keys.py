@@ -143,9 +143,7 @@ def independent_keys(goals: Goals, shape: Combined) -> IndependentKeys | None:
         if group is None:
             return None
         result.groups.append(group)
-    result.free = {
-        place: (base_goals[name], name in required) for name, place in places.items() if name not in grouped
-    }
+    result.free = {place: (base_goals[name], name in required) for name, place in places.items() if name not in grouped}
     return result
 
 
@@ -181,7 +179,9 @@ def _group(goals: Goals, shape: Combined, places: list[int], *, any_order: bool)
     return _explored(goals, AboutKeys(shape, any_order=any_order), places)
 
 
-def _explored(goals: Goals, questions: ObjectQuestions, places: list[int]) -> Group | None:
+def _explored(  # noqa: C901  (two short loops over the same few names)
+    goals: Goals, questions: ObjectQuestions, places: list[int]
+) -> Group | None:
     cases = Cases(goals, questions.decisions)
     group = Group(places)
     required = set(questions.base.required)
@@ -218,9 +218,9 @@ def _explored(goals: Goals, questions: ObjectQuestions, places: list[int]) -> Gr
                 ways: list[tuple[int, Goal | None]] = list(read(node, index, index + 1))
                 if name not in required:
                     ways.append((questions.settled(questions.skipped(node, index), index + 1), None))
-                for after, goal in ways:
+                for after, wanted in ways:
                     if after != FALSE:
-                        found.append((index, node, after, goal))
+                        found.append((index, node, after, wanted))
                         following[after] = None
             nodes.update(following)
             level = following
@@ -230,7 +230,9 @@ def _explored(goals: Goals, questions: ObjectQuestions, places: list[int]) -> Gr
     numbers = _numbered(nodes, found)
     group.states = len(numbers)
     group.accepting = {numbers[node] for node in ends if questions.closes(node, len(names))}
-    group.changes = [Change(places[index], numbers[before], numbers[after], goal) for index, before, after, goal in found]
+    group.changes = [
+        Change(places[index], numbers[before], numbers[after], goal) for index, before, after, goal in found
+    ]
     return group
 
 

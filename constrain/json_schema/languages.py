@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from constrain.regex.tree import Expression
 
-MAX_PATTERN_WORK = 2_000_000
-"""What all questions of one compilation may take, in the kernel's count of work: about a second. Real schemas take a
+MAX_PATTERN_WORK = 1_000_000
+"""What all questions of one compilation may take, in the kernel's count of work: up to a second. Real schemas take a
 few hundredths of it."""
 
 MANY = 10_000

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from constrain._errors import LimitError
+
 if TYPE_CHECKING:
     from constrain.grammar import Edge
 
 START, END = 0, 1
+
+MAX_COUNT = 2**31 - 1
+"""What a counter of the kernel holds."""
 
 
 class RuleAutomaton:
@@ -16,7 +21,7 @@ class RuleAutomaton:
     Only one alternative of a rule is under way at a time, so alternatives share slots.
     """
 
-    __slots__ = ("_used", "_slots", "edges", "slots", "states")
+    __slots__ = ("_slots", "_used", "edges", "slots", "states")
 
     def __init__(self) -> None:
         self.edges: list[Edge] = []
@@ -32,6 +37,8 @@ class RuleAutomaton:
 
     def slot(self, kind: int) -> int:
         """A slot for the alternative being made: a counter up to ``kind``, or a set of texts."""
+        if kind > MAX_COUNT:
+            raise LimitError(f"more items or members are counted than MAX_COUNT = {MAX_COUNT}")
         slots = self._slots.setdefault(kind, [])
         used = self._used.get(kind, 0)
         self._used[kind] = used + 1

@@ -149,6 +149,7 @@ class _Settlement:
             for read in shape.automaton.reads:
                 self.expand(read.goal)
         assert isinstance(shape.base, ArrayShape)
+        assert isinstance(shape.automaton, ShapeAutomaton)
         product = _Product(self.goals, self.supply, shape.automaton, longest_length(shape.base), pointer)
         if product.values:
             shape = Combined(shape.base, shape.formulas)

@@ -435,9 +435,14 @@ std::string Automaton::completion_by_rules(const Place& place) {
   auto offer = [&](uint64_t cost, ExprId rest, const Item& item, bool whole) {
     if (cost < best.cost) best = {cost, rest, item, whole};
   };
+  // once searches have taken very long, any way will do
+  auto settled = [&] { return best.cost != endless && exact_states_ > max_exact_states_ever; };
   if (place.fresh) {
     const std::vector<Item> items = parser_.copy_of_items(place.set);
-    for (const Item& item : items) offer(item_cost(item), ExprId::epsilon, item, false);
+    for (const Item& item : items) {
+      if (settled()) break;
+      offer(item_cost(item), ExprId::epsilon, item, false);
+    }
   } else {
     const std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(place.lexer);
     for (const Lexer::Entry& entry : entries) {
@@ -446,6 +451,7 @@ std::string Automaton::completion_by_rules(const Place& place) {
       std::vector<Parser::Step> steps = parser_.copy_of_steps(closure);
       for (Parser::Step& step : steps) {
         if (step.terminal != entry.terminal) continue;
+        if (settled()) break;
         if (step.remember >= 0) {
           TextId text = place.text;
           for (char c : lexer_.expressions().shortest(entry.expression)) text = memory_.extend(text, static_cast<uint8_t>(c));
