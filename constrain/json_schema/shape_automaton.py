@@ -132,13 +132,13 @@ class Cases:
 
     def split(self, case: Case, questions: Iterable[Question]) -> list[Case]:
         """The cases of ``case`` in which the formulas can still hold."""
-        self.goals.count_case()
         support = self.decisions.support
         if case.node == FALSE or case.goal is NOTHING:
             return []
         pending = [question for question in questions if question.variables & support(case.node)]
         if not pending:
             return [case]
+        self.goals.count_cases(len(pending))
         chosen = next((q for q in pending if self._demands(case, q)), pending[0])
         rest = [question for question in pending if question is not chosen]
         if chosen.goal is ANY:
