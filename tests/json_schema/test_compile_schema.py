@@ -113,7 +113,7 @@ PATHOLOGICAL: dict[str, Any] = {
     "more items than a counter holds": {"type": "array", "minItems": 10**400},
     "1,000 undeclared keys": {"type": "object", "minProperties": 1000},
     "1,000 different items": {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "minItems": 1000},
-    "100,000 decimals": {"enum": [i + 0.5 for i in range(100_000)]},
+    "10,000 decimals": {"enum": [i + 0.5 for i in range(10_000)]},
     "10,000 objects": {"enum": [{"a": i} for i in range(10_000)]},
     "eight counted constants": {"allOf": [{"contains": {"const": i}, "maxContains": 3} for i in range(8)]},
     "10,000 levels of properties": nested(10_000, lambda s: {"properties": {"a": s}, "required": ["a"]}, {}),
