@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from constrain._errors import ConstrainError, GrammarError, LimitError
 from constrain.constraint import _compile
-from constrain.constraint import compile as compile_schema
 from constrain.json_schema.findings import Finding
 from constrain.json_schema.lint import Lint, lint_schema
 from constrain.json_schema.subschemas import subschemas
@@ -46,7 +45,7 @@ class Check:
         return self.lint.exact and not self.lint.unsatisfiable
 
 
-def check_schema(schema: object, vocabulary: Vocabulary, *, registry: object = None, **policies: str) -> Check:
+def check_schema(schema: object, vocabulary: Vocabulary, *, registry: object = None, **policies: Any) -> Check:
     """Looks at a parsed JSON Schema (dict or bool), with the tokens of a vocabulary; policies as for ``compile``.
 
     Where keywords are refused, sizes and tokens are those of the schema without them. Raises SchemaError or LimitError
@@ -61,12 +60,14 @@ def check_schema(schema: object, vocabulary: Vocabulary, *, registry: object = N
     if lint.remaining is None:
         return Check(lint, None, None)
     try:
-        constraint = compile_schema(lint.remaining, vocabulary, registry=registry, **policies)
+        opened = {"close_objects": False, "registry": registry}
+        constraint = _compile(lint.remaining, vocabulary, **opened, **policies)  # type: ignore[arg-type]
     except (GrammarError, LimitError) as error:
         refused = Finding("refused", error.pointer or "", error.message)
         return Check(replace(lint, refused=(*lint.refused, refused)), None, None)
     try:
-        full = _compile(filled(lint.remaining), vocabulary, close_objects=True, registry=registry, **policies)
+        closing = {"close_objects": True, "registry": registry}
+        full = _compile(filled(lint.remaining), vocabulary, **closing, **policies)  # type: ignore[arg-type]
     except ConstrainError:  # no value has all properties, where a schema contains itself for one
         full = constraint
     return Check(lint, constraint.report, typical_tokens(full))

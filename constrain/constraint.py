@@ -225,6 +225,7 @@ def compile(  # noqa: A001 - the name of the public function
     ``schema``: a JSON Schema (dict, bool, or JSON text), anything ``pydantic.TypeAdapter`` takes (a Pydantic model,
     dataclass, TypedDict, ``list[int]``, ...), or a ``Grammar``. The policies say how a language is narrowed on purpose:
     ``whitespace`` "flexible" (what ``json.dumps`` and pretty printers write), "compact" (none) or "any" (RFC 8259);
+    ``property_order`` "schema" (keys as ``properties`` lists them, then other named ones, then all others) or "any";
     ``numbers`` "canonical" (no exponent, no ``1.0`` for an integer) or "any" (also ``1.0``, ``1e2``, ``-0``, by value);
     ``formats`` "assert" (known ones are enforced), "annotation" (none) or "strict" (unknown ones are refused).
     Of a type, the schema is Pydantic's, tightened to what its validators accept (such as the bounds of a date).

@@ -69,7 +69,7 @@ def maskbench_that_compiles(
             return
         try:
             constraint = constrain.compile(entry["schema"], vocabulary, **policies)
-        except (constrain.SchemaError, constrain.PatternError, constrain.LimitError):
+        except constrain.ConstrainError:
             continue
         yield entry, constraint
         count -= 1
@@ -202,6 +202,20 @@ def _pattern(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iter
         yield jsonschema.ValidationError(f"{instance!r} does not match {pattern!r}")
 
 
+def _pattern_properties(validator: Any, patterns: Any, instance: Any, _schema: Any) -> Iterator[Any]:
+    for pattern, schema in patterns.items() if isinstance(instance, dict) else ():
+        for key, value in instance.items():
+            if _regex(pattern).find(key) is not None:
+                yield from validator.descend(value, schema, path=key, schema_path=pattern)
+
+
+def _additional_properties(validator: Any, additional: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    patterns = [_regex(pattern) for pattern in schema.get("patternProperties", {})]
+    for key, value in instance.items() if isinstance(instance, dict) else ():
+        if key not in schema.get("properties", {}) and all(pattern.find(key) is None for pattern in patterns):
+            yield from validator.descend(value, additional, path=key)
+
+
 def _multiple_of(_validator: Any, divisor: Any, instance: Any, _schema: Any) -> Iterator[jsonschema.ValidationError]:
     if _is_number(None, instance) and (Fraction(instance) / Fraction(str(divisor))).denominator != 1:
         yield jsonschema.ValidationError(f"{instance} is not a multiple of {divisor}")
@@ -220,7 +234,13 @@ def _validator_class(base: type) -> Any:
     checker = base.TYPE_CHECKER.redefine("number", _is_number)  # type: ignore[attr-defined]
     if base is not jsonschema.Draft4Validator:
         checker = checker.redefine("integer", _is_integer)
-    return jsonschema.validators.extend(base, {"pattern": _pattern, "multipleOf": _multiple_of}, type_checker=checker)
+    keywords = {
+        "pattern": _pattern,
+        "patternProperties": _pattern_properties,
+        "additionalProperties": _additional_properties,
+        "multipleOf": _multiple_of,
+    }
+    return jsonschema.validators.extend(base, keywords, type_checker=checker)
 
 
 def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -79,9 +79,8 @@ def test_every_rejected_valid_instance_is_explained(entries: list[Entry]) -> Non
 
 def test_no_schema_is_refused_that_once_compiled(entries: list[Entry]) -> None:
     before = {name for ids in ratchet()["refused"].values() for name in ids}
-    assert not [
-        (entry.id, entry.pointer, entry.refused) for entry in entries if entry.refused and entry.id not in before
-    ]
+    refused = [entry for entry in entries if entry.refused and not entry.empty]
+    assert not [(entry.id, entry.pointer, entry.refused) for entry in refused if entry.id not in before]
 
 
 def test_the_record_is_true(entries: list[Entry]) -> None:

@@ -6,11 +6,14 @@ At full length (``CONSTRAIN_LONG``): 200 schemas, five vocabularies by 50 schema
 from __future__ import annotations
 
 import hashlib
+import json
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from itertools import pairwise
 from random import Random
 from typing import Any
 
+import jsonschema_rs
 import numpy as np
 import psutil
 import pytest
@@ -62,7 +65,12 @@ def test_every_walk_over_a_real_schema_ends_in_a_valid_text(vocabulary_name: str
 
 HARD_SPLITS = ("Synthesized", "Handwritten", "Github_hard", "Github_ultra", "JsonSchemaStore")
 
-TOLERATED: dict[tuple[str, str], str] = {}
+TOLERATED: dict[tuple[str, str], str] = {
+    (
+        "jsonschema-rs",
+        "Handwritten---allOfPProp2",
+    ): "its dot matches a carriage return, which that of ECMA-262 does not",
+}
 """Schemas, by validator ("jsonschema" or "jsonschema-rs") and id, whose texts one rejects without being right; why."""
 
 
@@ -71,16 +79,23 @@ def test_every_walk_over_a_hard_schema_validates_with_two_validators(block: int)
     """Short and long walks: long ones fill strings, short ones leave the rest of the structure to be completed."""
     vocabulary = real_vocabulary("llama-bpe")
     tokens = Tokens(vocabulary)
-    wrong = []
+    wrong, unread = [], []
     for entry, constraint in maskbench_that_compiles(vocabulary, 300 + block, 50 if LONG else 4, splits=HARD_SPLITS):
         walker = Walker(constraint, vocabulary)
+        judges = [("jsonschema", validation_error, json.loads(json.dumps(entry["schema"]), parse_float=Decimal))]
+        try:
+            jsonschema_rs.validator_for(entry["schema"])
+            judges.append(("jsonschema-rs", second_validation_error, entry["schema"]))
+        except jsonschema_rs.ValidationError:  # the schema is not what its metaschema asks for
+            unread.append(entry["id"])
         for most in (300, 300, 60, 20, 5) if LONG else (300, 20, 5):
             text = walker.text(Random(f"{entry['id']} {most}"), tokens, most)
-            for validator, error_of in (("jsonschema", validation_error), ("jsonschema-rs", second_validation_error)):
-                error = None if (validator, entry["id"]) in TOLERATED else error_of(entry["schema"], text)
+            for validator, error_of, schema in judges:
+                error = None if (validator, entry["id"]) in TOLERATED else error_of(schema, text)
                 if error is not None:
                     wrong.append((entry["id"], most, validator, error, text))
     assert not wrong
+    assert len(unread) <= (3 if LONG else 1), unread
 
 
 class Simulation:

@@ -34,9 +34,7 @@ def is_empty(expression: Expression, allowance: Allowance | None = None) -> bool
 def matches(expression: Expression, text: bytes, allowance: Allowance | None = None) -> bool:
     """Does the expression match the whole text?"""
 
-def has_endless_matches(
-    expression: Expression, max_states: int, allowance: Allowance | None = None
-) -> bool | None:
+def has_endless_matches(expression: Expression, max_states: int, allowance: Allowance | None = None) -> bool | None:
     """Does the expression match endlessly many texts? None if more than ``max_states`` derivatives do not tell."""
 
 def list_matches(expression: Expression, limit: int, allowance: Allowance | None = None) -> list[bytes] | None:

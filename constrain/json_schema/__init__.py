@@ -8,7 +8,11 @@ rules. Modules:
 - ``assertions``: what one schema object asserts; ``combinators`` and ``formats_keyword``: keywords for any type
 - ``numeric``, ``strings``, ``arrays``, ``objects``: a shape, its intersection, its keywords
 - ``numbers`` and ``number_spellings``: the texts of a number shape, under either policy
-- ``shapes``: disjunctions; ``disjoint``: proofs for ``oneOf``; ``goals``: interning and expansion
+- ``shapes``: disjunctions; ``disjoint``: ``oneOf``; ``goals``: interning and expansion
+- ``complements``: what violates a disjunction; ``formulas`` and ``combined``: shapes under Boolean formulas;
+  ``conditionals``, ``contains`` and ``unevaluated``: their keywords
+- ``shape_automaton`` with ``object_questions``, ``object_formulas``, ``array_formulas``, ``key_partition``: automata of
+  formulas; ``closing``: objects without undeclared keys, for generation
 - ``unique_items`` and ``counting``: items that differ, and how many different values goals have
 - ``productivity``: which goals have a value; ``contradictions``: why one has none
 - ``languages``: questions about patterns, answered by the kernel; ``keys``: classes of undeclared keys
@@ -82,6 +86,18 @@ def compile_schema(
 
 
 def _in_dialect(schema: object, documents: Documents, policies: Policies) -> CompiledSchema:
+    """The schema read as one of its dialect; with objects left open if nothing is left of it where they are closed."""
+    try:
+        return _for_references(schema, documents, policies)
+    except UnsatisfiableSchemaError:
+        if not policies.close_objects:
+            raise
+    compiled = _for_references(schema, documents, policies._replace(close_objects=False))
+    note = "objects may have keys that the schema does not declare: without them, too few values are different"
+    return replace(compiled, warnings=(note, *compiled.warnings))
+
+
+def _for_references(schema: object, documents: Documents, policies: Policies) -> CompiledSchema:
     try:
         return _compile(References(schema, documents), policies)
     except DynamicScopeNeeded:

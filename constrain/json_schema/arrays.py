@@ -112,7 +112,8 @@ def additional_items(goals: Goals, at: Location, value: object, found: Assertion
 
 def unevaluated_items(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """Depends on what other keywords evaluate, and is seen to after them (``constrain.json_schema.unevaluated``)."""
-    found.unevaluated = value is not True and value != {}
+    if value is not True and value != {}:
+        found.unevaluated = True
 
 
 def unique_items(goals: Goals, at: Location, value: object, found: Assertions) -> None:

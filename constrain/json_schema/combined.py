@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError
 from constrain.json_schema.arrays import ANY_ARRAY, ArrayShape, intersect_arrays
-from constrain.json_schema.formulas import And, Atom, Formula, ItemCount, Or
+from constrain.json_schema.formulas import And, Atom, Formula, ItemCount, Or, atoms
 from constrain.json_schema.objects import ANY_OBJECT, ObjectShape, intersect_objects
 
 if TYPE_CHECKING:
@@ -40,6 +40,12 @@ class Combined:
     formulas: tuple[Formula, ...]
     automaton: ShapeAutomaton | IndependentKeys | None = field(default=None, init=False)
     closed: Combined | None = field(default=None, init=False)
+
+    @property
+    def emitted(self) -> Combined:
+        """What the grammar is made of: the closed form, unless that has no value."""
+        closed = self.closed
+        return closed if closed and closed.automaton and closed.automaton.is_productive() else self
 
 
 def intersect_combined(goals: Goals, a: Shapes, b: Shapes) -> tuple[Combined, ...]:
@@ -75,6 +81,18 @@ def _intersect(
     if isinstance(a, ArrayShape):
         return intersect_arrays(goals, a, b) if isinstance(b, ArrayShape) else None
     return intersect_objects(goals, a, b) if isinstance(b, ObjectShape) else None
+
+
+def names_in_order(shape: Combined) -> list[str]:
+    """The keys that any of the shapes of objects names, in the order in which they come."""
+    base = shape.base
+    assert isinstance(base, ObjectShape)
+    names = dict.fromkeys(base.properties)
+    for atom in atoms(shape.formulas):
+        assert isinstance(atom.shape, ObjectShape)
+        names.update(dict.fromkeys((*atom.shape.properties, *atom.shape.required)))
+    names.update(dict.fromkeys(base.required))
+    return list(names)
 
 
 def is_array(shape: Combined) -> bool:

@@ -120,6 +120,8 @@ def _opposite_object(goals: Goals, shape: ObjectShape) -> ObjectShape | None:
     if keys or shape.required:
         if shape.minimum or shape.maximum is not None or len({*keys, *shape.required}) > 1:
             return None
+        if keys and goals.policies.close_objects:
+            return None  # the opposite would declare a key
         key = keys[0] if keys else shape.required[0]
         goal = goals.negation(shape.properties[key]) if keys else NOTHING
         return ObjectShape({key: goal}, () if shape.required else (key,))

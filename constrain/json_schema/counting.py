@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError
 from constrain.json_schema.arrays import ArrayShape, item_goal, longest_length, unproductive_item
+from constrain.json_schema.emission import closed
 from constrain.json_schema.keys import capacity, key_classes
 from constrain.json_schema.languages import has_endless_texts
 from constrain.json_schema.numeric import NumberShape, list_numbers, step_of
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.combined import Combined
     from constrain.json_schema.goal import Goal
-
+    from constrain.json_schema.shape_automaton import Read
 
 Value = tuple[object, ...]
 
@@ -41,9 +42,13 @@ class _TooMany(Exception):  # noqa: N818  no error: an answer
 
 
 class Supply:
-    """The numbers of values of the goals of one compilation, as far as they were asked for."""
+    """The numbers of values of the goals of one compilation, as far as they were asked for.
 
-    def __init__(self) -> None:
+    ``close_objects``: the policy, under which objects have fewer keys.
+    """
+
+    def __init__(self, *, close_objects: bool) -> None:
+        self._close_objects = close_objects
         self._endless: dict[Goal, bool] = {}
         self._listed: dict[Goal, tuple[int, tuple[Value, ...] | None, bool]] = {}
         self._under_way: set[Goal] = set()
@@ -113,6 +118,7 @@ class Supply:
     def _has_endless_objects(self, shape: ObjectShape) -> bool:
         if unproductive_member(shape) is not None or capacity(shape) < shape.minimum:
             return False
+        shape = self._emitted(shape)
         room = shape.maximum is None or shape.maximum > len(shape.required)
         members = key_goals(shape, shape.properties if room else shape.required)
         if any(map(self.is_endless, members.values())):
@@ -121,7 +127,7 @@ class Supply:
         return any(each.number == float("inf") or self.is_endless(each.goal) for each in undeclared)
 
     def _has_endless_combinations(self, shape: Combined) -> bool:
-        automaton = shape.automaton
+        automaton = shape.emitted.automaton
         if automaton is None:
             return False
         if not isinstance(automaton, ShapeAutomaton):  # two values of every optional key are enough
@@ -133,8 +139,8 @@ class Supply:
                 return True
             if self.is_endless(read.goal):
                 return True
-        array = shape.base
-        return isinstance(array, ArrayShape) and not array.unique and _has_cycle(automaton, useful)
+        base = shape.base
+        return isinstance(base, ArrayShape) and not base.unique and _has_cycle(automaton, useful)
 
     # Lists.
 
@@ -142,6 +148,11 @@ class Supply:
         found: dict[Value, None] = {}
         if not goal.productive:
             return found
+        known = self._listed.get(goal)
+        if known is not None and known[1] is not None:  # values of values would be listed again for each beginning
+            if len(known[1]) > limit:
+                raise _TooMany(sure=True)
+            return dict.fromkeys(known[1])
         if goal in self._under_way:
             raise _TooMany(sure=False)
         self._under_way.add(goal)
@@ -160,10 +171,11 @@ class Supply:
                 if unproductive_member(shape) is None:
                     _add(found, "object", self._objects(shape, limit), limit)
             for combined in shapes.combined:
-                array = isinstance(combined.base, ArrayShape)
-                _add(found, "array" if array else "object", self._combinations(combined, limit), limit)
+                kind = "array" if isinstance(combined.base, ArrayShape) else "object"
+                _add(found, kind, self._combinations(combined, limit), limit)
         finally:
             self._under_way.remove(goal)
+        self._listed[goal] = limit, tuple(found), True
         return found
 
     def _arrays(self, shape: ArrayShape, limit: int) -> list[tuple[Value, ...]]:
@@ -183,6 +195,7 @@ class Supply:
         return whole
 
     def _objects(self, shape: ObjectShape, limit: int) -> list[frozenset[tuple[str, Value]]]:
+        shape = self._emitted(shape)
         room = shape.maximum is None or shape.maximum > len(shape.required)
         if room and key_classes(shape):
             raise _TooMany(sure=False)
@@ -195,15 +208,21 @@ class Supply:
         most = len(goals) if shape.maximum is None else shape.maximum
         return [members for members in begun if shape.minimum <= len(members) <= most]
 
+    def _emitted(self, shape: ObjectShape) -> ObjectShape:
+        return closed(shape) if self._close_objects else shape
+
     def _combinations(self, shape: Combined, limit: int) -> dict[object, None]:
         """The values of an automaton: member by member, along all its ways."""
-        automaton = shape.automaton
+        automaton = shape.emitted.automaton
         if not isinstance(automaton, ShapeAutomaton):
             raise _TooMany(sure=False)
         useful = automaton.useful()
-        reads = [read for read in automaton.reads if {read.source, read.target} <= useful and read.goal.productive]
-        if any(isinstance(read.label, int) for read in reads):
-            raise _TooMany(sure=False)
+        reads: dict[int, list[Read]] = {}
+        for read in automaton.reads:
+            if read.source in useful and read.target in useful and read.goal.productive:
+                if isinstance(read.label, int):
+                    raise _TooMany(sure=False)
+                reads.setdefault(read.source, []).append(read)
         is_array = isinstance(shape.base, ArrayShape)
         unique = isinstance(shape.base, ArrayShape) and shape.base.unique
         moves: dict[int, list[int]] = {}
@@ -223,9 +242,7 @@ class Supply:
                 if len(found) > limit:
                     raise _TooMany(sure=True)
             work += ((target, members) for target in moves.get(state, ()))
-            for read in reads:
-                if read.source != state:
-                    continue
+            for read in reads.get(state, ()):
                 for value in self._list(read.goal, limit):
                     member = value if is_array else (read.label, value)
                     repeated = (unique and value in members) if is_array else read.label in map(_label, members)

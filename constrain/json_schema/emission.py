@@ -146,9 +146,8 @@ class Emitter:
                 add_object(self, automaton, closed(shape) if self.policies.close_objects else shape)
         for combined in goal.shapes.combined:
             if _has_value(combined):
-                closed_one = combined.closed
                 automaton.begin_alternative()
-                add_combined(self, automaton, closed_one if closed_one and _has_value(closed_one) else combined)
+                add_combined(self, automaton, combined.emitted)
         self._edges += len(automaton.edges)
         if self._edges > MAX_EDGES:
             raise LimitError(f"the grammar has more edges than MAX_EDGES = {MAX_EDGES}")

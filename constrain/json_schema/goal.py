@@ -30,8 +30,10 @@ class Goal:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the goal belongs to no schema."""
-        return self.location is None and self.negated is None and self.parts == (self,)
+        """Whether the goal belongs to no schema: it, or the goal that it negates, is shared by all compilations."""
+        if self.negated is not None:
+            return self.negated.is_fixed
+        return self.location is None and self.parts == (self,)
 
 
 ANY = Goal(None)

@@ -17,6 +17,7 @@ from constrain.json_schema.shapes import ANY_SHAPES, NO_SHAPES, PLAIN, Shapes, f
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from constrain.json_schema.counting import Value
     from constrain.json_schema.policies import Policies
     from constrain.json_schema.references import Location, References
     from constrain.json_schema.strings import StringShape
@@ -49,6 +50,7 @@ class Goals:
         self.warnings: dict[str, None] = {}
         self.has_unique_items = False
         self.shortages: dict[Goal, str] = {}  # why goals lost shapes whose items cannot all be different
+        self.enumerations: dict[frozenset[Value], Goal] = {}  # what several arrays of different items compete for
         self._conjunctions: dict[frozenset[Goal], Goal] = {}
         self._unknown: dict[str, Location] = {}
         self._combined_parts = 0

@@ -105,8 +105,10 @@ class IndependentKeys:
             group.is_productive(any_order=self.any_order) for group in self.groups
         )
 
-    def blockers(self) -> list[Goal]:
-        """The goals that are not known to be productive."""
+    def blockers(self) -> list[Goal] | None:
+        """The goals that are not known to be productive; ``None`` if some value is known."""
+        if self.is_productive():
+            return None
         return [goal for goal in self.goals() if not goal.productive]
 
 
@@ -120,9 +122,10 @@ def independent_keys(goals: Goals, shape: Combined) -> IndependentKeys | None:
     if parts is None or len(parts) < MIN_GROUPS:
         return None
     any_order = goals.policies.property_order == "any"
-    names = dict.fromkeys(base.properties)
-    for keys, _ in parts:
-        names.update(dict.fromkeys(keys))
+    names = dict.fromkeys(base.properties)  # in the order that one automaton for all keys has
+    for atom in atoms(shape.formulas):
+        assert isinstance(atom.shape, ObjectShape)
+        names.update(dict.fromkeys((*atom.shape.properties, *atom.shape.required)))
     names.update(dict.fromkeys(base.required))
     result = IndependentKeys(list(names), any_order=any_order)
     for shared in partition([base], result.names):

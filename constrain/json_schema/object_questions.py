@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from constrain.json_schema.combined import names_in_order
 from constrain.json_schema.formulas import FALSE, MAX_DECISIONS, TRUE, Decisions, atoms
 from constrain.json_schema.goal import ANY, NOTHING, Goal
 from constrain.json_schema.key_partition import SharedKeys, partition
@@ -54,12 +55,8 @@ class ObjectQuestions:
         for atom in self.atoms:
             assert isinstance(atom.shape, ObjectShape)
             self.shapes.append(atom.shape)
-        names = dict.fromkeys(base.properties)
-        for each in self.shapes[1:]:
-            names.update(dict.fromkeys((*each.properties, *each.required)))
-        names.update(dict.fromkeys(base.required))
-        self.names = list(names)
-        self.key_goals = [key_goals(each, names) for each in self.shapes]
+        self.names = names_in_order(shape)
+        self.key_goals = [key_goals(each, self.names) for each in self.shapes]
         self.classes: list[SharedKeys] = partition(self.shapes, self.names)
         self.decisions = Decisions(self.limit)
         self.sizes = {

@@ -78,7 +78,7 @@ def add_automata(goals: Goals, goal: Goal, shapes: Shapes) -> None:
 
 def mark_productive(order: list[Goal]) -> None:
     """Sets ``productive`` on every goal of ``order`` that has a value."""
-    waiting: dict[Goal, list[Goal]] = {}
+    waiting: dict[Goal, dict[Goal, None]] = {}  # each goal once: one that waits for many is looked at again and again
     for start in reversed(order):
         stack = [start]
         while stack:
@@ -91,7 +91,7 @@ def mark_productive(order: list[Goal]) -> None:
                 stack += waiting.pop(goal, ())
             else:
                 for blocker in blockers:
-                    waiting.setdefault(blocker, []).append(goal)
+                    waiting.setdefault(blocker, {})[goal] = None
 
 
 def _blockers(goal: Goal) -> list[Goal] | None:
@@ -116,7 +116,8 @@ def _blockers(goal: Goal) -> list[Goal] | None:
             blockers += (child for child in children(Shapes(objects=(shape,))) if not child.productive)
     for combined in shapes.combined:
         assert combined.automaton is not None
-        if combined.automaton.is_productive():
+        frontier = combined.automaton.blockers()
+        if frontier is None:
             return None
-        blockers += combined.automaton.blockers()
+        blockers += frontier
     return blockers

@@ -118,9 +118,12 @@ class ShapeAutomaton:
         """Whether some value is known to be read by it."""
         return START in self.live()
 
-    def blockers(self) -> list[Goal]:
-        """The goals that are not known to be productive."""
-        return [read.goal for read in self.reads if not read.goal.productive]
+    def blockers(self) -> list[Goal] | None:
+        """Goals of which one at least must turn out productive before any value can be; ``None`` if some value is."""
+        live = self.live()
+        if START in live:
+            return None
+        return [read.goal for read in self.reads if read.target in live and not read.goal.productive]
 
 
 class Cases:

@@ -42,7 +42,9 @@ class Sources:
         self._documents = documents
         self._dynamic = dynamic
         self._may_be_old = (
-            isinstance(document, dict) and "definitions" in document and document.keys().isdisjoint(("$schema", "$defs"))
+            isinstance(document, dict)
+            and "definitions" in document
+            and document.keys().isdisjoint(("$schema", "$defs"))
         )
         self._named: dict[str, Source | None] | None = None
         self._remote: dict[tuple[str, Declared | None], Source | None] = {}

@@ -14,6 +14,7 @@ from constrain._errors import LimitError, SchemaError
 from constrain.json_schema.arrays import ArrayShape
 from constrain.json_schema.assertions import Assertions
 from constrain.json_schema.complements import complement, has_keys, objects_where
+from constrain.json_schema.conditionals import dependencies
 from constrain.json_schema.formulas import Not
 from constrain.json_schema.goal import ANY, Goal
 from constrain.json_schema.goals import endless
@@ -155,8 +156,8 @@ def _ways(goals: Goals, at: Location, keyword: str, value: object) -> Variants |
             return {NOTHING_EVALUATED: complement(goals, goals.in_place(at, "/not", value))}
         case "if":
             return _conditional(goals, at, value)
-        case "dependentSchemas":
-            return _dependent(goals, at, value)
+        case "dependentSchemas" | "dependencies":
+            return _dependent(goals, at, keyword, value)
     return None
 
 
@@ -220,16 +221,20 @@ def _conditional(goals: Goals, at: Location, value: object) -> Variants:
     return _merged((*holds.items(), *fails.items()))
 
 
-def _dependent(goals: Goals, at: Location, value: object) -> Variants:
+def _dependent(goals: Goals, at: Location, keyword: str, value: object) -> Variants:
     if not isinstance(value, dict):
-        raise SchemaError(
-            f"dependentSchemas must be a JSON object, not {value!r:.80}", pointer=at.pointer("dependentSchemas")
-        )
+        raise SchemaError(f"{keyword} must be a JSON object, not {value!r:.80}", pointer=at.pointer(keyword))
     result: Variants = {NOTHING_EVALUATED: ANY_SHAPES}
-    for key, schema in value.items():
+    schemas = value
+    if keyword == "dependencies":  # lists of keys evaluate nothing
+        found = Assertions()
+        dependencies(goals, at, {key: keys for key, keys in value.items() if isinstance(keys, (str, list))}, found)
+        result = {NOTHING_EVALUATED: found.shapes(goals)}
+        schemas = {key: schema for key, schema in value.items() if not isinstance(schema, (str, list))}
+    for key, schema in schemas.items():
         absent = objects_where(goals, [Not(has_keys(key))])
         present = {NOTHING_EVALUATED: Shapes(objects=(ObjectShape({}, (key,)),))}
-        holds = _both(goals, present, _inside(goals, at, "/dependentSchemas" + escape(key), schema))
+        holds = _both(goals, present, _inside(goals, at, f"/{keyword}{escape(key)}", schema))
         result = _both(goals, result, _merged(((NOTHING_EVALUATED, absent), *holds.items())))
     return result
 

@@ -66,7 +66,7 @@ class _Settlement:
 
     def __init__(self, goals: Goals, settled: set[int], kept: list[object]) -> None:
         self.goals = goals
-        self.supply = Supply()
+        self.supply = Supply(close_objects=goals.policies.close_objects)
         self.settled = settled
         self.kept = kept
 
@@ -229,9 +229,13 @@ class _Product:
 
     def _enumeration(self, values: list[Value]) -> Goal:
         """The goal of being one of the values."""
-        at = self.goals.references.root
-        goal = Goal(self.goals.references.inside(at, {"enum": list(map(json_value, values))}))
-        self.goals.shapes(goal)
+        key = frozenset(values)
+        goal = self.goals.enumerations.get(key)
+        if goal is None:  # the same for the same values: where arrays recur, so do the goals of their items
+            at = self.goals.references.root
+            goal = Goal(self.goals.references.inside(at, {"enum": list(map(json_value, values))}))
+            self.goals.shapes(goal)
+            self.goals.enumerations[key] = goal
         return goal
 
     def _admits(self, goal: Goal, value: Value) -> bool:

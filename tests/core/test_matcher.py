@@ -142,6 +142,26 @@ def test_shortest_completion_is_a_shortest_one(constraint: constrain.Constraint)
     assert matcher.min_tokens_left == 1
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "array", "items": {"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#"}}}},
+        {
+            "type": "array",
+            "prefixItems": [True, {"$ref": "#"}],
+            "not": {"contains": {"additionalProperties": {"maxItems": 2}, "items": {"maxProperties": 0}}},
+        },
+    ],
+)
+def test_shortest_completion_where_keys_come_before_a_value_that_recurs(schema: dict[str, object]) -> None:
+    vocabulary = constrain.Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), b""], eos=[256])
+    constraint = constrain.compile(schema, vocabulary, whitespace="compact", property_order="any")
+    matcher = constraint.matcher()
+    assert matcher.shortest_completion() == b"[]"
+    assert matcher.accept_many(list(b'[{"z":1,"a')) == 10
+    assert constraint.accepts(b'[{"z":1,"a' + matcher.shortest_completion())
+
+
 def test_explain_names_the_byte_and_what_was_expected(constraint: constrain.Constraint) -> None:
     matcher = constraint.matcher()
     matcher.accept(FIRST_A)

@@ -12,6 +12,7 @@ from referencing.jsonschema import DRAFT202012
 
 from constrain._errors import ConstrainError, LimitError
 from constrain.json_schema import compile_schema
+from constrain.json_schema.shapes import PLAIN
 from tests.json_schema.grammar_interpreter import Interpreter
 
 if TYPE_CHECKING:
@@ -215,3 +216,11 @@ def test_compilation_in_threads() -> None:
     with ThreadPoolExecutor(8) as pool:
         dumps = list(pool.map(lambda _: compile_schema(schema).grammar.dump(), range(64)))
     assert set(dumps) == {expected}
+
+
+def test_what_all_compilations_share_stays_as_it_is() -> None:
+    compile_schema({"type": "object", "not": {"properties": {"a": {"type": "string"}}}})
+    negation = PLAIN["string"].negation
+    assert negation is not None
+    assert negation.is_fixed
+    assert negation.productive

@@ -367,9 +367,8 @@ def memory_strands(recognizer: Recognizer) -> bool:
                 plain = edge._replace(actions=tuple(a for a in edge.actions if a[0] == Action.INCREMENT), distinct=-1)
                 after = recognizer.along(item, plain)
                 frontier.append(after)
-                if edge.excluding < 0 and edge.distinct < 0:
-                    back.setdefault(after, set()).add(item)
-                elif edge.symbol is not EPSILON and edge.symbol >= 0 and not finite[edge.symbol]:
+                unlimited = edge.symbol is not EPSILON and edge.symbol >= 0 and not finite[edge.symbol]
+                if (edge.excluding < 0 and edge.distinct < 0) or unlimited:
                     back.setdefault(after, set()).add(item)
         frontier = [item for item in reached if item.state in rule.accepting]
         ending = set(frontier)

@@ -119,6 +119,7 @@ class Automaton {
   static constexpr uint64_t endless = ~uint64_t{0};
   const OwnPath& own_path(StateId state, MemoryId memory);
   uint64_t find_own_path(StateId state, MemoryId memory, bool keep);
+  uint64_t search_own_path(StateId start, MemoryId memory, bool keep, bool with_texts, bool& remembers);
   uint64_t edge_cost(const Edge& edge);
   void find_rest_costs(uint32_t rule);
   void solve_rules();

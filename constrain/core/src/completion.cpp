@@ -60,7 +60,18 @@ void Automaton::find_rest_costs(uint32_t rule) {
 // A* (Hart, Nilsson and Raphael 1968) over states and memories. Where counters and sets of keys make too many of them,
 // the search no longer looks for the cheapest way but goes where counters get what conditions ask of them soonest.
 // With `keep`, the ways found are remembered for every place that they pass.
+//
+// Every text that is read makes a memory of its own, so a loop that reads keys, in front of a rule of which no value is
+// known yet, would be followed without end. Without the texts there are finitely many memories: where that finds no way,
+// there is none, and a way that remembers nothing is right as it is.
 uint64_t Automaton::find_own_path(StateId start, MemoryId memory, bool keep) {
+  bool remembers = false;
+  const uint64_t cost = search_own_path(start, memory, keep, false, remembers);
+  return remembers ? search_own_path(start, memory, keep, true, remembers) : cost;
+}
+
+// `remembers`: without `with_texts`, whether texts are remembered on the way found, which then is not kept.
+uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, bool with_texts, bool& remembers) {
   constexpr uint32_t none = ~uint32_t{0};
   struct Visit {
     StateId state;
@@ -69,6 +80,7 @@ uint64_t Automaton::find_own_path(StateId start, MemoryId memory, bool keep) {
     uint64_t cost;
     uint64_t missing;  // what counters need to get
     MemoryId memory;
+    bool forgot;  // a text that is remembered
   };
   const uint32_t rule = grammar_.state(start).rule;
   const std::vector<uint32_t>& needs = needs_[rule];
@@ -78,7 +90,7 @@ uint64_t Automaton::find_own_path(StateId start, MemoryId memory, bool keep) {
     const uint32_t value = memory_.values(memory)[slot];
     if (needs[slot] > value) missing += needs[slot] - value;
   }
-  std::vector<Visit> visits{{start, none, 0, 0, missing, memory}};
+  std::vector<Visit> visits{{start, none, 0, 0, missing, memory, false}};
   std::vector<Segment> segments(1);
   struct Entry {
     uint64_t missing, cost;
@@ -103,7 +115,7 @@ uint64_t Automaton::find_own_path(StateId start, MemoryId memory, bool keep) {
     std::pop_heap(heap.begin(), heap.end(), std::greater<>());
     const size_t at = heap.back().at;
     heap.pop_back();
-    const Visit visit = visits[at];
+    Visit visit = visits[at];
     MemoryId m = visit.memory;
     Segment segment{};
     if (visit.edge != none) {  // what the edge does to the memory is worked out only now
@@ -119,9 +131,12 @@ uint64_t Automaton::find_own_path(StateId start, MemoryId memory, bool keep) {
         const ExprId e = lexer_.expression(terminal);
         segment = {false, index(e)};
         if (remember >= 0 && grammar_.rules[rule].slots[static_cast<size_t>(remember)] == text_set) {
-          TextId id = TextId::empty;
-          for (char c : lexer_.expressions().shortest(e)) id = memory_.extend(id, static_cast<uint8_t>(c));
-          m = memory_.remember(m, static_cast<uint32_t>(remember), id);
+          visit.forgot |= !with_texts;
+          if (with_texts) {
+            TextId id = TextId::empty;
+            for (char c : lexer_.expressions().shortest(e)) id = memory_.extend(id, static_cast<uint8_t>(c));
+            m = memory_.remember(m, static_cast<uint32_t>(remember), id);
+          }
         }
       }
       visits[at].memory = m;
@@ -141,7 +156,8 @@ uint64_t Automaton::find_own_path(StateId start, MemoryId memory, bool keep) {
         next = *known;
         after = paths_[next].cost;
       }
-      if (!keep) return visit.cost + after;
+      remembers = visit.forgot;
+      if (!keep || remembers) return visit.cost + after;
       Segment onward{};
       bool reads = false;
       for (size_t i = at;; i = visits[i].parent) {
@@ -190,7 +206,7 @@ uint64_t Automaton::find_own_path(StateId start, MemoryId memory, bool keep) {
       }
       bool goes_on = false;  // with what has been begun
       for (const Condition& c : grammar_.conditions_of(edge)) goes_on |= c.minimum > 0;
-      ways.push_back({{edge.target, i, at, visit.cost + own, still, m}, {goes_on ? 0 : edge.excluding < 0 ? 1 : 2, rest}});
+      ways.push_back({{edge.target, i, at, visit.cost + own, still, m, visit.forgot}, {goes_on ? 0 : edge.excluding < 0 ? 1 : 2, rest}});
     }
     // depth first, unless costs or counters say otherwise: the best comes last
     if (!exact) std::stable_sort(ways.begin(), ways.end(), [](const Way& a, const Way& b) { return a.rank > b.rank; });

@@ -185,7 +185,9 @@ const Parser::Outlook& Parser::outlook(StateId state, MemoryId memory, uint32_t 
     if (grammar_.state(q).accepting) result.ends.push_back(now);
     std::vector<Choice> next;
     bool chosen = false;
-    for (const Edge& edge : grammar_.edges_of(q)) {
+    std::vector<Edge> edges(grammar_.edges_of(q).begin(), grammar_.edges_of(q).end());
+    std::stable_partition(edges.begin(), edges.end(), [](const Edge& edge) { return edge.kind != EdgeKind::rule; });  // the quick ones first
+    for (const Edge& edge : edges) {
       if (result.escapes) break;
       if (!holds(edge, m)) continue;
       int32_t remember;
