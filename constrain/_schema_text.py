@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
 from constrain._errors import SchemaError
@@ -44,7 +44,7 @@ def _tightened(adapter: pydantic.TypeAdapter[object]) -> dict[str, object]:
 def parse_schema(text: str) -> object:
     """JSON text to a schema; numbers keep their exact decimal value. Raises SchemaError with line and column."""
     try:
-        return json.loads(text, parse_float=Decimal, parse_constant=_not_json, object_pairs_hook=_object)
+        return json.loads(text, parse_float=_decimal, parse_constant=_not_json, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
         raise SchemaError(f"not JSON: {error.msg}", line=error.lineno, column=error.colno) from error
     except ValueError as error:  # an integer of more digits than Python reads
@@ -60,6 +60,13 @@ def _object(members: list[tuple[str, object]]) -> dict[str, object]:
         twice = next(key for index, key in enumerate(keys) if key in keys[:index])
         raise SchemaError(f"the key {json.dumps(twice)} stands twice in one object of the schema")
     return result
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation as error:
+        raise SchemaError(f"a number in the schema has too large an exponent: {text:.80}") from error
 
 
 def _not_json(name: str) -> object:

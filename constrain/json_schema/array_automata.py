@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from constrain._errors import LimitError
 from constrain.grammar import VALUE_SET, Action, Condition, Edge
 from constrain.json_schema.arrays import ArrayShape, longest_length
 from constrain.json_schema.rule_automaton import END, START, RuleAutomaton
@@ -12,8 +13,14 @@ if TYPE_CHECKING:
     from constrain.json_schema.emission import Emitter
 
 
+MAX_MINIMUM_ITEMS = 50_000
+"""Items that an array must have: to finish takes all of them."""
+
+
 def add_array(emitter: Emitter, automaton: RuleAutomaton, shape: ArrayShape) -> None:
     """Adds the arrays of a productive shape, from START to END."""
+    if shape.minimum > MAX_MINIMUM_ITEMS:
+        raise LimitError(f"an array needs more items than MAX_MINIMUM_ITEMS = {MAX_MINIMUM_ITEMS}")
     edges = automaton.edges
     punctuation = emitter.punctuation
     longest = longest_length(shape)

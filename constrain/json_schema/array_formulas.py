@@ -118,6 +118,13 @@ class _Builder:
         self.decisions = questions.decisions
         self.cases = Cases(goals, self.decisions)
         self.automaton = ShapeAutomaton()
+        self.asked: dict[int, list[Question]] = {}  # by position
+        self.counts = [
+            self.counting(place, goal, numbers) for place, (goal, numbers) in enumerate(questions.counted.items(), 1)
+        ]
+        self.count_bits = [
+            sum(1 << variable for variable in numbers.values()) for numbers in questions.counted.values()
+        ]
         self.length_bits = sum(1 << variable for variable in questions.lengths.values())
         self.ids: dict[State, int] = {}
         self.queue: list[State] = []
@@ -152,10 +159,11 @@ class _Builder:
         questions = self.questions
         node, length = self.lengthened(state.node, state.counters[0])
         last = state.position == questions.longest
-        asked = [self.about_shapes(goal, among) for goal, among in questions.about_item(state.position).items()]
-        asked += [
-            self.counting(place, goal, numbers) for place, (goal, numbers) in enumerate(questions.counted.items(), 1)
-        ]
+        asked = self.asked.get(state.position)
+        if asked is None:
+            asked = [self.about_shapes(goal, among) for goal, among in questions.about_item(state.position).items()]
+            asked += self.counts
+            self.asked[state.position] = asked
         position = state.position if last else state.position + 1
         goal = item_goal(questions.base, state.position)
         for case in self.cases.split(Case(goal, node, (length, *state.counters[1:])), asked):
@@ -179,10 +187,7 @@ class _Builder:
         """The counters, zero where no open question asks for them."""
         support = self.decisions.support(node)
         length = counters[0] if support & self.length_bits else 0
-        counts = (
-            count if any(support >> variable & 1 for variable in numbers.values()) else 0
-            for count, numbers in zip(counters[1:], self.questions.counted.values(), strict=True)
-        )
+        counts = [count if support & bits else 0 for count, bits in zip(counters[1:], self.count_bits, strict=True)]
         return (length, *counts)
 
     def about_shapes(self, goal: Goal, variables: list[int]) -> Question:

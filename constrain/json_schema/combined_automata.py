@@ -18,8 +18,14 @@ if TYPE_CHECKING:
 
 def add_combined(emitter: Emitter, rule: RuleAutomaton, shape: Combined) -> None:
     """Adds the values of a productive combination, from the start of the rule to its end."""
-    assert shape.automaton is not None
-    _Emission(emitter, rule, shape.automaton, shape.base).add()
+    automaton = shape.automaton
+    if isinstance(automaton, ShapeAutomaton):
+        _Emission(emitter, rule, automaton, shape.base).add()
+    else:
+        from constrain.json_schema.independent_emission import add_independent
+
+        assert automaton is not None
+        add_independent(emitter, rule, automaton)
 
 
 class _Emission:

@@ -15,7 +15,7 @@ from constrain.json_schema.keys import capacity, key_classes
 from constrain.json_schema.languages import has_endless_texts
 from constrain.json_schema.numeric import NumberShape, list_numbers, step_of
 from constrain.json_schema.objects import ObjectShape, key_goals, unproductive_member
-from constrain.json_schema.shape_automaton import START
+from constrain.json_schema.shape_automaton import START, ShapeAutomaton
 from constrain.json_schema.shapes import FALSE, NULL, TRUE
 from constrain.json_schema.strings import StringShape, content, list_strings
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.combined import Combined
     from constrain.json_schema.goal import Goal
-    from constrain.json_schema.shape_automaton import Read, ShapeAutomaton
+    from constrain.json_schema.shape_automaton import Read
 
 Value = tuple[object, ...]
 
@@ -130,6 +130,8 @@ class Supply:
         automaton = shape.emitted.automaton
         if automaton is None:
             return False
+        if not isinstance(automaton, ShapeAutomaton):  # two values of every optional key are enough
+            return any(goal.productive for _, goal in automaton.classes) or any(map(self.is_endless, automaton.goals()))
         useful = automaton.useful()
         reads = [read for read in automaton.reads if {read.source, read.target} <= useful and read.goal.productive]
         for read in reads:
@@ -212,7 +214,7 @@ class Supply:
     def _combinations(self, shape: Combined, limit: int) -> dict[object, None]:
         """The values of an automaton: member by member, along all its ways."""
         automaton = shape.emitted.automaton
-        if automaton is None:
+        if not isinstance(automaton, ShapeAutomaton):
             raise _TooMany(sure=False)
         useful = automaton.useful()
         reads: dict[int, list[Read]] = {}

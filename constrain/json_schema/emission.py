@@ -138,12 +138,15 @@ class Emitter:
         assert goal.shapes is not None
         for array in goal.shapes.arrays:
             if unproductive_item(array) is None:
+                automaton.begin_alternative()
                 add_array(self, automaton, array)
         for shape in goal.shapes.objects:
             if is_productive(shape):
+                automaton.begin_alternative()
                 add_object(self, automaton, closed(shape) if self.policies.close_objects else shape)
         for combined in goal.shapes.combined:
             if _has_value(combined):
+                automaton.begin_alternative()
                 add_combined(self, automaton, combined.emitted)
         self._edges += len(automaton.edges)
         if self._edges > MAX_EDGES:

@@ -5,7 +5,7 @@ so that deeply nested ``oneOf`` stays small; the diagrams are ordered by the var
 conditions are equal numbers.
 """
 
-# ruff: noqa: FBT001, FBT003  (truth values are what this is about)
+# ruff: noqa: FBT001  (truth values are what this is about)
 
 from __future__ import annotations
 
@@ -106,6 +106,7 @@ class Decisions:
         self._supports: list[int] = [0, 0]
         self._ids: dict[tuple[int, int, int], int] = {}
         self._choices: dict[tuple[int, int, int], int] = {}
+        self._settings: dict[tuple[int, bool], dict[int, int]] = {}  # by variable and value: what nodes come to
 
     def variable(self, number: int) -> int:
         """The condition that this variable is true."""
@@ -136,65 +137,78 @@ class Decisions:
             self._supports.append(self._supports[low] | self._supports[high] | 1 << variable)
         return found
 
-    def choose(self, condition: int, then: int, otherwise: int) -> int:
+    def choose(self, condition: int, then: int, otherwise: int) -> int:  # noqa: C901  (the innermost loop: in one piece)
         """``then`` where ``condition`` holds, ``otherwise`` elsewhere."""
+        if condition <= TRUE:
+            return then if condition else otherwise
+        if then == otherwise:
+            return then
+        nodes, choices = self._nodes, self._choices
         stack = [(condition, then, otherwise)]
         while True:
             key = stack[-1]
-            found = self._chosen(*key)
+            found = choices.get(key)
             if found is None:
-                variable = min(self._nodes[part][0] for part in key)
-                lower = self._branches(key, variable, False)
-                higher = self._branches(key, variable, True)
-                low, high = self._chosen(*lower), self._chosen(*higher)
-                if low is None:
-                    stack.append(lower)
+                condition, then, otherwise = key
+                asked, low, high = nodes[condition]
+                then_asked, then_low, then_high = nodes[then]
+                other_asked, other_low, other_high = nodes[otherwise]
+                variable = min(asked, then_asked, other_asked)
+                if asked != variable:
+                    low = high = condition
+                if then_asked != variable:
+                    then_low = then_high = then
+                if other_asked != variable:
+                    other_low = other_high = otherwise
+                lower: int | None
+                if low <= TRUE:
+                    lower = then_low if low else other_low
+                elif then_low == other_low:
+                    lower = then_low
+                else:
+                    lower = choices.get((low, then_low, other_low))
+                    if lower is None:
+                        stack.append((low, then_low, other_low))
+                higher: int | None
+                if high <= TRUE:
+                    higher = then_high if high else other_high
+                elif then_high == other_high:
+                    higher = then_high
+                else:
+                    higher = choices.get((high, then_high, other_high))
+                    if higher is None:
+                        stack.append((high, then_high, other_high))
+                if lower is None or higher is None:
                     continue
-                if high is None:
-                    stack.append(higher)
-                    continue
-                found = self._choices[key] = self._node(variable, low, high)
+                found = choices[key] = self._node(variable, lower, higher)
             stack.pop()
             if not stack:
                 return found
-
-    def _chosen(self, condition: int, then: int, otherwise: int) -> int | None:
-        if condition == TRUE or then == otherwise:
-            return then
-        if condition == FALSE:
-            return otherwise
-        if then == TRUE and otherwise == FALSE:
-            return condition
-        return self._choices.get((condition, then, otherwise))
-
-    def _branches(self, key: tuple[int, int, int], variable: int, value: bool) -> tuple[int, int, int]:
-        condition, then, otherwise = key
-        return (
-            self._branch(condition, variable, value),
-            self._branch(then, variable, value),
-            self._branch(otherwise, variable, value),
-        )
-
-    def _branch(self, node: int, variable: int, value: bool) -> int:
-        asked, low, high = self._nodes[node]
-        return (high if value else low) if asked == variable else node
 
     def set(self, node: int, variable: int, value: bool) -> int:
         """What is left of a condition once a variable is known."""
         bit = 1 << variable
         if not self._supports[node] & bit:
             return node
-        known: dict[int, int] = {}
+        known = self._settings.setdefault((variable, value), {})
+        found = known.get(node)
+        if found is not None:
+            return found
+        nodes, supports = self._nodes, self._supports
         stack = [node]
         while stack:
             top = stack[-1]
-            asked, low, high = self._nodes[top]
+            asked, low, high = nodes[top]
             if asked == variable:
                 known[top] = high if value else low
             else:
-                waiting = [part for part in (low, high) if self._supports[part] & bit and part not in known]
-                if waiting:
-                    stack += waiting
+                low_waits = supports[low] & bit and low not in known
+                high_waits = supports[high] & bit and high not in known
+                if low_waits or high_waits:
+                    if low_waits:
+                        stack.append(low)
+                    if high_waits:
+                        stack.append(high)
                     continue
                 known[top] = self._node(asked, known.get(low, low), known.get(high, high))
             stack.pop()

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 MAX_EXPLORED = 60_000
 """States of all automata that one schema's formulas make: the largest real schemas need 50,000."""
 
+MAX_CASES = 100_000
+"""Questions by which the values of members are split into cases, over all those states: real schemas need 41,000."""
+
 MAX_IN_PLACE_DEPTH = 60
 """Schemas that apply to the same value by way of each other (``$ref`` to ``allOf`` to ``$ref`` ...)."""
 
@@ -53,6 +56,7 @@ class Goals:
         self._combined_parts = 0
         self._in_place_depth = 0
         self.explored = 0
+        self._cases = 0
         self._only_strings = 0  # how many propertyNames are being read, one within another
         self._for_strings: dict[Location, Shapes | None] = {}
         self.pattern_expressions: dict[str, Expression] = {}
@@ -187,6 +191,12 @@ class Goals:
         self.explored += 1
         if self.explored > MAX_EXPLORED:
             raise LimitError(f"schemas combine to automata of more states than MAX_EXPLORED = {MAX_EXPLORED}")
+
+    def count_cases(self, questions: int) -> None:
+        """Counts the questions by which values of a member are split into cases."""
+        self._cases += questions
+        if self._cases > MAX_CASES:
+            raise LimitError(f"schemas combine to automata with more cases of members than MAX_CASES = {MAX_CASES}")
 
     # Expanding goals.
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from constrain.regex.tree import Expression
 
-MAX_PATTERN_WORK = 2_000_000
-"""What all questions of one compilation may take, in the kernel's count of work: about a second. Real schemas take a
+MAX_PATTERN_WORK = 1_000_000
+"""What all questions of one compilation may take, in the kernel's count of work: up to a second. Real schemas take a
 few hundredths of it."""
 
 MANY = 10_000
@@ -53,6 +53,7 @@ class _Work(threading.local):
 
     def __init__(self) -> None:
         self.allowance = core.Allowance(MAX_PATTERN_WORK)
+        self.matching: dict[tuple[int, tuple[str, ...]], tuple[Expression, list[str]]] = {}  # answers, by id and texts
 
 
 _work = _Work()
@@ -61,6 +62,7 @@ _work = _Work()
 def begin_compilation() -> None:
     """Allows this thread MAX_PATTERN_WORK from here on."""
     _work.allowance = core.Allowance(MAX_PATTERN_WORK)
+    _work.matching.clear()
 
 
 def _ask(question: Callable[..., Answer], *arguments: object) -> Answer:
@@ -77,6 +79,14 @@ def _ask(question: Callable[..., Answer], *arguments: object) -> Answer:
 
 def matching(expression: Expression, texts: Iterable[str]) -> list[str]:
     """Those of the (decoded, different) texts that are in the language, in their order."""
+    key = id(expression), tuple(texts)
+    known = _work.matching.get(key)
+    if known is None:  # the expression is kept, so that no other one gets its id
+        known = _work.matching[key] = expression, _matching(expression, key[1])
+    return list(known[1])
+
+
+def _matching(expression: Expression, texts: tuple[str, ...]) -> list[str]:
     spelled = {content: text for text in texts if (content := spell_content(text)) is not None}
     if not spelled:
         return []

@@ -129,7 +129,11 @@ def number_literal_expression(*values: Number, integer: bool = False) -> Express
     for value in values:
         if integer and not _is_integer(value):
             continue
-        if not -_GREATEST_INTEGER <= value <= _GREATEST_INTEGER:
+        if not (  # without comparing a decimal to a long integer, which takes long
+            -_GREATEST_INTEGER <= value <= _GREATEST_INTEGER
+            if isinstance(value, int)
+            else value.adjusted() < MAX_INTEGER_DIGITS
+        ):
             raise LimitError(f"a number has more than {MAX_INTEGER_DIGITS} digits (MAX_INTEGER_DIGITS)")
         text, fraction = _text(value)
         by_fraction.setdefault(fraction, []).append(text)

@@ -22,7 +22,7 @@ from constrain.grammar import EPSILON, TEXT_SET, Action, Condition, Edge
 from constrain.json_schema.keys import KeyClass, key_classes
 from constrain.json_schema.objects import ObjectShape, key_goals
 from constrain.json_schema.rule_automaton import END, START, RuleAutomaton
-from constrain.json_schema.unordered_objects import Member, add_key, add_unordered
+from constrain.json_schema.unordered_objects import Member, add_key, add_unordered, check_new_keys
 
 if TYPE_CHECKING:
     from constrain.json_schema.emission import Emitter
@@ -65,6 +65,7 @@ def add_object(emitter: Emitter, automaton: RuleAutomaton, shape: ObjectShape) -
     if shape.maximum == 0:
         return
     classes = [] if full else key_classes(shape)
+    check_new_keys(shape, members)
     if not members and not classes:
         return
     if emitter.policies.property_order == "any":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from constrain._errors import LimitError
 from constrain.json_schema.formulas import FALSE
 from constrain.json_schema.goal import ANY
+from constrain.json_schema.independent_keys import MIN_GROUPS, IndependentKeys, independent_keys
 from constrain.json_schema.object_questions import AboutKeys, AboutShapes, Counters, ObjectQuestions
 from constrain.json_schema.shape_automaton import START, Case, Cases, Read, ShapeAutomaton
 
@@ -139,8 +140,12 @@ class _Builder:
         return node, members
 
 
-def object_automaton(goals: Goals, shape: Combined, pointer: str) -> ShapeAutomaton:
+def object_automaton(goals: Goals, shape: Combined, pointer: str) -> ShapeAutomaton | IndependentKeys:
     """The automaton of the objects of a combination. Raises LimitError."""
+    if len(shape.formulas) >= MIN_GROUPS:
+        independent = independent_keys(goals, shape)
+        if independent is not None:
+            return independent
     if goals.policies.property_order == "any":
         questions: ObjectQuestions = AboutKeys(shape, any_order=True)
     else:

@@ -56,8 +56,7 @@ def children(shapes: Shapes) -> Iterator[Goal]:
     for combined in shapes.combined:
         for variant in (combined, combined.closed):
             if variant is not None and variant.automaton is not None:
-                for read in variant.automaton.reads:
-                    yield read.goal
+                yield from variant.automaton.goals()
 
 
 def add_automata(goals: Goals, goal: Goal, shapes: Shapes) -> None:

@@ -17,7 +17,7 @@ from constrain.json_schema.formulas import FALSE, Decisions
 from constrain.json_schema.goal import ANY, NOTHING, Goal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from constrain.json_schema.goals import Goals
     from constrain.json_schema.keys import KeyClass
@@ -74,6 +74,10 @@ class ShapeAutomaton:
         if len(self.reads) >= MAX_READS:
             raise LimitError(f"schemas combine to an automaton with more edges than MAX_READS = {MAX_READS}")
         self.reads.append(read)
+
+    def goals(self) -> Iterator[Goal]:
+        """The goals of all members."""
+        return (read.goal for read in self.reads)
 
     def live(self) -> set[int]:
         """The states from which the value can be closed, by goals that are known to be productive."""
@@ -137,6 +141,7 @@ class Cases:
         pending = [question for question in questions if question.variables & support(case.node)]
         if not pending:
             return [case]
+        self.goals.count_cases(len(pending))
         chosen = next((q for q in pending if self._demands(case, q)), pending[0])
         rest = [question for question in pending if question is not chosen]
         if chosen.goal is ANY:

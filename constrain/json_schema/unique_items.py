@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 MAX_DISTINCT_ITEMS = 10_000
 """Items of an array where it is not sure that more values exist; larger supplies are not counted."""
 
+MAX_DISTINCT_MINIMUM = 300
+"""Different items that an array must have: to finish takes all of them, each apart from those before."""
+
 MAX_SCARCE_VALUES = 2_000
 """Values that positions of one array compete for."""
 
@@ -92,6 +95,11 @@ class _Settlement:
     def bounded(self, goal: Goal, shape: ArrayShape) -> ArrayShape | Combined | None:
         """The same arrays, bounded so that items cannot run out; ``None`` if there are none."""
         longest = longest_length(shape)
+        if shape.minimum > MAX_DISTINCT_MINIMUM:
+            raise LimitError(
+                f"uniqueItems with more required items than MAX_DISTINCT_MINIMUM = {MAX_DISTINCT_MINIMUM}",
+                pointer=self.goals.pointer_of(goal),
+            )
         if longest is not None and longest <= 1:
             return shape._replace(unique=False)
         length = len(shape.prefix)
@@ -141,6 +149,7 @@ class _Settlement:
             for read in shape.automaton.reads:
                 self.expand(read.goal)
         assert isinstance(shape.base, ArrayShape)
+        assert isinstance(shape.automaton, ShapeAutomaton)
         product = _Product(self.goals, self.supply, shape.automaton, longest_length(shape.base), pointer)
         if product.values:
             shape = Combined(shape.base, shape.formulas)

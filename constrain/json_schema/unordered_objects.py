@@ -10,6 +10,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
+from constrain._errors import LimitError
 from constrain.grammar import EPSILON, TEXT_SET, Action, Condition, Edge
 from constrain.json_schema.rule_automaton import END, RuleAutomaton
 
@@ -20,12 +21,32 @@ if TYPE_CHECKING:
     from constrain.json_schema.objects import ObjectShape
 
 
+MAX_NEW_KEYS = 300
+"""Undeclared keys that an object must have: to finish takes all of them, each apart from those before."""
+
+MAX_KEY_CHOICES = 200_000
+"""Choices of keys in any order on the way to a least number of members: what it takes to find one way to finish."""
+
+
 class Member(NamedTuple):
     """A declared key that some value satisfies."""
 
     key: int  # terminal
     goal: Goal
     required: bool
+
+
+def check_new_keys(shape: ObjectShape, members: list[Member]) -> None:
+    """Raises LimitError where too many undeclared keys are needed."""
+    if shape.minimum - len(members) > MAX_NEW_KEYS:
+        raise LimitError(f"an object needs more undeclared keys than MAX_NEW_KEYS = {MAX_NEW_KEYS}")
+
+
+def _check_choices(shape: ObjectShape, members: list[Member]) -> None:
+    if shape.minimum > len(shape.required) and shape.minimum * len(members) > MAX_KEY_CHOICES:
+        raise LimitError(
+            f"minProperties times the number of keys in any order is greater than MAX_KEY_CHOICES = {MAX_KEY_CHOICES}"
+        )
 
 
 def add_key(emitter: Emitter, automaton: RuleAutomaton, edge: Edge) -> int:
@@ -47,6 +68,7 @@ def add_unordered(
     classes: list[KeyClass],
 ) -> None:
     """Adds the members and the end of an object, from the state after the opening brace to END."""
+    _check_choices(shape, members)
     edges = automaton.edges
     needed = sum(member.required for member in members)
     available = len(members) + sum(key_class.number for key_class in classes)

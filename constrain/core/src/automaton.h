@@ -109,14 +109,19 @@ class Automaton {
     bool is_rule;
     uint32_t id;  // rule, or expression whose shortest match is meant
   };
-  struct OwnPath {  // cheapest way from a state of a rule to the rule's end
+  static constexpr uint32_t no_path = 0xFFFFFFFFu;
+  struct OwnPath {  // a way from a state of a rule to the rule's end, the cheapest unless that takes long to find
     uint64_t cost;
-    std::vector<Segment> segments;
+    Segment segment;  // what comes first, if `reads`
+    bool reads;
+    uint32_t next;  // in paths_, the rest of it; or no_path
   };
   static constexpr uint64_t endless = ~uint64_t{0};
   const OwnPath& own_path(StateId state, MemoryId memory);
-  OwnPath find_own_path(StateId state, MemoryId memory);
-  OwnPath search_own_path(StateId state, MemoryId memory, bool with_texts, bool& remembers);
+  uint64_t find_own_path(StateId state, MemoryId memory, bool keep);
+  uint64_t search_own_path(StateId start, MemoryId memory, bool keep, bool with_texts, bool& remembers);
+  uint64_t edge_cost(const Edge& edge);
+  void find_rest_costs(uint32_t rule);
   void solve_rules();
   uint64_t item_cost(const Item& item);
   uint64_t origin_cost(OriginId origin);
@@ -125,7 +130,7 @@ class Automaton {
   std::string completion_by_rules(const Place& place);
   std::string completion_by_search(const Place& place);
   std::string completion_by_steps(Place place);
-  void expand(const std::vector<Segment>& segments, std::string& out);
+  void expand(const OwnPath& path, std::string& out);
 
   const Grammar& grammar_;
   const Vocabulary& vocabulary_;
@@ -153,6 +158,12 @@ class Automaton {
 
   bool rules_solved_ = false;
   std::vector<uint64_t> rule_costs_;  // of a new activation
+  std::vector<uint64_t> terminal_costs_;  // and one edge; 0: not known yet
+  std::vector<uint64_t> rest_costs_;      // by state: to the rule's end, conditions aside
+  std::vector<std::vector<uint32_t>> states_of_;                        // by rule
+  std::vector<std::vector<std::pair<uint32_t, uint32_t>>> edges_into_;  // by state: source and edge
+  std::vector<std::vector<uint32_t>> needs_;  // by rule and slot: the greatest number that a condition asks of a counter
+  size_t exact_states_ = 0;                   // that searches for cheapest ways have visited
   FlatMap<uint64_t, uint32_t> path_ids_;
   std::deque<OwnPath> paths_;
   FlatMap<uint32_t, uint64_t> origin_costs_;

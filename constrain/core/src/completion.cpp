@@ -13,117 +13,260 @@ namespace constrain {
 
 namespace {
 
-constexpr size_t max_path_states = 4'000'000;
+constexpr size_t max_path_states = 400'000;
+constexpr size_t max_exact_states = 20'000;     // of one search; beyond, some short way is good enough
+constexpr size_t min_exact_states = 500;        // also where earlier searches have used up
+constexpr size_t max_exact_states_ever = 400'000;  // what all searches may use
+constexpr size_t max_memory_words = 2'000'000;       // that one such search may intern
 constexpr size_t max_searched_places = 100'000;
 
 }  // namespace
 
-// Every text that is read makes a memory of its own. So a loop that reads keys, in front of a rule of which no value is
-// known yet, would be followed without end. Without the texts there are finitely many memories: where that finds no way,
-// there is none, and a way that remembers nothing is right as it is.
-Automaton::OwnPath Automaton::find_own_path(StateId state, MemoryId memory) {
-  bool remembers = false;
-  OwnPath path = search_own_path(state, memory, false, remembers);
-  return path.cost != endless && remembers ? search_own_path(state, memory, true, remembers) : path;
+uint64_t Automaton::edge_cost(const Edge& edge) {
+  switch (edge.kind) {
+    case EdgeKind::epsilon:
+      return 1;
+    case EdgeKind::rule:
+      return rule_costs_[edge.symbol] == endless ? endless : rule_costs_[edge.symbol] + 1;
+    case EdgeKind::terminal: {
+      uint64_t& known = terminal_costs_[edge.symbol];
+      if (known == 0) known = text_cost(lexer_.expressions().shortest(lexer_.expression(TermId{edge.symbol}))) + 1;
+      return known;
+    }
+  }
+  return endless;
 }
 
-// `remembers`: whether texts are remembered on the way that was found (or would be, without `with_texts`).
-Automaton::OwnPath Automaton::search_own_path(StateId state, MemoryId memory, bool with_texts, bool& remembers) {
+// How far each state of a rule is from its end if conditions are ignored: never more than it is.
+void Automaton::find_rest_costs(uint32_t rule) {
+  using Entry = std::pair<uint64_t, uint32_t>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+  for (uint32_t q : states_of_[rule]) {
+    rest_costs_[q] = endless;
+    if (grammar_.states[q].accepting) queue.emplace(0, q);
+  }
+  while (!queue.empty()) {
+    auto [cost, q] = queue.top();
+    queue.pop();
+    if (rest_costs_[q] != endless) continue;
+    rest_costs_[q] = cost;
+    for (auto [source, edge] : edges_into_[q]) {
+      const uint64_t own = rest_costs_[source] == endless ? edge_cost(grammar_.edges[edge]) : endless;
+      if (own != endless) queue.emplace(cost + own, source);
+    }
+  }
+}
+
+// A* (Hart, Nilsson and Raphael 1968) over states and memories. Where counters and sets of keys make too many of them,
+// the search no longer looks for the cheapest way but goes where counters get what conditions ask of them soonest.
+// With `keep`, the ways found are remembered for every place that they pass.
+//
+// Every text that is read makes a memory of its own, so a loop that reads keys, in front of a rule of which no value is
+// known yet, would be followed without end. Without the texts there are finitely many memories: where that finds no way,
+// there is none, and a way that remembers nothing is right as it is.
+uint64_t Automaton::find_own_path(StateId start, MemoryId memory, bool keep) {
+  bool remembers = false;
+  const uint64_t cost = search_own_path(start, memory, keep, false, remembers);
+  return remembers ? search_own_path(start, memory, keep, true, remembers) : cost;
+}
+
+// `remembers`: without `with_texts`, whether texts are remembered on the way found, which then is not kept.
+uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, bool with_texts, bool& remembers) {
+  constexpr uint32_t none = ~uint32_t{0};
   struct Visit {
     StateId state;
-    MemoryId memory;
+    uint32_t edge;  // by which it was reached
     size_t parent;
-    Segment segment;
-    bool has_segment;
-    bool remembers;
+    uint64_t cost;
+    uint64_t missing;  // what counters need to get
+    MemoryId memory;
+    bool forgot;  // a text that is remembered
   };
-  std::vector<Visit> visits{{state, memory, 0, {}, false, false}};
-  using Entry = std::pair<uint64_t, size_t>;
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+  const uint32_t rule = grammar_.state(start).rule;
+  const std::vector<uint32_t>& needs = needs_[rule];
+  auto key_of = [](StateId q, MemoryId m) { return (uint64_t{index(q)} << 32) | index(m); };
+  uint64_t missing = 0;
+  for (uint32_t slot = 0; slot < needs.size(); ++slot) {
+    const uint32_t value = memory_.values(memory)[slot];
+    if (needs[slot] > value) missing += needs[slot] - value;
+  }
+  std::vector<Visit> visits{{start, none, 0, 0, missing, memory, false}};
+  std::vector<Segment> segments(1);
+  struct Entry {
+    uint64_t missing, cost;
+    size_t at;
+    bool operator>(const Entry& other) const {
+      if (missing != other.missing) return missing > other.missing;
+      return cost != other.cost ? cost > other.cost : at < other.at;
+    }
+  };
+  std::vector<Entry> heap{{0, 0, 0}};
+  struct Way {
+    Visit visit;
+    std::pair<int, uint64_t> rank;
+  };
+  std::vector<Way> ways;
   FlatMap<uint64_t, uint8_t> done;
-  queue.emplace(0, 0);
-  while (!queue.empty()) {
-    auto [cost, at] = queue.top();
-    queue.pop();
-    StateId q = visits[at].state;
-    MemoryId m = visits[at].memory;
-    uint64_t key = (uint64_t{index(q)} << 32) | index(m);
+  const size_t left = max_exact_states_ever - std::min(max_exact_states_ever, exact_states_);
+  const size_t affordable = max_memory_words / (1 + grammar_.rules[rule].slots.size());
+  const size_t exact_limit = std::max(min_exact_states, std::min({max_exact_states, left, affordable}));
+  bool exact = true;
+  while (!heap.empty()) {
+    std::pop_heap(heap.begin(), heap.end(), std::greater<>());
+    const size_t at = heap.back().at;
+    heap.pop_back();
+    Visit visit = visits[at];
+    MemoryId m = visit.memory;
+    Segment segment{};
+    if (visit.edge != none) {  // what the edge does to the memory is worked out only now
+      const Edge& edge = grammar_.edges[visit.edge];
+      const MemoryId before = m;
+      int32_t remember;
+      m = parser_.without_values(rule, parser_.updated(edge, rule, before, remember));
+      if (edge.kind == EdgeKind::rule) {
+        segment = {true, edge.symbol};
+      } else if (edge.kind == EdgeKind::terminal) {
+        TermId terminal{edge.symbol};
+        if (edge.excluding >= 0) terminal = parser_.excluding(edge, rule, before);
+        const ExprId e = lexer_.expression(terminal);
+        segment = {false, index(e)};
+        if (remember >= 0 && grammar_.rules[rule].slots[static_cast<size_t>(remember)] == text_set) {
+          visit.forgot |= !with_texts;
+          if (with_texts) {
+            TextId id = TextId::empty;
+            for (char c : lexer_.expressions().shortest(e)) id = memory_.extend(id, static_cast<uint8_t>(c));
+            m = memory_.remember(m, static_cast<uint32_t>(remember), id);
+          }
+        }
+      }
+      visits[at].memory = m;
+      segments[at] = segment;
+    }
+    const uint64_t key = key_of(visit.state, m);
     if (done.find(key)) continue;
     done.insert(key, 1);
-    const State& s = grammar_.state(q);
-    if (s.accepting) {
-      remembers = visits[at].remembers;
-      OwnPath path{cost, {}};
-      for (size_t i = at; i != 0; i = visits[i].parent) {
-        if (visits[i].has_segment) path.segments.push_back(visits[i].segment);
+    const uint32_t* known = keep ? path_ids_.find(key) : nullptr;
+    if (known && paths_[*known].cost == endless) continue;
+    const State& s = grammar_.state(visit.state);
+    if (s.accepting || known) {
+      exact_states_ += visits.size();
+      uint32_t next = no_path;
+      uint64_t after = 0;
+      if (known) {
+        next = *known;
+        after = paths_[next].cost;
       }
-      std::reverse(path.segments.begin(), path.segments.end());
-      return path;
+      remembers = visit.forgot;
+      if (!keep || remembers) return visit.cost + after;
+      Segment onward{};
+      bool reads = false;
+      for (size_t i = at;; i = visits[i].parent) {
+        const uint64_t id = key_of(visits[i].state, visits[i].memory);
+        if (const uint32_t* found = path_ids_.find(id)) {
+          next = *found;
+          after = paths_[next].cost;
+        } else {
+          path_ids_.insert(id, static_cast<uint32_t>(paths_.size()));
+          paths_.push_back({after, onward, reads, next});
+          next = static_cast<uint32_t>(paths_.size() - 1);
+        }
+        if (i == 0) return after;
+        onward = segments[i];
+        reads = grammar_.edges[visits[i].edge].kind != EdgeKind::epsilon;
+        after += visits[i].cost - visits[visits[i].parent].cost;
+      }
+    }
+    if (exact && visits.size() > exact_limit) {
+      exact = false;
+      for (Entry& entry : heap) {
+        entry.missing = visits[entry.at].missing;
+        entry.cost = 0;
+      }
+      std::make_heap(heap.begin(), heap.end(), std::greater<>());
     }
     if (visits.size() > max_path_states) {
       throw LimitError("the shortest way to finish takes too many steps to find (MAX_PATH_STATES = " +
                        std::to_string(max_path_states) + ")");
     }
-    for (const Edge& edge : grammar_.edges_of(q)) {
-      if (!parser_.holds(edge, m)) continue;
-      int32_t remember;
-      MemoryId next = parser_.without_values(s.rule, parser_.updated(edge, s.rule, m, remember));
-      uint64_t edge_cost = 1;
-      Segment segment{};
-      bool texts = visits[at].remembers;
-      if (edge.kind == EdgeKind::rule) {
-        if (rule_costs_[edge.symbol] == endless) continue;
-        edge_cost += rule_costs_[edge.symbol];
-        segment = {true, edge.symbol};
-      } else if (edge.kind == EdgeKind::terminal) {
-        TermId terminal{edge.symbol};
-        if (edge.excluding >= 0) terminal = parser_.excluding(edge, s.rule, m);
-        ExprId e = lexer_.expression(terminal);
+    ways.clear();
+    for (uint32_t i = s.edges_begin; i < s.edges_begin + s.edges_count; ++i) {
+      const Edge& edge = grammar_.edges[i];
+      const uint64_t rest = rest_costs_[index(edge.target)];
+      if (rest == endless || !parser_.holds(edge, m)) continue;
+      uint64_t own = edge_cost(edge);
+      if (own == endless) continue;
+      if (edge.kind == EdgeKind::terminal && edge.excluding >= 0) {
+        const ExprId e = lexer_.expression(parser_.excluding(edge, rule, m));
         if (e == ExprId::nothing) continue;
-        const std::string text = lexer_.expressions().shortest(e);
-        edge_cost += text_cost(text);
-        segment = {false, index(e)};
-        if (remember >= 0 && grammar_.rules[s.rule].slots[static_cast<size_t>(remember)] == text_set) {
-          texts = true;
-          if (with_texts) {
-            TextId id = TextId::empty;
-            for (char c : text) id = memory_.extend(id, static_cast<uint8_t>(c));
-            next = memory_.remember(next, static_cast<uint32_t>(remember), id);
-          }
-        }
+        own = text_cost(lexer_.expressions().shortest(e)) + 1;
       }
-      visits.push_back({edge.target, next, at, segment, edge.kind != EdgeKind::epsilon, texts});
-      queue.emplace(cost + edge_cost, visits.size() - 1);
+      uint64_t still = visit.missing;
+      for (const Action& action : grammar_.actions_of(edge)) {
+        if (still != 0 && action.kind == ActionKind::increment && needs[action.slot] > memory_.values(m)[action.slot]) --still;
+      }
+      bool goes_on = false;  // with what has been begun
+      for (const Condition& c : grammar_.conditions_of(edge)) goes_on |= c.minimum > 0;
+      ways.push_back({{edge.target, i, at, visit.cost + own, still, m, visit.forgot}, {goes_on ? 0 : edge.excluding < 0 ? 1 : 2, rest}});
+    }
+    // depth first, unless costs or counters say otherwise: the best comes last
+    if (!exact) std::stable_sort(ways.begin(), ways.end(), [](const Way& a, const Way& b) { return a.rank > b.rank; });
+    for (const Way& way : ways) {
+      heap.push_back({exact ? 0 : way.visit.missing, exact ? way.visit.cost + way.rank.second : 0, visits.size()});
+      visits.push_back(way.visit);
+      segments.emplace_back();
+      std::push_heap(heap.begin(), heap.end(), std::greater<>());
     }
   }
-  return {endless, {}};
+  exact_states_ += visits.size();
+  if (keep) {
+    const uint64_t id = key_of(start, memory);
+    path_ids_.insert(id, static_cast<uint32_t>(paths_.size()));
+    paths_.push_back({endless, {}, false, no_path});
+  }
+  return endless;
 }
 
 void Automaton::solve_rules() {
   if (rules_solved_) return;
   rule_costs_.assign(grammar_.rules.size(), endless);
+  terminal_costs_.assign(grammar_.terminals.size(), 0);
+  rest_costs_.assign(grammar_.states.size(), endless);
+  states_of_.resize(grammar_.rules.size());
+  edges_into_.resize(grammar_.states.size());
+  needs_.resize(grammar_.rules.size());
+  for (uint32_t rule = 0; rule < grammar_.rules.size(); ++rule) needs_[rule].assign(grammar_.rules[rule].slots.size(), 0);
+  for (uint32_t q = 0; q < grammar_.states.size(); ++q) {
+    const State& state = grammar_.states[q];
+    states_of_[state.rule].push_back(q);
+    for (uint32_t i = state.edges_begin; i < state.edges_begin + state.edges_count; ++i) {
+      edges_into_[index(grammar_.edges[i].target)].emplace_back(q, i);
+      for (const Condition& c : grammar_.conditions_of(grammar_.edges[i])) {
+        uint32_t& need = needs_[state.rule][c.slot];
+        if (c.maximum == unbounded) need = std::max(need, c.minimum);
+      }
+    }
+  }
   for (bool changed = true; changed;) {
     changed = false;
     for (size_t rule = grammar_.rules.size(); rule-- > 0;) {
-      uint64_t cost = find_own_path(grammar_.rules[rule].start, parser_.fresh_memory(static_cast<uint32_t>(rule))).cost;
+      find_rest_costs(static_cast<uint32_t>(rule));
+      uint64_t cost = find_own_path(grammar_.rules[rule].start, parser_.fresh_memory(static_cast<uint32_t>(rule)), false);
       if (cost < rule_costs_[rule]) {
         rule_costs_[rule] = cost;
         changed = true;
       }
     }
   }
+  exact_states_ = 0;
   rules_solved_ = true;
 }
 
 const Automaton::OwnPath& Automaton::own_path(StateId state, MemoryId memory) {
   solve_rules();
   memory = parser_.without_values(grammar_.state(state).rule, memory);
-  uint64_t key = (uint64_t{index(state)} << 32) | index(memory);
-  if (const uint32_t* found = path_ids_.find(key)) return paths_[*found];
-  OwnPath path = find_own_path(state, memory);
-  path_ids_.insert(key, static_cast<uint32_t>(paths_.size()));
-  paths_.push_back(std::move(path));
-  return paths_.back();
+  const uint64_t key = (uint64_t{index(state)} << 32) | index(memory);
+  if (!path_ids_.find(key)) find_own_path(state, memory, true);
+  return paths_[*path_ids_.find(key)];
 }
 
 uint64_t Automaton::item_cost(const Item& item) {
@@ -180,16 +323,18 @@ uint64_t Automaton::origin_cost(OriginId wanted) {
   return *origin_costs_.find(index(wanted));
 }
 
-void Automaton::expand(const std::vector<Segment>& segments, std::string& out) {
-  std::vector<Segment> stack(segments.rbegin(), segments.rend());
+// Appends what a way reads.
+void Automaton::expand(const OwnPath& path, std::string& out) {
+  std::vector<const OwnPath*> stack{&path};
   while (!stack.empty()) {
-    Segment segment = stack.back();
+    const OwnPath& here = *stack.back();
     stack.pop_back();
-    if (segment.is_rule) {
-      const OwnPath& path = own_path(grammar_.rules[segment.id].start, parser_.fresh_memory(segment.id));
-      stack.insert(stack.end(), path.segments.rbegin(), path.segments.rend());
+    if (here.next != no_path) stack.push_back(&paths_[here.next]);
+    if (!here.reads) continue;
+    if (here.segment.is_rule) {
+      stack.push_back(&own_path(grammar_.rules[here.segment.id].start, parser_.fresh_memory(here.segment.id)));
     } else {
-      out += lexer_.expressions().shortest(ExprId{segment.id});
+      out += lexer_.expressions().shortest(ExprId{here.segment.id});
     }
     if (out.size() > ExpressionStore::max_shortest_match) {
       throw LimitError("the shortest way to finish is too long (MAX_SHORTEST_MATCH = " +
@@ -200,7 +345,7 @@ void Automaton::expand(const std::vector<Segment>& segments, std::string& out) {
 
 void Automaton::complete_item(Item item, std::string& out) {
   for (;;) {
-    expand(own_path(item.state, item.memory).segments, out);
+    expand(own_path(item.state, item.memory), out);
     if (parser_.ends_text(item.origin)) return;
     const std::vector<Item> waiting = parser_.copy_of_waiting(item.origin);
     item = *std::min_element(waiting.begin(), waiting.end(), [this](const Item& a, const Item& b) { return item_cost(a) < item_cost(b); });
@@ -280,8 +425,7 @@ std::string Automaton::completion_by_search(const Place& start) {
     for (unsigned b = 0; b < 256; ++b) {
       Place next = visits[at].place;
       if (!step(next, static_cast<uint8_t>(b))) continue;
-      Hash key = mix(seeded(0), (uint64_t{index(next.lexer)} << 32) | index(next.set));
-      key = mix(key, (uint64_t{index(next.text)} << 32) | index(next.track));
+      Hash key = mix(mix(seeded(0), (uint64_t{index(next.lexer)} << 32) | index(next.set)), index(next.text));
       if (seen.find(key)) continue;
       seen.insert(key, 1);
       if (visits.size() > max_searched_places) {
@@ -307,9 +451,14 @@ std::string Automaton::completion_by_rules(const Place& place) {
   auto offer = [&](uint64_t cost, ExprId rest, const Item& item, bool whole) {
     if (cost < best.cost) best = {cost, rest, item, whole};
   };
+  // once searches have taken very long, any way will do
+  auto settled = [&] { return best.cost != endless && exact_states_ > max_exact_states_ever; };
   if (place.fresh) {
     const std::vector<Item> items = parser_.copy_of_items(place.set);
-    for (const Item& item : items) offer(item_cost(item), ExprId::epsilon, item, false);
+    for (const Item& item : items) {
+      if (settled()) break;
+      offer(item_cost(item), ExprId::epsilon, item, false);
+    }
   } else {
     const std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(place.lexer);
     for (const Lexer::Entry& entry : entries) {
@@ -318,6 +467,7 @@ std::string Automaton::completion_by_rules(const Place& place) {
       std::vector<Parser::Step> steps = parser_.copy_of_steps(closure);
       for (Parser::Step& step : steps) {
         if (step.terminal != entry.terminal) continue;
+        if (settled()) break;
         if (step.remember >= 0) {
           TextId text = place.text;
           for (char c : lexer_.expressions().shortest(entry.expression)) text = memory_.extend(text, static_cast<uint8_t>(c));

@@ -1,5 +1,6 @@
 // Deciding whether intersections, windows and multiples match anything, and finding shortest matches.
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "errors.h"
@@ -10,6 +11,8 @@ namespace constrain {
 namespace {
 
 using Kind = ExpressionStore::Kind;
+
+constexpr size_t max_undecided = 10;  // derivatives that one search leaves out
 
 std::string limit_message(const char* what, const char* name, uint32_t limit) {
   return std::string(what) + " (" + name + " = " + std::to_string(limit) + ")";
@@ -34,8 +37,9 @@ bool ExpressionStore::decide_intersection(ExprId start) {
   FlatMap<uint32_t, uint8_t> seen;
   seen.insert(index(start), 1);
   for (size_t at = 0; at < queue.size(); ++at) {
-    if (queue.size() > max_intersection_states) {
-      throw LimitError(limit_message("deciding whether an intersection of expressions matches anything takes too many states",
+    if (queue.size() > max_intersection_states) undecided_.insert(index(start), 1);
+    if (undecided_.find(index(start))) {
+      throw UndecidedError(limit_message("deciding whether an intersection of expressions matches anything takes too many states",
                                      "MAX_INTERSECTION_STATES", max_intersection_states));
     }
     ExprId e = queue[at].e;
@@ -379,6 +383,35 @@ std::string ExpressionStore::build_shortest(ExprId e) {
   return {};
 }
 
+// The digits that make a multiple of what has been read, where any digits may follow: by arithmetic.
+std::optional<std::string> ExpressionStore::digits_to_multiple(ExprId start) {
+  uint64_t divisor = 0, residue = 0;
+  for (ExprId part : parts(start)) {
+    const Node node = nodes_[index(part)];
+    if (node.kind != Kind::multiple) continue;
+    if (node.arg[1] > 2 || divisor != 0) return std::nullopt;
+    divisor = multiples_[node.arg[0]].divisor;
+    residue = node.arg[2] | (uint64_t{node.arg[3]} << 32);
+  }
+  if (divisor == 0 || divisor > std::numeric_limits<uint64_t>::max() / 20) return std::nullopt;
+  uint64_t power = 1, shifted = residue % divisor;
+  for (size_t count = 0; count <= 20; ++count) {
+    const uint64_t wanted = (divisor - shifted) % divisor;
+    if (wanted < power) {
+      std::string digits = std::to_string(wanted);
+      digits = count == 0 ? std::string() : std::string(count - std::min(count, digits.size()), '0') + digits;
+      ExprId e = start;
+      for (char digit : digits) e = derivative(e, static_cast<uint8_t>(digit));
+      if (nullable(e)) return digits;
+    }
+    shifted = shifted * 10 % divisor;
+    power = power >= divisor ? power : power * 10;
+  }
+  return std::nullopt;
+}
+
+// Breadth-first; what is not known to match anything is left out. Of multiples of a large number, which have too many
+// residues, some short one is taken.
 std::string ExpressionStore::search_shortest(ExprId start) {
   struct Visit {
     ExprId e;
@@ -386,6 +419,7 @@ std::string ExpressionStore::search_shortest(ExprId start) {
     uint8_t byte;
   };
   std::vector<Visit> queue{{start, 0, 0}};
+  size_t undecided = 0;
   FlatMap<uint32_t, uint8_t> seen;
   seen.insert(index(start), 1);
   for (size_t at = 0; at < queue.size(); ++at) {
@@ -396,10 +430,24 @@ std::string ExpressionStore::search_shortest(ExprId start) {
       std::reverse(text.begin(), text.end());
       return text;
     }
+    if (queue.size() > max_residues_searched) {
+      if (std::optional<std::string> digits = digits_to_multiple(e)) {
+        std::string text;
+        for (size_t i = at; i != 0; i = queue[i].parent) text.push_back(static_cast<char>(queue[i].byte));
+        std::reverse(text.begin(), text.end());
+        return text + *digits;
+      }
+    }
     ByteSet possible = first(e);
     for (uint8_t byte : representatives({e})) {
       if (!possible.contains(byte)) continue;
-      ExprId d = derivative(e, byte);
+      ExprId d = ExprId::nothing;
+      try {
+        d = derivative(e, byte);
+      } catch (const UndecidedError&) {
+        if (++undecided > max_undecided) throw;
+        continue;
+      }
       if (d == ExprId::nothing || seen.find(index(d))) continue;
       seen.insert(index(d), 1);
       queue.push_back({d, at, byte});

@@ -14,6 +14,11 @@ struct LimitError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Whether an expression matches anything takes too long to tell.
+struct UndecidedError : LimitError {
+  using LimitError::LimitError;
+};
+
 struct ModelError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

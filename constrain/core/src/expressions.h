@@ -43,6 +43,7 @@ class ExpressionStore {
 
   // Named limits; the message of a LimitError names them.
   static constexpr uint32_t max_intersection_states = 20'000;
+  static constexpr size_t max_residues_searched = 2'000;  // states; beyond, arithmetic
   static constexpr uint32_t max_length_sets = 20'000;
   static constexpr uint32_t max_shortest_match = 1u << 24;  // bytes
 
@@ -130,6 +131,7 @@ class ExpressionStore {
   bool ends_units(ExprId part, ExprId unit);
   std::string build_shortest(ExprId e);
   std::string search_shortest(ExprId e);
+  std::optional<std::string> digits_to_multiple(ExprId e);
 
   size_t spent_ = 0;
   size_t allowance_ = ~size_t{0};
@@ -146,6 +148,7 @@ class ExpressionStore {
   FlatMap<uint64_t, uint32_t> derivatives_;
   FlatMap<uint32_t, uint8_t> universal_;
   FlatMap<uint32_t, uint32_t> shortest_ids_;  // of those that take a search or a choice to find
+  FlatMap<uint32_t, uint8_t> undecided_;  // intersections whose emptiness takes too many states to tell
   std::deque<std::string> shortest_texts_;
   FlatMap<uint32_t, ByteSet> alphabets_;
   FlatMap<uint32_t, ByteSet> firsts_;  // of alternations and intersections
