@@ -26,7 +26,6 @@ MAX_COMBINED = 1_000
 """Alternatives of one value that have formulas."""
 
 TRUE_FORMULA = And(())
-FALSE_FORMULA = Or(())
 
 
 @dataclass(slots=True, eq=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain._errors import UnsupportedSchemaError
 from constrain.json_schema.arrays import ANY_ARRAY, ArrayShape, intersect_arrays
 from constrain.json_schema.combined import (
     Combined,
@@ -203,8 +202,3 @@ def as_one(goals: Goals, shapes: Shapes) -> Shapes:
 def has_keys(*keys: str) -> Formula:
     """The objects that have all of the keys."""
     return Atom(ObjectShape({}, keys))
-
-
-def refuse_unique(pointer: str | None) -> UnsupportedSchemaError:
-    """The error for ``not`` over ``uniqueItems``."""
-    return UnsupportedSchemaError("uniqueItems that must not hold cannot be enforced", pointer=pointer)

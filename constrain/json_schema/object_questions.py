@@ -15,6 +15,7 @@ are open has not been read, so the members that are needed can always come.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from constrain.json_schema.combined import names_in_order
@@ -37,7 +38,7 @@ Counters = tuple[int, ...]
 """Members so far, then members of each finite key class."""
 
 
-class ObjectQuestions:
+class ObjectQuestions(ABC):
     """The variables of one combination of object shapes, and the diagram of its formulas.
 
     ``shapes[0]`` holds in any case; ``atoms`` are about the others.
@@ -106,41 +107,41 @@ class ObjectQuestions:
 
     # What the two kinds of variables make of it.
 
+    @abstractmethod
     def number_variables(self) -> None:
         """Gives every question a number, from ``len(self.sizes)`` on."""
-        raise NotImplementedError
 
+    @abstractmethod
     def base_literals(self) -> list[tuple[int, bool]]:
         """What the base asks for, apart from goals of values and the number of members."""
-        raise NotImplementedError
 
+    @abstractmethod
     def literals(self, index: int) -> list[tuple[int, bool]]:
         """The values of variables that the shape at ``index`` stands for."""
-        raise NotImplementedError
 
+    @abstractmethod
     def present(self, node: int, index: int) -> int:
         """What is left of a condition if the key at ``index`` is there."""
-        raise NotImplementedError
 
+    @abstractmethod
     def skipped(self, node: int, index: int) -> int:
         """What is left of a condition if the key at ``index`` is not there."""
-        raise NotImplementedError
 
+    @abstractmethod
     def about_value(self, index: int) -> list[Question]:
         """What the value of the key at ``index`` decides."""
-        raise NotImplementedError
 
+    @abstractmethod
     def about_class(self, index: int) -> list[Question]:
         """What the value of some key of this class decides."""
-        raise NotImplementedError
 
+    @abstractmethod
     def settled(self, node: int, position: int) -> int:
         """``node`` once the keys before ``position`` are read or skipped."""
-        raise NotImplementedError
 
+    @abstractmethod
     def closes(self, node: int, position: int) -> bool:
         """Whether the formulas hold if nothing follows."""
-        raise NotImplementedError
 
 
 class AboutShapes(ObjectQuestions):

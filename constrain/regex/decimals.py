@@ -102,13 +102,6 @@ def zero_fraction(digits: int) -> Expression:
     return Repetition(Concatenation((_POINT, Repetition(_ZERO, 1, digits))), 0, 1)
 
 
-def exact_fraction(fraction: str, digits: int) -> Expression:
-    """The spellings of a fraction with at most ``digits`` digits."""
-    if not fraction:
-        return zero_fraction(digits)
-    return sequence(Literal(b"." + fraction.encode()), _repeated(_ZERO, digits - len(fraction)))
-
-
 def fraction_above(fraction: str, digits: int, *, strict: bool) -> Expression:
     """Point and digits of all fractions >= (``strict``: >) ``fraction``; the empty text if that includes zero."""
     if not fraction and not strict:
