@@ -147,7 +147,12 @@ class Goals:
             self._combined_parts += len(parts)
             if self._combined_parts > MAX_COMBINED_PARTS:
                 raise LimitError(f"schemas combine to more goals than MAX_COMBINED_PARTS = {MAX_COMBINED_PARTS} allows")
-            goal = self._conjunctions[key] = a if len(parts) == len(a.parts) else Goal(None, parts)
+            if len(parts) == len(a.parts):
+                goal = a
+            else:
+                goal = Goal(None, parts)
+                goal.begun = a
+            self._conjunctions[key] = goal
         return goal
 
     def negation(self, goal: Goal) -> Goal:
@@ -209,8 +214,12 @@ class Goals:
             elif goal.negated is not None:
                 shapes = complement(self, self.shapes(goal.negated))
             else:
-                shapes = ANY_SHAPES
-                for part in goal.parts:
+                begun = goal.begun
+                if begun is None or begun.shapes is None:
+                    shapes, parts = ANY_SHAPES, goal.parts
+                else:  # many goals that have all but the last part in common: each is one more intersection
+                    shapes, parts = begun.shapes, goal.parts[len(begun.parts) :]
+                for part in parts:
                     shapes = intersect(self, shapes, self.shapes(part))
             goal.shapes = shapes
         return shapes

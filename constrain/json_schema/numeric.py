@@ -220,6 +220,12 @@ def step_of(shape: NumberShape) -> Fraction | None:
 def _factors(shape: NumberShape, step: Fraction) -> tuple[int | None, int | None]:
     """The least and the greatest whole number whose product with ``step`` is within the bounds."""
     first = last = None
+    low, high = shape.minimum, shape.maximum
+    if step == 1 and (low is None or isinstance(low, int)) and (high is None or isinstance(high, int)):
+        return (
+            None if low is None else low + shape.exclusive_minimum,
+            None if high is None else high - shape.exclusive_maximum,
+        )
     if shape.minimum is not None:
         low = Fraction(shape.minimum) / step
         first = -(-low.numerator // low.denominator) + (shape.exclusive_minimum and low.denominator == 1)
