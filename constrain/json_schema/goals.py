@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from constrain.json_schema.counting import Value
+    from constrain.json_schema.formulas import Formula
     from constrain.json_schema.policies import Policies
     from constrain.json_schema.references import Location, References
     from constrain.json_schema.strings import StringShape
@@ -55,6 +56,7 @@ class Goals:
         self._unknown: dict[str, Location] = {}
         self._combined_parts = 0
         self._in_place_depth = 0
+        self.formulas: dict[int, tuple[object, Formula]] = {}  # of shapes, by id, where formulas are shared
         self.explored = 0
         self._cases = 0
         self._only_strings = 0  # how many propertyNames are being read, one within another

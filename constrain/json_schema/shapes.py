@@ -65,7 +65,7 @@ def union(alternatives: Iterable[Shapes]) -> Shapes:
     simple = 0
     numbers: list[NumberShape] = []
     strings: list[StringShape] = []
-    arrays: list[ArrayShape] = []
+    arrays: dict[ArrayShape, None] = {}
     objects: list[ObjectShape] = []
     combined: dict[Combined, None] = {}
     listed_numbers: dict[bool, dict[Number, None]] = {}
@@ -82,7 +82,7 @@ def union(alternatives: Iterable[Shapes]) -> Shapes:
                 listed_strings.update(dict.fromkeys(string.values))
             elif string not in strings:
                 strings.append(string)
-        arrays += (shape for shape in shapes.arrays if shape not in arrays)
+        arrays.update(dict.fromkeys(shapes.arrays))
         objects += (shape for shape in shapes.objects if shape not in objects)
         combined.update(dict.fromkeys(shapes.combined))
         if max(len(numbers), len(strings), len(arrays), len(objects), len(combined)) > MAX_ALTERNATIVES:
