@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MAX_EXPLORED = 60_000
 """States of all automata that one schema's formulas make: the largest real schemas need 50,000."""
 
-MAX_CASES = 100_000
+MAX_CASES = 60_000
 """Questions by which the values of members are split into cases, over all those states: real schemas need 41,000."""
 
 MAX_IN_PLACE_DEPTH = 60

@@ -227,11 +227,11 @@ def _factors(shape: NumberShape, step: Fraction) -> tuple[int | None, int | None
             None if high is None else high - shape.exclusive_maximum,
         )
     if shape.minimum is not None:
-        low = Fraction(shape.minimum) / step
-        first = -(-low.numerator // low.denominator) + (shape.exclusive_minimum and low.denominator == 1)
+        least = Fraction(shape.minimum) / step
+        first = -(-least.numerator // least.denominator) + (shape.exclusive_minimum and least.denominator == 1)
     if shape.maximum is not None:
-        high = Fraction(shape.maximum) / step
-        last = high.numerator // high.denominator - (shape.exclusive_maximum and high.denominator == 1)
+        most = Fraction(shape.maximum) / step
+        last = most.numerator // most.denominator - (shape.exclusive_maximum and most.denominator == 1)
     return first, last
 
 
