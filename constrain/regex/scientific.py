@@ -179,7 +179,7 @@ class _Mantissas(NamedTuple):
         return max(0, min(self.digits - read, most))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)  # one for every position of an integer, and more
 def _any_digits(mantissas: _Mantissas) -> Expression:
     """All mantissas but zero."""
     if mantissas.digits <= 0:
