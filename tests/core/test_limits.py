@@ -25,7 +25,7 @@ def _patterns(seed: int, count: int) -> list[str]:
 HOSTILE: dict[str, dict[str, Any]] = {
     "negated patterns": {
         "type": "string",
-        "allOf": [{"not": {"pattern": pattern}} for pattern in _patterns(1, 16)],
+        "allOf": [{"not": {"pattern": pattern}} for pattern in _patterns(1, 10)],
         "pattern": "[aA][12].*[zZ]",
         "minLength": 10,
         "maxLength": 20,
