@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError
 from constrain.json_schema.arrays import ArrayShape, item_goal, longest_length, unproductive_item
-from constrain.json_schema.emission import closed
-from constrain.json_schema.keys import capacity, key_classes
+from constrain.json_schema.closing import emitted_shapes
+from constrain.json_schema.keys import key_classes
 from constrain.json_schema.languages import has_endless_texts
 from constrain.json_schema.numeric import NumberShape, list_numbers, step_of
-from constrain.json_schema.objects import ObjectShape, key_goals, unproductive_member
+from constrain.json_schema.objects import ObjectShape, key_goals
 from constrain.json_schema.shape_automaton import START, ShapeAutomaton
 from constrain.json_schema.shapes import FALSE, NULL, TRUE
 from constrain.json_schema.strings import StringShape, content, list_strings
@@ -62,8 +62,7 @@ class Supply:
             return True
         if not goal.productive:
             return False
-        shapes = goal.shapes
-        assert shapes is not None
+        shapes = emitted_shapes(goal, close_objects=self._close_objects)
         self._under_way.add(goal)
         try:
             found = (
@@ -116,9 +115,6 @@ class Supply:
         return any(map(self.is_endless, goals))
 
     def _has_endless_objects(self, shape: ObjectShape) -> bool:
-        if unproductive_member(shape) is not None or capacity(shape) < shape.minimum:
-            return False
-        shape = self._emitted(shape)
         room = shape.maximum is None or shape.maximum > len(shape.required)
         members = key_goals(shape, shape.properties if room else shape.required)
         if any(map(self.is_endless, members.values())):
@@ -127,7 +123,7 @@ class Supply:
         return any(each.number == float("inf") or self.is_endless(each.goal) for each in undeclared)
 
     def _has_endless_combinations(self, shape: Combined) -> bool:
-        automaton = shape.emitted.automaton
+        automaton = shape.automaton
         if automaton is None:
             return False
         if not isinstance(automaton, ShapeAutomaton):  # two values of every optional key are enough
@@ -157,8 +153,7 @@ class Supply:
             raise _TooMany(sure=False)
         self._under_way.add(goal)
         try:
-            shapes = goal.shapes
-            assert shapes is not None
+            shapes = emitted_shapes(goal, close_objects=self._close_objects)
             found.update((value, None) for bit, value in _SIMPLE.items() if shapes.simple & bit)
             for number in shapes.numbers:
                 _add(found, "number", list_numbers(number, limit), limit)
@@ -168,8 +163,7 @@ class Supply:
                 if unproductive_item(array) is None:
                     _add(found, "array", self._arrays(array, limit), limit)
             for shape in shapes.objects:
-                if unproductive_member(shape) is None:
-                    _add(found, "object", self._objects(shape, limit), limit)
+                _add(found, "object", self._objects(shape, limit), limit)
             for combined in shapes.combined:
                 kind = "array" if isinstance(combined.base, ArrayShape) else "object"
                 _add(found, kind, self._combinations(combined, limit), limit)
@@ -195,7 +189,6 @@ class Supply:
         return whole
 
     def _objects(self, shape: ObjectShape, limit: int) -> list[frozenset[tuple[str, Value]]]:
-        shape = self._emitted(shape)
         room = shape.maximum is None or shape.maximum > len(shape.required)
         if room and key_classes(shape):
             raise _TooMany(sure=False)
@@ -208,12 +201,9 @@ class Supply:
         most = len(goals) if shape.maximum is None else shape.maximum
         return [members for members in begun if shape.minimum <= len(members) <= most]
 
-    def _emitted(self, shape: ObjectShape) -> ObjectShape:
-        return closed(shape) if self._close_objects else shape
-
     def _combinations(self, shape: Combined, limit: int) -> dict[object, None]:
         """The values of an automaton: member by member, along all its ways."""
-        automaton = shape.emitted.automaton
+        automaton = shape.automaton
         if not isinstance(automaton, ShapeAutomaton):
             raise _TooMany(sure=False)
         useful = automaton.useful()
