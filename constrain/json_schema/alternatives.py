@@ -1,8 +1,14 @@
 """Alternatives of one object that may hold together: what closing objects for generation makes of them.
 
 An object may have the keys that any alternative declares that holds for it. Where two may hold at once, the objects of
-both, with the keys of both, are one more alternative. So each alternative keeps its own order of keys, and no value is
-ever asked to violate a schema. As that may double the alternatives with each one, many of them become one formula.
+both, with the keys of both, are one more alternative. So each keeps its own order of keys, and no value is ever asked
+to violate a schema. That may double the alternatives with each one; where they get too many, each is closed by itself,
+and the report says so.
+
+Alternatives that overlap, directly or by way of others, are one object, which stays open if none of them declares a
+key, or if nothing would be left. In an object that is closed, an alternative that declares nothing adds no key, and one
+that says something about additional keys itself allows what it says. One that overlaps with no other is an object of
+its own.
 """
 
 from __future__ import annotations
@@ -11,7 +17,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.json_schema.closing import closed_combination, declares_keys
-from constrain.json_schema.combined import Combined, formula_of, intersect_combined, is_array
+from constrain.json_schema.combined import Combined, intersect_combined, is_array
 from constrain.json_schema.disjoint import DISCRIMINATOR_DEPTH, MAX_BRANCH_PAIRS, are_disjoint
 from constrain.json_schema.formulas import And, Atom, Formula, Not, Or
 from constrain.json_schema.goal import ANY, NOTHING
@@ -25,8 +31,8 @@ if TYPE_CHECKING:
     from constrain.json_schema.goal import Goal
     from constrain.json_schema.goals import Goals
 
-MAX_TOGETHER = 30
-"""Alternatives that those of one object make together, before they become one formula."""
+MAX_TOGETHER = 40
+"""Alternatives that those of one object make together: all that five can make, and many more that are much alike."""
 
 FEW_ALTERNATIVES = 8
 """So many are compared pair by pair; of more, at first only a key is looked for whose value tells them apart."""
@@ -52,7 +58,12 @@ def alternatives_together(goals: Goals, shapes: Shapes, pointer: str) -> tuple[T
 
 def _together(goals: Goals, members: list[Alternative], pointer: str) -> Together:
     found = _all_together(goals, members)
-    closed = [_closed(goals, each) for each in found or [Combined(ANY_OBJECT, (Or(tuple(map(formula_of, members))),))]]
+    if found is None:
+        goals.warnings[
+            f"objects at {pointer or '/'} have the keys of one alternative and not of several at once: together, "
+            f"{len(members)} alternatives make more than MAX_TOGETHER = {MAX_TOGETHER}"
+        ] = None
+    closed = [_closed(goals, each) for each in found or members]
     for each in closed:
         if isinstance(each, Combined) and each.automaton is None:
             each.automaton = object_automaton(goals, each, pointer)
@@ -74,34 +85,45 @@ def _all_together(goals: Goals, members: list[Alternative]) -> list[Alternative]
     """The members, and what they have in common where that allows more keys; ``None`` if that is too much."""
     found: list[Alternative] = []
     for number, member in enumerate(members, 1):
-        later = members[number:]
         more = [member]
-        superseded: set[int] = set()
         for other in found:
-            both = _intersection(goals, other, member) if _may_overlap(goals, other, member) else None
-            if both is not None and not _covers(goals, other, both) and not _covers(goals, member, both):
-                more.append(both)
-                superseded |= {
-                    id(one)
-                    for one, two in ((other, member), (member, other))
-                    if _absorbs(both, one) and all(_agrees(each, two) for each in later)
-                }
-        found = [each for each in (*found, *more) if id(each) not in superseded]
+            if _concerned(other, member) and _may_overlap(goals, other, member):
+                both = _intersection(goals, other, member)
+                if both is not None and not _covers(goals, other, both) and not _covers(goals, member, both):
+                    more.append(both)
+        found = _without_absorbed(found, more, members[number:])
         if len(found) > MAX_TOGETHER:
             return None
-    return [
-        each
-        for place, each in enumerate(found)
-        if not any(_absorbs(other, each) for other in found[place + 1 :])
-        and not any(_absorbs(other, each) and not _absorbs(each, other) for other in found[:place])
-    ]
+    return found
+
+
+def _without_absorbed(
+    found: list[Alternative], more: list[Alternative], later: list[Alternative]
+) -> list[Alternative]:
+    """Both lists without what one of the second list makes superfluous, whichever later ones hold, too."""
+    kept = [*found, *more]
+    for larger in more[1:]:
+        kept = [
+            each
+            for each in kept
+            if each is larger
+            or not _absorbs(larger, each)
+            or not all(_absorbs_with(larger, each, member) for member in later)
+        ]
+    return kept
 
 
 def _intersection(goals: Goals, a: Alternative, b: Alternative) -> Alternative | None:
     if isinstance(a, Combined) or isinstance(b, Combined):
         combined = intersect_combined(goals, _as_shapes(a), _as_shapes(b))
         return combined[0] if combined else None
-    return intersect_objects(goals, a, b)
+    both = intersect_objects(goals, a, b)
+    if both is None:
+        return None
+    properties = {name: goal if any(goals.shapes(goal)) else NOTHING for name, goal in both.properties.items()}
+    if any(properties.get(name) is NOTHING for name in both.required):
+        return None
+    return both._replace(properties=properties)
 
 
 def _as_shapes(shape: Alternative) -> Shapes:
@@ -122,9 +144,13 @@ def _formulas(shape: Alternative) -> tuple[Formula, ...]:
 
 
 def _overlapping(goals: Goals, alternatives: list[Alternative]) -> Iterator[list[Alternative]]:
-    """Groups of alternatives that may overlap, directly or by way of others, and that declare different keys."""
+    """Groups of alternatives that may overlap, directly or by way of others, where that makes a difference.
+
+    It makes none between two that declare the same keys and of which something is left, each by itself.
+    """
     profiles = [_profile(goals, each) for each in alternatives]
-    if all(profile == profiles[0] for profile in profiles):
+    lasting = [_surely_lasts(each) for each in alternatives]
+    if all(lasting) and all(profile == profiles[0] for profile in profiles):
         return
     group_of = list(range(len(alternatives)))
 
@@ -134,7 +160,8 @@ def _overlapping(goals: Goals, alternatives: list[Alternative]) -> Iterator[list
         return index
 
     for compared, (one, two) in enumerate(_pairs(goals, alternatives)):
-        if group(one) != group(two) and profiles[one] != profiles[two]:
+        alike = lasting[one] and lasting[two] and profiles[one] == profiles[two]
+        if group(one) != group(two) and not alike and _concerned(alternatives[one], alternatives[two]):
             if compared > MAX_BRANCH_PAIRS or _may_overlap(goals, alternatives[one], alternatives[two]):
                 group_of[group(two)] = group(one)
     members: dict[int, list[Alternative]] = {}
@@ -162,10 +189,30 @@ def _declaring(shape: Alternative) -> frozenset[Formula]:
     return frozenset(each for each in _formulas(shape) if declares_keys(Combined(ANY_OBJECT, (each,))))
 
 
+def _concerned(one: Alternative, two: Alternative) -> bool:
+    """Whether one of the two is to be closed; what others say themselves is left as it is."""
+    return _base(one).open or _base(two).open
+
+
+def _surely_lasts(shape: Alternative) -> bool:
+    """Whether it is plain to see that some object is left where the alternative is closed."""
+    return isinstance(shape, ObjectShape) and not shape.minimum and shape.properties.keys() >= set(shape.required)
+
+
 def _structure(goals: Goals, goal: Goal) -> Goal | None:
     """The goal, if there may be objects within its values."""
-    shapes = goals.shapes(goal)
-    return goal if shapes.arrays or shapes.objects or shapes.combined else None
+    seen = {goal}
+    stack = [goal]
+    while stack:
+        shapes = goals.shapes(stack.pop())
+        if shapes.objects or shapes.combined:
+            return goal
+        for array in shapes.arrays:
+            for part in (*array.prefix, array.rest):
+                if part not in seen:
+                    seen.add(part)
+                    stack.append(part)
+    return None
 
 
 def _pairs(goals: Goals, alternatives: list[Alternative]) -> Iterator[tuple[int, int]]:
@@ -260,9 +307,13 @@ def _late(shape: ObjectShape) -> list[str]:
     return [name for name in shape.required if name not in shape.properties]
 
 
-def _agrees(one: Alternative, two: Alternative) -> bool:
-    """Whether the first, closed, asks of every key at least what the second asks."""
-    return isinstance(one, ObjectShape) and isinstance(two, ObjectShape) and _asks_for(_closed_shape(one), two)
+def _absorbs_with(larger: Alternative, shape: Alternative, member: Alternative) -> bool:
+    """Whether ``larger`` still absorbs ``shape`` where both must have the shape of ``member``, too."""
+    if isinstance(larger, Combined) or isinstance(shape, Combined) or isinstance(member, Combined):
+        return False
+    if not shape.open:
+        return True
+    return _asks_for(_closed_shape(member), larger, except_for=shape.properties)
 
 
 def _implies(one: ObjectShape, two: ObjectShape) -> bool:
@@ -274,9 +325,9 @@ def _implies(one: ObjectShape, two: ObjectShape) -> bool:
     return _asks_for(one, two)
 
 
-def _asks_for(one: ObjectShape, two: ObjectShape) -> bool:
-    """Whether the first shape asks of every key what the second asks."""
-    names = dict.fromkeys((*one.properties, *two.properties))
+def _asks_for(one: ObjectShape, two: ObjectShape, except_for: Iterable[str] = ()) -> bool:
+    """Whether the first shape asks of every key what the second asks, apart from some keys."""
+    names = {*one.properties, *two.properties}.difference(except_for)
     ours, theirs = key_goals(one, names), key_goals(two, names)
     if not all(_goal_implies(ours[name], theirs[name]) for name in names):
         return False

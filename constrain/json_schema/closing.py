@@ -130,7 +130,7 @@ def closed_combination(goals: Goals, shape: Combined) -> Combined | None:
         formulas.append(Or((Atom(ObjectShape(named, (), declared, NOTHING)), *free)))
     additional = base.additional if free else NOTHING
     closed = base._replace(properties=properties, patterns=tuple(patterns), additional=additional, open=False)
-    return Combined(closed, (*shape.formulas, *formulas))
+    return Combined(closed, (*formulas, *shape.formulas))  # diagrams stay smaller if a key comes before its shapes
 
 
 class _Asserted(NamedTuple):
