@@ -26,7 +26,7 @@ from constrain.json_schema.objects import ANY_OBJECT, ObjectShape, intersect_obj
 from constrain.json_schema.shapes import Shapes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator
 
     from constrain.json_schema.goal import Goal
     from constrain.json_schema.goals import Goals
@@ -102,15 +102,18 @@ def _without_absorbed(
 ) -> list[Alternative]:
     """Both lists without what one of the second list makes superfluous, whichever later ones hold, too."""
     kept = [*found, *more]
-    for larger in more[1:]:
-        kept = [
-            each
-            for each in kept
-            if each is larger
-            or not _absorbs(larger, each)
-            or not all(_absorbs_with(larger, each, member) for member in later)
-        ]
-    return kept
+    superfluous: set[int] = set()
+    for larger in sorted(more[1:], key=lambda each: -len(_base(each).properties)):
+        if id(larger) not in superfluous:  # what one of those makes superfluous is so already
+            superfluous |= {
+                id(each)
+                for each in kept
+                if each is not larger
+                and id(each) not in superfluous
+                and _absorbs(larger, each)
+                and all(_absorbs_with(larger, each, member) for member in later)
+            }
+    return [each for each in kept if id(each) not in superfluous]
 
 
 def _intersection(goals: Goals, a: Alternative, b: Alternative) -> Alternative | None:
@@ -289,17 +292,19 @@ def _absorbs(larger: Alternative, shape: Alternative) -> bool:
     """Whether all objects of ``shape``, closed, are objects of ``larger``, closed, with their keys in the same order."""
     if isinstance(larger, Combined) or isinstance(shape, Combined):
         return False
+    if not set(shape.required) >= set(larger.required) or _late(shape) != _late(larger):
+        return False
+    names = {name: goal for name, goal in shape.properties.items() if goal is not NOTHING}
+    if [name for name in larger.properties if name in names] != list(names):
+        return False
     kept = _closed_shape(shape)
     if larger.open and not (shape.open and {each.text for each in larger.patterns} >= {e.text for e in kept.patterns}):
         return False
-    names = [name for name, goal in kept.properties.items() if goal is not NOTHING]
-    others = [name for name in larger.properties if name not in kept.properties]
-    return (
-        [name for name in larger.properties if name in set(names)] == names
-        and all(goal is NOTHING for goal in key_goals(kept, others).values())
-        and _late(kept) == _late(larger)
-        and _implies(kept, larger)
-    )
+    if kept.patterns or kept.additional is not NOTHING:  # other keys would come later than declared ones
+        others = [name for name in larger.properties if name not in kept.properties]
+        if any(goal is not NOTHING for goal in key_goals(kept, others).values()):
+            return False
+    return _implies(kept, larger)
 
 
 def _late(shape: ObjectShape) -> list[str]:
@@ -311,9 +316,7 @@ def _absorbs_with(larger: Alternative, shape: Alternative, member: Alternative) 
     """Whether ``larger`` still absorbs ``shape`` where both must have the shape of ``member``, too."""
     if isinstance(larger, Combined) or isinstance(shape, Combined) or isinstance(member, Combined):
         return False
-    if not shape.open:
-        return True
-    return _asks_for(_closed_shape(member), larger, except_for=shape.properties)
+    return not shape.open or _asks_for(_closed_shape(member), larger, except_for=shape.properties)
 
 
 def _implies(one: ObjectShape, two: ObjectShape) -> bool:
@@ -325,16 +328,22 @@ def _implies(one: ObjectShape, two: ObjectShape) -> bool:
     return _asks_for(one, two)
 
 
-def _asks_for(one: ObjectShape, two: ObjectShape, except_for: Iterable[str] = ()) -> bool:
+def _asks_for(one: ObjectShape, two: ObjectShape, except_for: Container[str] = ()) -> bool:
     """Whether the first shape asks of every key what the second asks, apart from some keys."""
-    names = {*one.properties, *two.properties}.difference(except_for)
+    if one.additional is NOTHING and not one.patterns and not two.patterns:
+        asked, other = two.properties, two.additional
+        return all(
+            goal is NOTHING or name in except_for or _goal_implies(goal, asked.get(name, other))
+            for name, goal in one.properties.items()
+        )
+    names = [name for name in dict.fromkeys((*one.properties, *two.properties)) if name not in except_for]
     ours, theirs = key_goals(one, names), key_goals(two, names)
     if not all(_goal_implies(ours[name], theirs[name]) for name in names):
         return False
-    asked = {pattern.text: pattern.goal for pattern in two.patterns}
-    others = dict.fromkeys((*asked.values(), two.additional))  # what a key may be asked for that has no pattern here
+    by_pattern = {pattern.text: pattern.goal for pattern in two.patterns}
+    others = dict.fromkeys((*by_pattern.values(), two.additional))  # what a key may be asked for without that pattern
     for pattern in one.patterns:
-        wanted: Iterable[Goal] = (asked[pattern.text],) if pattern.text in asked else others
+        wanted: Iterable[Goal] = (by_pattern[pattern.text],) if pattern.text in by_pattern else others
         if not all(_goal_implies(pattern.goal, goal) for goal in wanted):
             return False
     return all(_goal_implies(one.additional, goal) for goal in others)
