@@ -23,7 +23,7 @@ from constrain.json_schema.formulas import And, Atom, Formula, Not, Or
 from constrain.json_schema.goal import ANY, NOTHING
 from constrain.json_schema.object_formulas import object_automaton
 from constrain.json_schema.objects import ANY_OBJECT, ObjectShape, intersect_objects, key_goals
-from constrain.json_schema.shapes import Shapes
+from constrain.json_schema.shapes import FALSE, NULL, TRUE, Shapes
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
@@ -50,7 +50,7 @@ class Together(NamedTuple):
 def alternatives_together(goals: Goals, shapes: Shapes, pointer: str) -> tuple[Together, ...]:
     """The objects of a value that cannot be closed each by itself. Raises LimitError."""
     alternatives: list[Alternative] = [*shapes.objects, *(each for each in shapes.combined if not is_array(each))]
-    if len(alternatives) < 2:  # noqa: PLR2004
+    if len(alternatives) < 2:
         return ()
     groups = _overlapping(goals, alternatives)
     return tuple(_together(goals, group, pointer) for group in groups if any(map(declares_keys, group)))
@@ -97,9 +97,7 @@ def _all_together(goals: Goals, members: list[Alternative]) -> list[Alternative]
     return found
 
 
-def _without_absorbed(
-    found: list[Alternative], more: list[Alternative], later: list[Alternative]
-) -> list[Alternative]:
+def _without_absorbed(found: list[Alternative], more: list[Alternative], later: list[Alternative]) -> list[Alternative]:
     """Both lists without what one of the second list makes superfluous, whichever later ones hold, too."""
     kept = [*found, *more]
     superfluous: set[int] = set()
@@ -163,10 +161,11 @@ def _overlapping(goals: Goals, alternatives: list[Alternative]) -> Iterator[list
         return index
 
     for compared, (one, two) in enumerate(_pairs(goals, alternatives)):
-        alike = lasting[one] and lasting[two] and profiles[one] == profiles[two]
-        if group(one) != group(two) and not alike and _concerned(alternatives[one], alternatives[two]):
-            if compared > MAX_BRANCH_PAIRS or _may_overlap(goals, alternatives[one], alternatives[two]):
-                group_of[group(two)] = group(one)
+        if group(one) == group(two) or (lasting[one] and lasting[two] and profiles[one] == profiles[two]):
+            continue
+        a, b = alternatives[one], alternatives[two]
+        if _concerned(a, b) and (compared > MAX_BRANCH_PAIRS or _may_overlap(goals, a, b)):
+            group_of[group(two)] = group(one)
     members: dict[int, list[Alternative]] = {}
     for index, each in enumerate(alternatives):
         members.setdefault(group(index), []).append(each)
@@ -237,11 +236,16 @@ def _pairs(goals: Goals, alternatives: list[Alternative]) -> Iterator[tuple[int,
 
 
 def _listed(goals: Goals, goal: Goal) -> list[object] | None:
-    """All values of the goal, if they are listed strings."""
+    """All values of the goal, if they are listed scalars."""
     shapes = goals.shapes(goal)
-    if shapes._replace(strings=()) != Shapes() or any(shape.values is None for shape in shapes.strings):
+    if shapes.arrays or shapes.objects or shapes.combined:
         return None
-    return [value for shape in shapes.strings for value in shape.values or ()]
+    found: list[object] = [("simple", bit) for bit in (NULL, FALSE, TRUE) if shapes.simple & bit]
+    for values in (*(each.values for each in shapes.numbers), *(each.values for each in shapes.strings)):
+        if values is None:
+            return None
+        found += values
+    return found
 
 
 def _may_overlap(goals: Goals, a: Alternative, b: Alternative) -> bool:
@@ -289,7 +293,7 @@ def _covers(goals: Goals, one: Alternative, both: Alternative) -> bool:
 
 
 def _absorbs(larger: Alternative, shape: Alternative) -> bool:
-    """Whether all objects of ``shape``, closed, are objects of ``larger``, closed, with their keys in the same order."""
+    """Whether all objects of ``shape``, closed, are of ``larger``, closed, with their keys in the same order."""
     if isinstance(larger, Combined) or isinstance(shape, Combined):
         return False
     if not set(shape.required) >= set(larger.required) or _late(shape) != _late(larger):

@@ -1,11 +1,12 @@
 """Closing objects for generation: keys that no schema that holds declares are left out.
 
-Done once, on the finished shape, as with ``unevaluatedProperties: false``; so never for what ``not`` or ``if`` say.
-An object that declares no key, or that says something about additional ones itself, stays open; so does one of which
-nothing would be left.
+Done once, on the finished shape, as with ``unevaluatedProperties: false`` (2020-12 Core, section 11.3). So a schema
+that applies to an object and holds for it declares its keys, ``if`` among them, and where it says something about
+additional keys itself, the object may have any that it allows. What stands under ``not`` declares nothing, and be it
+under two of them.
 
-Alternatives (``anyOf`` of objects) are closed each by itself: an object has the keys that one of them declares, not
-those of several at once.
+An object in which no schema declares a key stays open, and so does one of which nothing would be left. What that means
+for alternatives (``anyOf``) is in ``constrain.json_schema.alternatives``.
 """
 
 from __future__ import annotations

@@ -23,7 +23,6 @@ from constrain.regex.tree import Concatenation, Expression, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from constrain.json_schema.combined import Combined
     from constrain.json_schema.policies import Policies
     from constrain.json_schema.shapes import Shapes
     from constrain.json_schema.strings import StringShape

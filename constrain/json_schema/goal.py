@@ -15,7 +15,8 @@ class Goal:
 
     A goal that is none of these has a fixed set of shapes.
 
-    ``together``: which of its objects are closed together, for generation. ``shapes`` is the disjunction the goal expands to, once known. ``productive``: some finite value satisfies it.
+    ``shapes`` is the disjunction the goal expands to, once known. ``productive``: some finite value satisfies it.
+    ``together``: which of its objects are closed together, for generation.
     ``constrain.json_schema.goals.Goals`` makes goals, and never two of the same meaning-giving locations.
     """
 
