@@ -12,7 +12,7 @@ namespace constrain {
 
 namespace {
 
-constexpr size_t max_compile_work = 1'000'000;  // derivatives
+constexpr size_t max_compile_work = 2'000'000;  // derivatives
 constexpr unsigned max_depth = 10'000;       // of nested expressions
 constexpr uint32_t max_count = 0xFFFFFFFEu;  // of repetitions, window lengths and counters
 
@@ -268,14 +268,14 @@ ExprId import_expression(ExpressionStore& store, nb::handle expression, size_t a
   if (allowance < max_compile_work) {
     store.allow(allowance, "the rest of an Allowance");
   } else {
-    store.allow(max_compile_work, "MAX_COMPILE_WORK = 1000000 derivatives");
+    store.allow(max_compile_work, "MAX_COMPILE_WORK = 2000000 derivatives");
   }
   return Importer(store).expression(expression);
 }
 
 Grammar import_grammar(nb::handle object) {
   Grammar grammar;
-  grammar.expressions.allow(max_compile_work, "MAX_COMPILE_WORK = 1000000 derivatives");
+  grammar.expressions.allow(max_compile_work, "MAX_COMPILE_WORK = 2000000 derivatives");
   Importer importer(grammar.expressions);
   for (nb::handle each : tuple_of(object.attr("terminals"))) {
     grammar.terminals.push_back(importer.expression(each.attr("expression")));
