@@ -23,43 +23,38 @@ from constrain.json_schema.languages import is_surely_empty, matching
 from constrain.json_schema.objects import KeyPattern, ObjectShape, apart, unproductive_member
 
 if TYPE_CHECKING:
-    from constrain.json_schema.alternatives import Together
     from constrain.json_schema.goal import Goal
     from constrain.json_schema.goals import Goals
-    from constrain.json_schema.shapes import Shapes
 
 MAX_OCCURRENCES = 20_000
 """Places of shapes in the formulas of one object."""
 
 
-def emitted_shapes(goal: Goal, *, close_objects: bool) -> Shapes:
-    """The shapes of a productive goal as the grammar has them: those with a value, closed where that is asked for."""
+def emitted(goal: Goal, *, close_objects: bool) -> tuple[list[ObjectShape], list[Combined]]:
+    """The objects of a productive goal, and its combinations, as the grammar has them.
+
+    Those that have a value are there, closed if that is asked for.
+    """
     shapes = goal.shapes
     assert shapes is not None
     objects = [shape for shape in shapes.objects if is_productive(shape)]
     combined = [shape for shape in shapes.combined if has_value(shape)]
-    if close_objects and (objects or combined):
-        if goal.together:
-            return _with_alternatives(goal.together, shapes, objects, combined)
-        objects = [_closed(shape) for shape in objects]
-        combined = [shape.emitted for shape in combined]
-    return shapes._replace(objects=tuple(objects), combined=tuple(combined))
-
-
-def _with_alternatives(
-    groups: tuple[Together, ...], shapes: Shapes, objects: list[ObjectShape], combined: list[Combined]
-) -> Shapes:
-    members = {id(member) for group in groups for member in group.members}
-    objects = [_closed(shape) for shape in objects if id(shape) not in members]
-    combined = [shape.emitted for shape in combined if id(shape) not in members]
-    for group in groups:
+    if not close_objects:
+        return objects, combined
+    if goal.together:
+        apart = {id(member) for group in goal.together for member in group.members}
+        objects = [shape for shape in objects if id(shape) not in apart]
+        combined = [shape for shape in combined if id(shape) not in apart]
+    objects = [_closed(shape) for shape in objects]
+    combined = [shape.emitted for shape in combined]
+    for group in goal.together:
         left = [each for each in group.closed if has_value(each)]
         for shape in left or filter(has_value, group.members):
             if isinstance(shape, Combined):
                 combined.append(shape)
             else:
                 objects.append(shape)
-    return shapes._replace(objects=tuple(objects), combined=tuple(combined))
+    return objects, combined
 
 
 def has_value(shape: ObjectShape | Combined) -> bool:

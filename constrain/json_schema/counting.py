@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError
 from constrain.json_schema.arrays import ArrayShape, item_goal, longest_length, unproductive_item
-from constrain.json_schema.closing import emitted_shapes
+from constrain.json_schema.closing import emitted
 from constrain.json_schema.keys import key_classes
 from constrain.json_schema.languages import has_endless_texts
 from constrain.json_schema.numeric import NumberShape, list_numbers, step_of
@@ -62,15 +62,17 @@ class Supply:
             return True
         if not goal.productive:
             return False
-        shapes = emitted_shapes(goal, close_objects=self._close_objects)
+        shapes = goal.shapes
+        assert shapes is not None
         self._under_way.add(goal)
         try:
+            objects, combinations = emitted(goal, close_objects=self._close_objects)
             found = (
                 any(map(_has_endless_numbers, shapes.numbers))
                 or any(map(_has_endless_strings, shapes.strings))
                 or any(map(self._has_endless_arrays, shapes.arrays))
-                or any(map(self._has_endless_objects, shapes.objects))
-                or any(map(self._has_endless_combinations, shapes.combined))
+                or any(map(self._has_endless_objects, objects))
+                or any(map(self._has_endless_combinations, combinations))
             )
         finally:
             self._under_way.remove(goal)
@@ -153,7 +155,9 @@ class Supply:
             raise _TooMany(sure=False)
         self._under_way.add(goal)
         try:
-            shapes = emitted_shapes(goal, close_objects=self._close_objects)
+            shapes = goal.shapes
+            assert shapes is not None
+            objects, combinations = emitted(goal, close_objects=self._close_objects)
             found.update((value, None) for bit, value in _SIMPLE.items() if shapes.simple & bit)
             for number in shapes.numbers:
                 _add(found, "number", list_numbers(number, limit), limit)
@@ -162,9 +166,9 @@ class Supply:
             for array in shapes.arrays:
                 if unproductive_item(array) is None:
                     _add(found, "array", self._arrays(array, limit), limit)
-            for shape in shapes.objects:
+            for shape in objects:
                 _add(found, "object", self._objects(shape, limit), limit)
-            for combined in shapes.combined:
+            for combined in combinations:
                 kind = "array" if isinstance(combined.base, ArrayShape) else "object"
                 _add(found, kind, self._combinations(combined, limit), limit)
         finally:

@@ -8,7 +8,7 @@ from constrain._errors import LimitError
 from constrain.grammar import Edge, Grammar, Role, Rule, Terminal
 from constrain.json_schema.array_automata import add_array
 from constrain.json_schema.arrays import unproductive_item
-from constrain.json_schema.closing import emitted_shapes, has_value, is_productive
+from constrain.json_schema.closing import emitted, has_value, is_productive
 from constrain.json_schema.combined_automata import add_combined
 from constrain.json_schema.goal import NOTHING, Goal
 from constrain.json_schema.object_automata import add_object
@@ -133,15 +133,16 @@ class Emitter:
     def _emit_rule(self, goal: Goal, rule: int) -> None:
         automaton = RuleAutomaton()
         self.keys_apart = goal in self._ambiguous
-        shapes = emitted_shapes(goal, close_objects=self.policies.close_objects)
-        for array in shapes.arrays:
+        assert goal.shapes is not None
+        for array in goal.shapes.arrays:
             if unproductive_item(array) is None:
                 automaton.begin_alternative()
                 add_array(self, automaton, array)
-        for shape in shapes.objects:
+        objects, combinations = emitted(goal, close_objects=self.policies.close_objects)
+        for shape in objects:
             automaton.begin_alternative()
             add_object(self, automaton, shape)
-        for combined in shapes.combined:
+        for combined in combinations:
             automaton.begin_alternative()
             add_combined(self, automaton, combined)
         self._edges += len(automaton.edges)
