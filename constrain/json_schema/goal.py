@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from constrain._errors import LimitError
+    from constrain.json_schema.alternatives import Together
     from constrain.json_schema.references import Location
     from constrain.json_schema.shapes import Shapes
 
@@ -15,10 +17,11 @@ class Goal:
     A goal that is none of these has a fixed set of shapes.
 
     ``shapes`` is the disjunction the goal expands to, once known. ``productive``: some finite value satisfies it.
+    ``together``: which of its objects are closed together, for generation.
     ``constrain.json_schema.goals.Goals`` makes goals, and never two of the same meaning-giving locations.
     """
 
-    __slots__ = ("begun", "location", "negated", "negation", "parts", "productive", "shapes")
+    __slots__ = ("begun", "location", "negated", "negation", "parts", "productive", "shapes", "together")
 
     def __init__(self, location: Location | None, parts: tuple[Goal, ...] = ()) -> None:
         self.location = location
@@ -27,6 +30,7 @@ class Goal:
         self.negated: Goal | None = None
         self.negation: Goal | None = None  # the goal whose ``negated`` this is, once someone asked
         self.shapes: Shapes | None = None
+        self.together: tuple[Together, ...] = ()
         self.productive = False
 
     @property
@@ -42,3 +46,24 @@ ANY = Goal(None)
 
 NOTHING = Goal(None)
 """Satisfied by no value."""
+
+
+def origin(goal: Goal) -> Location | None:
+    """The schema that a goal comes from, or one of several."""
+    stack = [goal]
+    while stack:
+        part = stack.pop()
+        if part.location is not None:
+            return part.location
+        if part.negated is not None:
+            stack.append(part.negated)
+        elif part.parts != (part,):
+            stack += part.parts
+    return None
+
+
+def place(error: LimitError, goal: Goal) -> None:
+    """Gives the error the place of a goal, unless it names one."""
+    location = origin(goal)
+    if error.pointer is None and location is not None:
+        error.pointer = location.pointer()
