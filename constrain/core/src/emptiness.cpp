@@ -194,9 +194,9 @@ bool ExpressionStore::ends_units(ExprId part, ExprId unit) {
   return false;
 }
 
-// Can one byte over and over, a unit by itself, lead to an end? Says yes soon for most of what can be ended at all.
-bool ExpressionStore::repeats_to_end(ExprId part, ExprId unit, uint32_t minimum, uint32_t maximum) {
-  if (minimum > max_repeated) return false;
+// A byte that is a unit by itself, and how many of it lead to an end. Found soon for most of what can be ended at all.
+std::optional<std::string> ExpressionStore::repeats_to_end(ExprId part, ExprId unit, uint32_t minimum, uint32_t maximum) {
+  if (minimum > max_repeated) return std::nullopt;
   ByteSet possible = first(part);
   unsigned tried = 0;
   const std::vector<uint8_t> bytes = representatives({part, unit});
@@ -205,11 +205,11 @@ bool ExpressionStore::repeats_to_end(ExprId part, ExprId unit, uint32_t minimum,
     ++tried;
     ExprId e = part;
     for (uint32_t k = 0; e != ExprId::nothing && k <= maximum && k <= minimum + after_minimum; ++k) {
-      if (k >= minimum && ends_units(e, unit)) return true;
+      if (k >= minimum && ends_units(e, unit)) return std::string(k, static_cast<char>(bytes[i]));
       e = derivative(e, bytes[i]);
     }
   }
-  return false;
+  return std::nullopt;
 }
 
 // Is there a number of units in [minimum, maximum] after which the part may end? The parts possible after k units form

@@ -132,7 +132,7 @@ class ExpressionStore {
   std::optional<bool> decide_multiple(ExprId e);
   std::optional<bool> multiple_completes(ExprId digits, const Multiple& machine, uint64_t residue, bool begun, unsigned& budget);
   bool decide_window(ExprId part, ExprId unit, ExprId unit_state, uint32_t minimum, uint32_t maximum);
-  bool repeats_to_end(ExprId part, ExprId unit, uint32_t minimum, uint32_t maximum);
+  std::optional<std::string> repeats_to_end(ExprId part, ExprId unit, uint32_t minimum, uint32_t maximum);
   std::vector<ExprId> after_unit(ExprId part, ExprId unit, ExprId unit_state);
   bool ends_units(ExprId part, ExprId unit);
   std::string build_shortest(ExprId e);
@@ -142,6 +142,7 @@ class ExpressionStore {
   std::optional<std::string> match_of_a_part(ExprId e);
   std::optional<std::string> match_of_window(ExprId e);
   std::string text_through(const std::vector<std::vector<ExprId>>& levels, ExprId end, ExprId part, ExprId unit, ExprId state);
+  std::string text_of_end(ExprId end, ExprId unit);
   std::string text_of_unit(ExprId part, ExprId unit, ExprId wanted);
   uint32_t distance(ExprId e);
   static bool is_searched(Kind kind);

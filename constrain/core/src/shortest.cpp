@@ -228,6 +228,10 @@ std::optional<std::string> ExpressionStore::match_of_window(ExprId e) {
   const ExprId part{node.arg[0]}, unit{node.arg[1]}, state{node.arg[2]};
   const bool begun = state != unit;
   std::vector<std::vector<ExprId>> levels{begun ? after_unit(part, unit, state) : std::vector<ExprId>{part}};
+  if (const ExprId from = levels[0][0]; std::optional<std::string> text = repeats_to_end(from, unit, node.arg[3], node.arg[4])) {
+    const std::string before = begun ? text_of_unit(part, state, from) : std::string();
+    return before + *text + text_of_end(derivative(from, *text), unit);
+  }
   for (;;) {
     const std::vector<ExprId>& last = levels.back();
     const size_t count = levels.size() - 1;
@@ -264,12 +268,17 @@ std::string ExpressionStore::text_through(const std::vector<std::vector<ExprId>>
   if (state != unit) units.push_back(text_of_unit(part, state, to));
   std::string text;
   for (size_t i = units.size(); i-- > 0;) text += units[i];
-  if (nullable(end)) return text;
+  return text + text_of_end(end, unit);
+}
+
+// Between units: what no unit begins with, and a shortest match from there on.
+std::string ExpressionStore::text_of_end(ExprId end, ExprId unit) {
+  if (nullable(end)) return {};
   ByteSet possible = first(end);
-  for (uint8_t byte : representatives({end, unit})) {  // what no unit begins with
+  for (uint8_t byte : representatives({end, unit})) {
     if (!possible.contains(byte) || derivative(unit, byte) != ExprId::nothing) continue;
     const ExprId rest = derivative(end, byte);
-    if (rest != ExprId::nothing) return text + static_cast<char>(byte) + shortest(rest);
+    if (rest != ExprId::nothing) return static_cast<char>(byte) + shortest(rest);
   }
   throw GrammarError("an expression that matches nothing has no shortest match");
 }
