@@ -130,8 +130,8 @@ class Supply:
         automaton = shape.emitted.automaton
         if automaton is None:
             return False
-        if not isinstance(automaton, ShapeAutomaton):  # two values of every optional key are enough
-            return any(goal.productive for _, goal in automaton.classes) or any(map(self.is_endless, automaton.goals()))
+        if not isinstance(automaton, ShapeAutomaton):
+            return automaton.has_endless_keys() or any(map(self.is_endless, automaton.useful_goals()))
         useful = automaton.useful()
         reads = [read for read in automaton.reads if {read.source, read.target} <= useful and read.goal.productive]
         for read in reads:

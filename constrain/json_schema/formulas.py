@@ -124,6 +124,21 @@ class Decisions:
         """The variables that the condition depends on, as bits."""
         return self._supports[node]
 
+    def size(self, node: int) -> int:
+        """The number of questions that the diagram has."""
+        seen: set[int] = set()
+        stack = [node]
+        while stack:
+            top = stack.pop()
+            if top > TRUE and top not in seen:
+                seen.add(top)
+                stack += self._nodes[top][1:]
+        return len(seen)
+
+    def question(self, node: int) -> tuple[int, int, int]:
+        """The variable that a node asks for, and what it comes to if that is false and if it is true."""
+        return self._nodes[node]
+
     def _node(self, variable: int, low: int, high: int) -> int:
         if low == high:
             return low

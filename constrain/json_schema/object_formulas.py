@@ -20,6 +20,9 @@ MAX_TRACKED_KEYS = 10
 """Keys in any order of which every set that may have been read is a state of its own."""
 
 
+Automaton = 'ShapeAutomaton | IndependentKeys | RememberedMembers'
+
+
 class State(NamedTuple):
     """``position``: how many named keys had their turn (0 in any order). ``offers``: a member must follow.
 
@@ -140,29 +143,16 @@ class _Builder:
         return node, members
 
 
-def object_automaton(goals: Goals, shape: Combined, pointer: str) -> ShapeAutomaton | IndependentKeys:
+def object_automaton(goals: Goals, shape: Combined, pointer: str) -> Automaton:
     """The automaton of the objects of a combination. Raises LimitError."""
     if len(shape.formulas) >= MIN_GROUPS:
         independent = independent_keys(goals, shape)
         if independent is not None:
             return independent
     if goals.policies.property_order == "any":
-        questions: ObjectQuestions = AboutKeys(shape, any_order=True)
-    else:
-        try:
-            return _Builder(goals, AboutShapes(shape, any_order=False)).build()
-        except LimitError:
-            return _Builder(goals, AboutKeys(shape, any_order=False)).build()
-    # Numbers of members that count, where keys may run out: it matters which keys are left.
-    endless = any(
-        key_class.keys.number == inf and all(goal is ANY for goal in key_class.goals) for key_class in questions.classes
-    )
-    finite = any(key_class.keys.number != inf for key_class in questions.classes)
-    runs_out = finite or bool(questions.sizes and not endless)
-    if runs_out and len(questions.names) > MAX_TRACKED_KEYS:
-        raise LimitError(
-            f'with property_order="any", numbers of members cannot be bounded beside other conditions for more than '
-            f"MAX_TRACKED_KEYS = {MAX_TRACKED_KEYS} keys",
-            pointer=pointer,
-        )
-    return _Builder(goals, questions, tracks_keys=runs_out).build()
+        from constrain.json_schema.remembered_members import RememberedMembers
+        return RememberedMembers(goals, shape)
+    try:
+        return _Builder(goals, AboutShapes(shape, any_order=False)).build()
+    except LimitError:
+        return _Builder(goals, AboutKeys(shape, any_order=False)).build()

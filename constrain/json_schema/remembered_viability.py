@@ -1,0 +1,242 @@
+"""Which members may still be read, so that formulas over what is in memory can be made to hold.
+
+Members are only ever added. So a condition is *viable* of what is in memory if it holds of that, or of that and some
+more members, and reading a member is allowed if the condition is viable of what is then in memory. Both are decision
+diagrams over the same variables as the condition (``constrain.json_schema.remembered_members``). To make it viable, one
+member after the other gets the choice to come: members do not depend on one another, so their order does not matter.
+
+Conditions are divided into those that have no key in common, directly or by way of others; each is viable or not by
+itself. Where all members that may come make all of them hold, whatever else is there, nothing needs to be tested: so it
+is with keys that require others, however many they are.
+"""
+
+# ruff: noqa: FBT003  (truth values are what this is about)
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from constrain.json_schema.formulas import FALSE, TRUE, Decisions
+from constrain.json_schema.remembered_questions import Key, UndeclaredKeys
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from constrain.json_schema.goal import Goal
+    from constrain.json_schema.remembered_members import RememberedMembers
+    from constrain.json_schema.remembered_questions import Cell
+
+MAX_CLUSTER = 20_000
+"""Conditions are only tried to be made one if the product of their sizes is not larger."""
+
+
+def clusters(decisions: Decisions, parts: Iterable[int]) -> list[int]:
+    """The same conditions, some of them made one where that is no larger."""
+    found: list[int] = []
+    for part in dict.fromkeys(parts):
+        if part == TRUE:
+            continue
+        size = decisions.size(part)
+        if found and size > 1 and decisions.support(part) & decisions.support(found[-1]):
+            before = decisions.size(found[-1])
+            if before > 1 and before * size <= MAX_CLUSTER:
+                both = decisions.choose(found[-1], part, FALSE)
+                if decisions.size(both) <= before + size:
+                    found[-1] = both
+                    continue
+        found.append(part)
+    return found
+
+
+class Component:
+    """Conditions about the same members. ``viable``: what must be true of memory, so that they can hold later."""
+
+    def __init__(self, parts: list[int]) -> None:
+        self.parts = parts
+        self.keys: list[Key] = []
+        self.classes: list[UndeclaredKeys] = []
+        self.viable = FALSE
+
+
+class Viability:
+    """The components, and the conditions under which each member may be read."""
+
+    def __init__(self, members: RememberedMembers, may_come: Callable[[Cell], bool]) -> None:
+        self._decisions = members.decisions
+        self._members = members
+        self._cells = {owner: list(filter(may_come, owner.cells)) for owner in (*members.keys, *members.classes)}
+        self.components: list[Component] = []
+        self._component_of: dict[Key | UndeclaredKeys, Component] = {}
+        self._divide()
+        for component in self.components:
+            component.viable = self._viable(component)
+
+    def _divide(self) -> None:
+        """Puts conditions that share a member, directly or by way of others, into one component."""
+        owners = [variable.owner for variable in self._members.variables]
+        of_owner: dict[Key | UndeclaredKeys, int] = {}
+        groups: dict[int, tuple[list[int], set[Key | UndeclaredKeys]]] = {}
+        for number, part in enumerate(self._members.parts):
+            support = self._decisions.support(part)
+            about = {owner for variable, owner in enumerate(owners) if support >> variable & 1}
+            parts = [part]
+            for other in sorted({of_owner[owner] for owner in about if owner in of_owner}):
+                theirs, more = groups.pop(other)
+                parts = theirs + parts
+                about |= more
+            groups[number] = parts, about
+            of_owner.update(dict.fromkeys(about, number))
+        for parts, about in groups.values():
+            component = Component(parts)
+            component.keys = [key for key in self._members.keys if key in about]
+            component.classes = [each for each in self._members.classes if each in about]
+            self._component_of.update(dict.fromkeys(about, component))
+            self.components.append(component)
+
+    # What is viable.
+
+    def _viable(self, component: Component) -> int:
+        if all(self._with_everything(component, part) == TRUE for part in component.parts):
+            return TRUE
+        if len(component.parts) > 1:
+            node = TRUE
+            for part in component.parts:
+                node = self._decisions.choose(node, part, FALSE)
+            component.parts = [node]
+        node = component.parts[0]
+        for each in component.classes:
+            node = self._may_grow(node, each)
+        for key in reversed(component.keys):
+            node = self._may_come(node, key)
+        return node
+
+    def _with_everything(self, component: Component, node: int) -> int:
+        """What is left of a condition once everything that may come is there."""
+        for key in component.keys:
+            if self._cells[key]:
+                node = self._decisions.set(node, key.present, True)
+        for each in component.classes:
+            if any(all(answer for _, answer in cell.answers) for cell in self._cells[each]):
+                for level in each.levels:
+                    node = self._decisions.set(node, level, True)
+        return node
+
+    def _may_come(self, node: int, key: Key) -> int:
+        absent = self._decisions.set(node, key.present, False)
+        for cell in self._cells[key]:
+            absent = self._or(absent, self._with_key(node, key, cell))
+        return self._decisions.choose(self._decisions.variable(key.present), node, absent)
+
+    def _may_grow(self, node: int, each: UndeclaredKeys) -> int:
+        levels = each.levels
+        at = self._at_level(node, levels, len(levels))
+        if not each.runs_out:
+            for cell in self._cells[each]:
+                at = self._or(at, self._broken(at, cell))
+        result = at
+        for number in range(len(levels) - 1, -1, -1):
+            before = self._at_level(node, levels, number)
+            for cell in self._cells[each]:
+                before = self._or(before, self._broken(at, cell))
+            result = self._decisions.choose(self._decisions.variable(levels[number]), result, before)
+            at = before
+        return result
+
+    def _with_key(self, node: int, key: Key, cell: Cell) -> int:
+        node = self._decisions.set(node, key.present, True)
+        for variable, answer in cell.answers:
+            node = self._decisions.set(node, variable, answer)
+        return node
+
+    def _with_another(self, node: int, each: UndeclaredKeys, cell: Cell) -> int:
+        """The condition that ``node`` holds once there is one more member of this class."""
+        levels = each.levels
+        result = FALSE if each.runs_out else self._broken(self._at_level(node, levels, len(levels)), cell)
+        for number in range(len(levels) - 1, -1, -1):
+            grown = self._broken(self._at_level(node, levels, number + 1), cell)
+            result = self._decisions.choose(self._decisions.variable(levels[number]), result, grown)
+        return result
+
+    def _at_level(self, node: int, levels: list[int], number: int) -> int:
+        for place, level in enumerate(levels):
+            node = self._decisions.set(node, level, place < number)
+        return node
+
+    def _broken(self, node: int, cell: Cell) -> int:
+        for variable, answer in cell.answers:
+            if not answer:
+                node = self._decisions.set(node, variable, False)
+        return node
+
+    def _or(self, one: int, two: int) -> int:
+        return self._decisions.choose(one, TRUE, two)
+
+    # What may be read, and when there is enough.
+
+    def ways(self, owner: Key | UndeclaredKeys) -> Iterator[tuple[int, Cell]]:
+        """The cells that the next member's value may be of, each under a condition on memory.
+
+        That a key has not been read, and that the class has keys left, goes without saying.
+        """
+        component = self._component_of.get(owner)
+        for cell in self._cells[owner]:
+            condition = TRUE if component is None else self._condition(component.viable, owner, cell)
+            if condition != FALSE:
+                yield condition, cell
+
+    def is_free(self, key: Key) -> bool:
+        """Whether nothing depends on a key."""
+        return key not in self._component_of
+
+    def _condition(self, viable: int, owner: Key | UndeclaredKeys, cell: Cell) -> int:
+        if viable == TRUE:
+            return TRUE
+        if isinstance(owner, Key):
+            after = self._with_key(viable, owner, cell)
+            viable = self._decisions.set(viable, owner.present, False)
+        else:
+            after = self._with_another(viable, owner, cell)
+        certain = self._decisions.choose(viable, after, TRUE)  # memory is always such that it is viable
+        return TRUE if certain == TRUE else after
+
+    def some_key(self) -> list[int]:
+        """The conditions under any of which one of the keys that formulas ask for may be read."""
+        found = []
+        for component in self.components:
+            node = FALSE
+            for key in component.keys:
+                for condition, _ in self.ways(key):
+                    absent = self._decisions.choose(self._decisions.variable(key.present), FALSE, condition)
+                    node = self._or(node, absent)
+            found.append(node)
+        return [node for node in found if node != FALSE]
+
+    def enough(self) -> list[int]:
+        """The conditions that all hold where the object may be closed."""
+        return [part for component in self.components for part in component.parts]
+
+    def tests(self) -> Iterator[int]:
+        """All conditions that are tested."""
+        yield from self.enough()
+        yield from self.some_key()
+        for owner in self._cells:
+            yield from (condition for condition, _ in self.ways(owner))
+
+    # Of an object without members.
+
+    def _holds_of_none(self, node: int) -> bool:
+        answers = [variable.true_of_none for variable in self._members.variables]
+        return self._decisions.follow(node, answers) == TRUE
+
+    def is_satisfiable(self) -> bool:
+        """Whether some object satisfies everything."""
+        return all(self._holds_of_none(component.viable) for component in self.components)
+
+    def may_be_empty(self) -> bool:
+        """Whether that without members does."""
+        return all(map(self._holds_of_none, self.enough()))
+
+    def first(self, owner: Key | UndeclaredKeys) -> Iterator[Goal]:
+        """The goals of values with which the first member may come, which is any that some object has."""
+        if self.is_satisfiable():
+            yield from (cell.goal for condition, cell in self.ways(owner) if self._holds_of_none(condition))
