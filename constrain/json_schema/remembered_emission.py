@@ -45,7 +45,7 @@ class _Emission:
         self.texts = -1  # the slot of undeclared keys that were read
         self.broken: dict[int, int] = {}  # by variable: whether some value violates its goal
         for key in members.keys:
-            ways = list(self.viability.ways(key))
+            ways = self.viability.ways(key)
             if ways or key.present >= 0:
                 self.ways[key] = ways
                 self.used[key] = rule.slot(max(len(ways), 1))
@@ -54,7 +54,7 @@ class _Emission:
             count = len(each.levels) if each.number == inf else int(each.number)
             if count:
                 self.number[each] = rule.slot(count)
-            ways = list(self.viability.ways(each))
+            ways = self.viability.ways(each)
             if ways:
                 self.ways[each] = ways
 
@@ -121,18 +121,13 @@ class _Emission:
 
     def _more(self, following: int) -> list[tuple[int, tuple[Condition, ...]]]:
         """Where another member may come, and under which further conditions."""
-        undeclared = [
-            (condition, self._keys_left(each))
-            for each, ways in self.ways.items()
-            if isinstance(each, UndeclaredKeys)
-            for condition, _ in ways
-        ]
-        if (TRUE, ()) in undeclared:
+        needed: dict[tuple[int, tuple[Condition, ...]], None] = {}
+        for owner, ways in self.ways.items():
+            left = (Condition(self.used[owner], 0, 0),) if isinstance(owner, Key) else self._keys_left(owner)
+            needed.update(dict.fromkeys((condition, left) for condition, _ in ways))
+        if (TRUE, ()) in needed:
             return [(following, ())]
-        found = [(self._tested(following, condition), left) for condition, left in dict.fromkeys(undeclared)]
-        found += ((self._tested(following, condition), ()) for condition in self.viability.some_key())
-        free = (key for key, ways in self.ways.items() if ways and isinstance(key, Key) and self.viability.is_free(key))
-        return found + [(following, (Condition(self.used[key], 0, 0),)) for key in free]
+        return [(self._tested(following, condition), left) for condition, left in needed]
 
     # Tests.
 

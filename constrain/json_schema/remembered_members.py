@@ -68,9 +68,9 @@ class RememberedMembers:
         self._number_variables()
         self._divide(goals)
         self.parts = clusters(self.decisions, self._parts(shape.formulas, found))
-        self._viability: Viability | None = None
         self._unproductive: set[Goal] = set()
-        if sum(self.decisions.size(test) for test in Viability(self, lambda _: True).tests()) > MAX_TESTS:
+        self._viability = Viability(self, lambda _: True)
+        if sum(map(self.decisions.size, self._viability.tests())) > MAX_TESTS:
             raise LimitError(f"an object tests larger conditions than MAX_TESTS = {MAX_TESTS} allows")
 
     # Variables.
@@ -80,16 +80,10 @@ class RememberedMembers:
         return len(self.variables) - 1
 
     def _number_variables(self) -> None:
-        """Keys that one shape names come together, so that diagrams stay small."""
+        """Numbers of members come first, keys that one shape names together: then diagrams stay small."""
         sizes = {size for shape in self._shapes for size in _sizes(shape)}
         order = dict.fromkeys(name for shape in self._shapes[1:] for name in (*shape.properties, *shape.required))
         asked = {name for shape in self._shapes for name in shape.required}
-        for name in dict.fromkeys((*order, *self._by_name)):
-            key = self._by_name[name]
-            wanted = dict.fromkeys(of_key[name] for of_key in self._goals_of[1:])
-            if sizes or name in asked or wanted.keys() - {ANY}:
-                key.present = self._add(PRESENT, key)
-                key.valued = {goal: self._add(ANSWER, key) for goal in wanted if goal is not ANY and goal is not NOTHING}
         for each in self.classes:
             wanted = dict.fromkeys(each.shared.goals[1:])
             each.valued = {goal: self._add(UNBROKEN, each) for goal in wanted if goal is not ANY}
@@ -102,6 +96,12 @@ class RememberedMembers:
             if levels > MAX_LEVELS:
                 raise LimitError(f"more undeclared keys are told apart by their number than MAX_LEVELS = {MAX_LEVELS}")
             each.levels = [self._add(LEVEL, each, number) for number in range(1, int(levels) + 1)]
+        for name in dict.fromkeys((*order, *self._by_name)):
+            key = self._by_name[name]
+            wanted = dict.fromkeys(of_key[name] for of_key in self._goals_of[1:])
+            if sizes or name in asked or wanted.keys() - {ANY}:
+                key.present = self._add(PRESENT, key)
+                key.valued = {goal: self._add(ANSWER, key) for goal in wanted if goal is not ANY and goal is not NOTHING}
 
     def _divide(self, goals: Goals) -> None:
         base = self._goals_of[0]
@@ -169,7 +169,7 @@ class RememberedMembers:
     def viability(self) -> Viability:
         """What may be read, by goals that are known to be productive."""
         unproductive = {goal for goal in self.goals() if not goal.productive}
-        if self._viability is None or unproductive != self._unproductive:
+        if unproductive != self._unproductive:
             self._unproductive = unproductive
             self._viability = Viability(self, lambda cell: cell.goal not in unproductive)
         return self._viability

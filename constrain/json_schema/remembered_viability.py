@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain.json_schema.formulas import FALSE, TRUE, Decisions
-from constrain.json_schema.remembered_questions import Key, UndeclaredKeys
+from constrain.json_schema.remembered_questions import PRESENT, Key, UndeclaredKeys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -31,21 +31,25 @@ MAX_CLUSTER = 20_000
 
 
 def clusters(decisions: Decisions, parts: Iterable[int]) -> list[int]:
-    """The same conditions, some of them made one where that is no larger."""
+    """The same conditions, some of them made one where that is no larger; those on top of diagrams come last."""
     found: list[int] = []
-    for part in dict.fromkeys(parts):
-        if part == TRUE:
-            continue
+    for part in _from_below(decisions, parts):
         size = decisions.size(part)
         if found and size > 1 and decisions.support(part) & decisions.support(found[-1]):
             before = decisions.size(found[-1])
             if before > 1 and before * size <= MAX_CLUSTER:
-                both = decisions.choose(found[-1], part, FALSE)
+                both = decisions.choose(part, found[-1], FALSE)
                 if decisions.size(both) <= before + size:
                     found[-1] = both
                     continue
         found.append(part)
     return found
+
+
+def _from_below(decisions: Decisions, parts: Iterable[int]) -> list[int]:
+    """What is put together in this order keeps the parts of diagrams that it had."""
+    needed = (part for part in dict.fromkeys(parts) if part != TRUE)
+    return sorted(needed, key=lambda part: decisions.question(part)[0], reverse=True)
 
 
 class Component:
@@ -67,6 +71,7 @@ class Viability:
         self._cells = {owner: list(filter(may_come, owner.cells)) for owner in (*members.keys, *members.classes)}
         self.components: list[Component] = []
         self._component_of: dict[Key | UndeclaredKeys, Component] = {}
+        self._ways: dict[Key | UndeclaredKeys, list[tuple[int, Cell]]] = {}
         self._divide()
         for component in self.components:
             component.viable = self._viable(component)
@@ -100,14 +105,12 @@ class Viability:
             return TRUE
         if len(component.parts) > 1:
             node = TRUE
-            for part in component.parts:
-                node = self._decisions.choose(node, part, FALSE)
+            for part in _from_below(self._decisions, component.parts):
+                node = self._decisions.choose(part, node, FALSE)
             component.parts = [node]
-        node = component.parts[0]
+        node = self._may_come(component.parts[0])
         for each in component.classes:
             node = self._may_grow(node, each)
-        for key in reversed(component.keys):
-            node = self._may_come(node, key)
         return node
 
     def _with_everything(self, component: Component, node: int) -> int:
@@ -121,11 +124,39 @@ class Viability:
                     node = self._decisions.set(node, level, True)
         return node
 
-    def _may_come(self, node: int, key: Key) -> int:
-        absent = self._decisions.set(node, key.present, False)
-        for cell in self._cells[key]:
-            absent = self._or(absent, self._with_key(node, key, cell))
-        return self._decisions.choose(self._decisions.variable(key.present), node, absent)
+    def _may_come(self, node: int) -> int:
+        """The condition that ``node`` holds of what is there, or of that and more of the named keys."""
+        decisions = self._decisions
+        found = {FALSE: FALSE, TRUE: TRUE}
+        stack = [node]
+        while stack:
+            top = stack[-1]
+            if top in found:
+                stack.pop()
+                continue
+            variable, low, high = decisions.question(top)
+            waiting = [branch for branch in (low, high) if branch not in found]
+            if waiting:
+                stack += waiting
+                continue
+            stack.pop()
+            absent, present = found[low], found[high]
+            kind, owner, _ = self._members.variables[variable]
+            if kind == PRESENT:
+                for cell in self._cells[owner]:
+                    absent = self._or(absent, self._answered(present, cell))
+            found[top] = decisions.choose(decisions.variable(variable), present, absent)
+        return found[node]
+
+    def _answered(self, node: int, cell: Cell) -> int:
+        """What is left of a condition that asks for the values of a key before anything else."""
+        answers = dict(cell.answers)
+        while node > TRUE:
+            variable, low, high = self._decisions.question(node)
+            if variable not in answers:
+                break
+            node = high if answers[variable] else low
+        return node
 
     def _may_grow(self, node: int, each: UndeclaredKeys) -> int:
         levels = each.levels
@@ -173,43 +204,26 @@ class Viability:
 
     # What may be read, and when there is enough.
 
-    def ways(self, owner: Key | UndeclaredKeys) -> Iterator[tuple[int, Cell]]:
+    def ways(self, owner: Key | UndeclaredKeys) -> list[tuple[int, Cell]]:
         """The cells that the next member's value may be of, each under a condition on memory.
 
-        That a key has not been read, and that the class has keys left, goes without saying.
+        That a key has not been read, that the class has keys left, and that everything was viable so far, goes without
+        saying.
         """
-        component = self._component_of.get(owner)
-        for cell in self._cells[owner]:
-            condition = TRUE if component is None else self._condition(component.viable, owner, cell)
-            if condition != FALSE:
-                yield condition, cell
-
-    def is_free(self, key: Key) -> bool:
-        """Whether nothing depends on a key."""
-        return key not in self._component_of
+        found = self._ways.get(owner)
+        if found is None:
+            component = self._component_of.get(owner)
+            viable = TRUE if component is None else component.viable
+            conditions = ((self._condition(viable, owner, cell), cell) for cell in self._cells[owner])
+            found = self._ways[owner] = [(condition, cell) for condition, cell in conditions if condition != FALSE]
+        return found
 
     def _condition(self, viable: int, owner: Key | UndeclaredKeys, cell: Cell) -> int:
         if viable == TRUE:
             return TRUE
         if isinstance(owner, Key):
-            after = self._with_key(viable, owner, cell)
-            viable = self._decisions.set(viable, owner.present, False)
-        else:
-            after = self._with_another(viable, owner, cell)
-        certain = self._decisions.choose(viable, after, TRUE)  # memory is always such that it is viable
-        return TRUE if certain == TRUE else after
-
-    def some_key(self) -> list[int]:
-        """The conditions under any of which one of the keys that formulas ask for may be read."""
-        found = []
-        for component in self.components:
-            node = FALSE
-            for key in component.keys:
-                for condition, _ in self.ways(key):
-                    absent = self._decisions.choose(self._decisions.variable(key.present), FALSE, condition)
-                    node = self._or(node, absent)
-            found.append(node)
-        return [node for node in found if node != FALSE]
+            return self._decisions.restrict(self._with_key(viable, owner, cell), viable, owner.present)
+        return self._decisions.restrict(self._with_another(viable, owner, cell), viable)
 
     def enough(self) -> list[int]:
         """The conditions that all hold where the object may be closed."""
@@ -218,7 +232,6 @@ class Viability:
     def tests(self) -> Iterator[int]:
         """All conditions that are tested."""
         yield from self.enough()
-        yield from self.some_key()
         for owner in self._cells:
             yield from (condition for condition, _ in self.ways(owner))
 
