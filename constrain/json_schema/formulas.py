@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from constrain._errors import LimitError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from constrain.json_schema.arrays import ArrayShape
     from constrain.json_schema.goal import Goal
@@ -228,6 +228,32 @@ class Decisions:
                 known[top] = self._node(asked, known.get(low, low), known.get(high, high))
             stack.pop()
         return known[node]
+
+    def cofactor(self, node: int, answers: Mapping[int, bool]) -> int:
+        """What is left of a condition once several variables are known."""
+        bits = sum(1 << variable for variable in answers)
+        nodes, supports = self._nodes, self._supports
+        found: dict[int, int] = {}
+        stack = [node]
+        while stack:
+            top = stack[-1]
+            if top in found:
+                stack.pop()
+                continue
+            asked, low, high = nodes[top]
+            if not supports[top] & bits:
+                found[top] = top
+            elif asked in answers:
+                branch = high if answers[asked] else low
+                if branch in found:
+                    found[top] = found[branch]
+                else:
+                    stack.append(branch)
+            elif low in found and high in found:
+                found[top] = self._node(asked, found[low], found[high])
+            else:
+                stack += (low, high)
+        return found[node]
 
     def restrict(self, node: int, known: int, unset: int = -1) -> int:
         """A condition that agrees with ``node`` where ``known`` holds (and ``unset`` is false), smaller if it can be.

@@ -42,9 +42,6 @@ MAX_CELLS = 100
 MAX_LEVELS = 200
 """Members of a class of undeclared keys that are told apart by their number."""
 
-MAX_TESTS = 50_000
-"""Nodes of the diagrams that one object tests, each as often as it is tested."""
-
 
 class RememberedMembers:
     """The variables, and the parts that must hold, as diagrams. Raises LimitError."""
@@ -70,8 +67,7 @@ class RememberedMembers:
         self.parts = clusters(self.decisions, self._parts(shape.formulas, found))
         self._unproductive: set[Goal] = set()
         self._viability = Viability(self, lambda _: True)
-        if sum(map(self.decisions.size, self._viability.tests())) > MAX_TESTS:
-            raise LimitError(f"an object tests larger conditions than MAX_TESTS = {MAX_TESTS} allows")
+        goals.explore(sum(map(self.decisions.size, self._viability.tests())))
 
     # Variables.
 
@@ -152,14 +148,15 @@ class RememberedMembers:
         """The condition that there are so many members."""
         known = self._thresholds.get(size)
         if known is None:
-            counted = [n for n, variable in enumerate(self.variables) if variable.kind in (PRESENT, LEVEL)]
-            if size > len(counted):
-                return FALSE
-            missing = [TRUE] + [FALSE] * size  # by number of members still needed
-            for variable in reversed(counted):
-                asked = self.decisions.variable(variable)
-                for number in range(size, 0, -1):
-                    missing[number] = self.decisions.choose(asked, missing[number - 1], missing[number])
+            rest = missing = [TRUE] + [FALSE] * size  # by number of members still needed; ``rest``: of other owners
+            for number in range(len(self.variables) - 1, -1, -1):
+                kind, owner, level = self.variables[number]
+                if kind == PRESENT or (isinstance(owner, UndeclaredKeys) and level == len(owner.levels)):
+                    rest = missing
+                if kind in (PRESENT, LEVEL):
+                    asked = self.decisions.variable(number)
+                    more = (self.decisions.choose(asked, missing[n - 1], rest[n]) for n in range(1, size + 1))
+                    missing = [TRUE, *more]
             known = self._thresholds[size] = missing[size]
         return known
 

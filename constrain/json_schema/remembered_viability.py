@@ -108,21 +108,19 @@ class Viability:
             for part in _from_below(self._decisions, component.parts):
                 node = self._decisions.choose(part, node, FALSE)
             component.parts = [node]
-        node = self._may_come(component.parts[0])
+        viable = self._may_come(component.parts[0])
         for each in component.classes:
-            node = self._may_grow(node, each)
-        return node
+            viable = self._may_grow(viable, each)
+        component.parts = [self._decisions.restrict(component.parts[0], viable)]
+        return viable
 
     def _with_everything(self, component: Component, node: int) -> int:
         """What is left of a condition once everything that may come is there."""
-        for key in component.keys:
-            if self._cells[key]:
-                node = self._decisions.set(node, key.present, True)
+        answers = {key.present: True for key in component.keys if self._cells[key]}
         for each in component.classes:
             if any(all(answer for _, answer in cell.answers) for cell in self._cells[each]):
-                for level in each.levels:
-                    node = self._decisions.set(node, level, True)
-        return node
+                answers.update(dict.fromkeys(each.levels, True))
+        return self._decisions.cofactor(node, answers)
 
     def _may_come(self, node: int) -> int:
         """The condition that ``node`` holds of what is there, or of that and more of the named keys."""
@@ -174,10 +172,7 @@ class Viability:
         return result
 
     def _with_key(self, node: int, key: Key, cell: Cell) -> int:
-        node = self._decisions.set(node, key.present, True)
-        for variable, answer in cell.answers:
-            node = self._decisions.set(node, variable, answer)
-        return node
+        return self._decisions.cofactor(node, {key.present: True, **dict(cell.answers)})
 
     def _with_another(self, node: int, each: UndeclaredKeys, cell: Cell) -> int:
         """The condition that ``node`` holds once there is one more member of this class."""
@@ -189,15 +184,10 @@ class Viability:
         return result
 
     def _at_level(self, node: int, levels: list[int], number: int) -> int:
-        for place, level in enumerate(levels):
-            node = self._decisions.set(node, level, place < number)
-        return node
+        return self._decisions.cofactor(node, {level: place < number for place, level in enumerate(levels)})
 
     def _broken(self, node: int, cell: Cell) -> int:
-        for variable, answer in cell.answers:
-            if not answer:
-                node = self._decisions.set(node, variable, False)
-        return node
+        return self._decisions.cofactor(node, {variable: False for variable, answer in cell.answers if not answer})
 
     def _or(self, one: int, two: int) -> int:
         return self._decisions.choose(one, TRUE, two)
@@ -226,8 +216,8 @@ class Viability:
         return self._decisions.restrict(self._with_another(viable, owner, cell), viable)
 
     def enough(self) -> list[int]:
-        """The conditions that all hold where the object may be closed."""
-        return [part for component in self.components for part in component.parts]
+        """The conditions that all hold where the object may be closed, given that everything is viable."""
+        return [part for component in self.components for part in component.parts if part != TRUE]
 
     def tests(self) -> Iterator[int]:
         """All conditions that are tested."""
@@ -247,7 +237,7 @@ class Viability:
 
     def may_be_empty(self) -> bool:
         """Whether that without members does."""
-        return all(map(self._holds_of_none, self.enough()))
+        return self.is_satisfiable() and all(map(self._holds_of_none, self.enough()))
 
     def first(self, owner: Key | UndeclaredKeys) -> Iterator[Goal]:
         """The goals of values with which the first member may come, which is any that some object has."""
