@@ -261,37 +261,39 @@ class Decisions:
         Where one branch of ``known`` never holds, the other branch of ``node`` is taken without asking (Coudert and
         Madre 1990). So it is TRUE if ``known`` implies it. ``node`` does not ask for ``unset``.
         """
-        results: dict[tuple[int, int], int] = {}
+        nodes = self._nodes
+        found: dict[tuple[int, int], int] = {}
         stack = [(node, known)]
         while stack:
             key = stack[-1]
             node, known = key
-            asked, low, high = self._nodes[node]
-            known_asked, known_low, known_high = self._nodes[known]
+            asked, low, high = nodes[node]
+            known_asked, known_low, known_high = nodes[known]
             if node <= TRUE or known <= TRUE:
-                results[key] = node
+                found[key] = node
             elif known_asked < asked:
                 either = known_low if known_asked == unset else self.choose(known_low, TRUE, known_high)
-                if (node, either) not in results:
+                if (node, either) not in found:
                     stack.append((node, either))
                     continue
-                results[key] = results[node, either]
+                found[key] = found[node, either]
             else:
                 if known_asked > asked:
                     known_low = known_high = known
-                branches = [
-                    (branch, if_known)
-                    for branch, if_known in ((low, known_low), (high, known_high))
-                    if if_known != FALSE
-                ]
-                waiting = [branch for branch in branches if branch not in results]
-                if waiting:
-                    stack += waiting
+                lower, higher = found.get((low, known_low)), found.get((high, known_high))
+                if known_low == FALSE:
+                    lower = higher
+                elif lower is None:
+                    stack.append((low, known_low))
+                if known_high == FALSE:
+                    higher = lower
+                elif higher is None:
+                    stack.append((high, known_high))
+                if lower is None or higher is None:
                     continue
-                values = [results[branch] for branch in branches]
-                results[key] = self._node(asked, *values) if len(values) > 1 else values[0]
+                found[key] = self._node(asked, lower, higher)
             stack.pop()
-        return results[key]
+        return found[key]
 
     def follow(self, node: int, answers: Sequence[bool]) -> int:
         """What a condition comes to if each variable has the value at its index in ``answers``."""

@@ -10,21 +10,26 @@ is in memory, and a member may be read if the formulas can hold of some object t
 (``constrain.json_schema.remembered_viability``).
 """
 
-# ruff: noqa: FBT003  (truth values are what this is about)
-
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError
 from constrain.json_schema.combined import names_in_order
 from constrain.json_schema.formulas import FALSE, TRUE, Decisions, atoms
 from constrain.json_schema.goal import ANY, NOTHING, Goal
-from constrain.json_schema.key_partition import SharedKeys, partition
+from constrain.json_schema.key_partition import partition
 from constrain.json_schema.objects import ObjectShape, key_goals
 from constrain.json_schema.remembered_questions import (
-    ANSWER, LEVEL, PRESENT, UNBROKEN, Cell, Key, UndeclaredKeys, Variable
+    ANSWER,
+    LEVEL,
+    PRESENT,
+    UNBROKEN,
+    Cell,
+    Key,
+    UndeclaredKeys,
+    Variable,
 )
 from constrain.json_schema.remembered_viability import Viability, clusters
 from constrain.json_schema.rule_automaton import MAX_COUNT
@@ -85,10 +90,9 @@ class RememberedMembers:
             each.valued = {goal: self._add(UNBROKEN, each) for goal in wanted if goal is not ANY}
             if each.number > MAX_COUNT and each.number != inf:
                 raise LimitError(f"more members are counted than MAX_COUNT = {MAX_COUNT}")
-            if each.valued and each.number != inf:
-                levels = each.number
-            else:
-                levels = min(each.number, max(sizes, default=0))
+            # where values matter, the last one that may come does, too
+            most = inf if each.valued and each.number != inf else max(sizes, default=0)
+            levels = min(each.number, most)
             if levels > MAX_LEVELS:
                 raise LimitError(f"more undeclared keys are told apart by their number than MAX_LEVELS = {MAX_LEVELS}")
             each.levels = [self._add(LEVEL, each, number) for number in range(1, int(levels) + 1)]
@@ -97,7 +101,9 @@ class RememberedMembers:
             wanted = dict.fromkeys(of_key[name] for of_key in self._goals_of[1:])
             if sizes or name in asked or wanted.keys() - {ANY}:
                 key.present = self._add(PRESENT, key)
-                key.valued = {goal: self._add(ANSWER, key) for goal in wanted if goal is not ANY and goal is not NOTHING}
+                key.valued = {
+                    goal: self._add(ANSWER, key) for goal in wanted if goal is not ANY and goal is not NOTHING
+                }
 
     def _divide(self, goals: Goals) -> None:
         base = self._goals_of[0]
@@ -162,6 +168,11 @@ class RememberedMembers:
 
     # What all automata of combinations can say.
 
+    def owners(self) -> Iterator[Key | UndeclaredKeys]:
+        """Those that have members."""
+        yield from self.keys
+        yield from self.classes
+
     @property
     def viability(self) -> Viability:
         """What may be read, by goals that are known to be productive."""
@@ -173,8 +184,7 @@ class RememberedMembers:
 
     def goals(self) -> Iterable[Goal]:
         """The goals of all members."""
-        owners: tuple[Key | UndeclaredKeys, ...] = (*self.keys, *self.classes)
-        return (cell.goal for owner in owners for cell in owner.cells)
+        return (cell.goal for owner in self.owners() for cell in owner.cells)
 
     def has_endless_keys(self) -> bool:
         """Whether there are objects with any of endlessly many keys."""
@@ -182,7 +192,7 @@ class RememberedMembers:
 
     def useful_goals(self) -> Iterable[Goal]:
         """The goals of members that objects have."""
-        for owner in (*self.keys, *self.classes):
+        for owner in self.owners():
             yield from self.viability.first(owner)
 
     def is_productive(self) -> bool:

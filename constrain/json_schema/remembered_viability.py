@@ -10,8 +10,6 @@ itself. Where all members that may come make all of them hold, whatever else is 
 is with keys that require others, however many they are.
 """
 
-# ruff: noqa: FBT003  (truth values are what this is about)
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -68,7 +66,9 @@ class Viability:
     def __init__(self, members: RememberedMembers, may_come: Callable[[Cell], bool]) -> None:
         self._decisions = members.decisions
         self._members = members
-        self._cells = {owner: list(filter(may_come, owner.cells)) for owner in (*members.keys, *members.classes)}
+        self._cells: dict[Key | UndeclaredKeys, list[Cell]] = {
+            owner: [cell for cell in owner.cells if may_come(cell)] for owner in members.owners()
+        }
         self.components: list[Component] = []
         self._component_of: dict[Key | UndeclaredKeys, Component] = {}
         self._ways: dict[Key | UndeclaredKeys, list[tuple[int, Cell]]] = {}
