@@ -195,6 +195,11 @@ class RememberedMembers:
         for owner in self.owners():
             yield from self.viability.first(owner)
 
+    def holds(self, answers: dict[int, bool]) -> bool:
+        """Whether all parts hold of an object that gives these answers, and otherwise those of one without members."""
+        given = [answers.get(number, variable.true_of_none) for number, variable in enumerate(self.variables)]
+        return all(self.decisions.follow(part, given) == TRUE for part in self.parts)
+
     def is_productive(self) -> bool:
         """Whether some object is known to satisfy everything."""
         return self.viability.is_satisfiable()
