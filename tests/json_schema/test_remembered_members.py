@@ -36,9 +36,9 @@ def pairs(number: int) -> list[tuple[str, str]]:
 
 
 def odd(number: int) -> dict[str, Any]:
-    """An odd number of keys; deeper nesting than of 60 schemas is refused."""
+    """An odd number of keys; such deep nesting takes the more nodes, the deeper it is."""
     schema = requires("k0")
-    for key in names(min(number, 30))[1:]:
+    for key in names(min(number, 20))[1:]:
         schema = {"oneOf": [schema, requires(key)]}
     return schema
 
