@@ -221,6 +221,21 @@ def test_huge_bounds_work(name: str, tmp_path: Path) -> None:
     check(HUGE[name], tmp_path, WORKS)
 
 
+EXPONENTS = {
+    "of a bound": ('{"properties": {"a": {"maximum": -1e99999999999}}}', "LimitError", "/properties/a/maximum"),
+    "of a length": ('{"items": {"minLength": 1e99999999}}', "LimitError", "/items/minLength"),
+    "of a value": ('{"items": {"enum": [1e9999, 1]}}', "LimitError", "/items"),
+    "beyond all arithmetic": ('{"const": 1e999999999999999999999}', "SchemaError", None),
+    "of a tiny divisor": ('{"multipleOf": 1e-99999999999999999999999}', "SchemaError", None),
+}
+
+
+@pytest.mark.parametrize("name", EXPONENTS)
+def test_exponents_that_take_too_long_to_reckon_with_are_refused_by_place(name: str, tmp_path: Path) -> None:
+    text, error, pointer = EXPONENTS[name]
+    check(f"try_out({text!r})", tmp_path, error, pointer)
+
+
 DEEP = {
     "items as text": """finish(try_out('{"type":"array","items":' * 10_000 + 'true' + '}' * 10_000))""",
     "items": """

@@ -10,7 +10,7 @@ from constrain.json_schema.array_automata import add_array
 from constrain.json_schema.arrays import unproductive_item
 from constrain.json_schema.closing import closed_shape
 from constrain.json_schema.combined_automata import add_combined
-from constrain.json_schema.goal import NOTHING, Goal
+from constrain.json_schema.goal import NOTHING, Goal, place
 from constrain.json_schema.keys import capacity
 from constrain.json_schema.object_automata import add_object
 from constrain.json_schema.objects import ObjectShape, unproductive_member
@@ -62,8 +62,13 @@ class Emitter:
             self.symbols(root)
         else:
             self._emit_start(root, around)
-        for goal, rule in self._queue:
-            self._emit_rule(goal, rule)
+        goal = root
+        try:
+            for goal, rule in self._queue:
+                self._emit_rule(goal, rule)
+        except LimitError as error:
+            place(error, goal)
+            raise
         rules = tuple(rule for rule in self.rules if rule is not None)
         return Grammar(tuple(self.terminals), rules, self_delimiting=True)
 
@@ -119,7 +124,12 @@ class Emitter:
             key = (shapes.simple, shapes.numbers, tuple(map(_identity, shapes.strings)))
             terminals = self._scalars.get(key)
             if terminals is None:
-                terminals = self._scalars[key] = scalar_terminals(shapes, goal.location, self._number_spellings)
+                try:
+                    terminals = scalar_terminals(shapes, goal.location, self._number_spellings)
+                except LimitError as error:
+                    place(error, goal)
+                    raise
+                self._scalars[key] = terminals
             found = [self.add(terminal) for terminal in terminals]
             if (
                 any(unproductive_item(array) is None for array in shapes.arrays)

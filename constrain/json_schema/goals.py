@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from constrain._errors import LimitError, SchemaError, UnsatisfiableSchemaError
 from constrain.json_schema.assertions import Assertions
 from constrain.json_schema.complements import complement
-from constrain.json_schema.goal import ANY, NOTHING, Goal
+from constrain.json_schema.goal import ANY, NOTHING, Goal, origin
 from constrain.json_schema.keyword_sets import ABOUT_STRINGS, ANNOTATIONS
 from constrain.json_schema.keywords import Handler, keywords_of, unknown_keyword
 from constrain.json_schema.numeric import exact
@@ -175,16 +175,7 @@ class Goals:
 
     def pointer_of(self, goal: Goal) -> str:
         """Where a goal comes from, for messages."""
-        stack = [goal]
-        while stack:
-            part = stack.pop()
-            if part.location is not None:
-                return part.location.pointer()
-            if part.negated is not None:
-                stack.append(part.negated)
-            elif part.parts != (part,):
-                stack += part.parts
-        return self.references.root.pointer()
+        return (origin(goal) or self.references.root).pointer()
 
     def explore(self, states: int = 1) -> None:
         """Counts states of an automaton that is made of formulas."""
@@ -290,12 +281,18 @@ class Goals:
     def read_keywords(self, location: Location, schema: Mapping[str, object], found: Assertions) -> None:
         """Collects what these keywords assert."""
         handlers: Mapping[str, Handler | None] = keywords_of(location.resource.dialect)
-        for keyword, value in schema.items():
-            handler = handlers.get(keyword, unknown_keyword)
-            if handler is unknown_keyword:
-                self._unknown.setdefault(keyword, location)
-            elif handler is not None:
-                handler(self, location, value, found)
+        keyword = ""
+        try:
+            for keyword, value in schema.items():
+                handler = handlers.get(keyword, unknown_keyword)
+                if handler is unknown_keyword:
+                    self._unknown.setdefault(keyword, location)
+                elif handler is not None:
+                    handler(self, location, value, found)
+        except LimitError as error:
+            if error.pointer is None:
+                error.pointer = location.pointer(keyword)
+            raise
 
     # What handlers report.
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from constrain.regex.tree import Expression
 
-MAX_PATTERN_WORK = 1_000_000
+MAX_PATTERN_WORK = 2_000_000
 """What all questions of one compilation may take, in the kernel's count of work: up to a second. Real schemas take a
 few hundredths of it."""
 

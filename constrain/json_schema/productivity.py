@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from constrain._errors import LimitError
 from constrain.json_schema.arrays import unproductive_item
 from constrain.json_schema.combined import is_array
+from constrain.json_schema.goal import place
 from constrain.json_schema.keys import capacity
 from constrain.json_schema.objects import unproductive_member
 from constrain.json_schema.shapes import Shapes
@@ -31,16 +32,27 @@ def expand_all(goals: Goals, root: Goal) -> list[Goal]:
     found = {root}
     queue = [root]
     for goal in queue:
-        shapes = goals.shapes(goal)
-        if shapes.combined:
-            add_automata(goals, goal, shapes)
-        for child in children(shapes):
+        for child in children(_expanded(goals, goal)):
             if child not in found:
                 found.add(child)
                 queue.append(child)
         if len(queue) > MAX_GOALS:
-            raise LimitError(f"the schema expands to more goals than MAX_GOALS = {MAX_GOALS}")
+            raise LimitError(
+                f"the schema expands to more goals than MAX_GOALS = {MAX_GOALS}", pointer=goals.pointer_of(goal)
+            )
     return queue
+
+
+def _expanded(goals: Goals, goal: Goal) -> Shapes:
+    """The shapes of a goal, with the automata of its combinations."""
+    try:
+        shapes = goals.shapes(goal)
+        if shapes.combined:
+            add_automata(goals, goal, shapes)
+    except LimitError as error:
+        place(error, goal)
+        raise
+    return shapes
 
 
 def children(shapes: Shapes) -> Iterator[Goal]:

@@ -1,5 +1,7 @@
 // Checks of a grammar as a whole, made once when it is compiled.
 #include <algorithm>
+#include <functional>
+#include <queue>
 #include <set>
 #include <utility>
 
@@ -12,46 +14,46 @@ namespace {
 
 constexpr size_t max_silent_states = 100'000;
 
-// States from which the rule can end, given which rules are known to (memory is not looked at: front ends see to it that
-// conditions never close the last way).
-std::vector<bool> states_that_end(const Grammar& grammar) {
-  std::vector<std::vector<uint32_t>> before(grammar.states.size());  // sources of edges into a state
-  std::vector<bool> ends(grammar.states.size());
-  std::vector<std::vector<uint32_t>> callers(grammar.rules.size());  // states with an edge that reads the rule
-  for (uint32_t q = 0; q < grammar.states.size(); ++q) {
-    for (const Edge& edge : grammar.edges_of(StateId{q})) {
-      before[index(edge.target)].push_back(q);
-      if (edge.kind == EdgeKind::rule) callers[edge.symbol].push_back(q);
-    }
-  }
-  auto usable = [&](const Edge& edge) {
-    if (edge.kind == EdgeKind::rule) return static_cast<bool>(ends[index(grammar.rules[edge.symbol].start)]);
-    return edge.kind == EdgeKind::epsilon || grammar.terminals[edge.symbol] != ExprId::nothing;
+constexpr uint64_t endless = ~uint64_t{0};
+
+// How many lexemes each state is from the end of its rule, or endless (Knuth 1977). Memory is not looked at: front ends
+// see to it that conditions never close the last way.
+std::vector<uint64_t> lexemes_to_end(const Grammar& grammar) {
+  struct Use {
+    uint32_t source;
+    const Edge* edge;
   };
-  std::vector<uint32_t> work;
+  std::vector<std::vector<Use>> before(grammar.states.size());  // edges into a state
+  std::vector<std::vector<Use>> callers(grammar.rules.size());  // edges that read the rule
+  std::vector<uint64_t> left(grammar.states.size(), endless);
+  using Entry = std::pair<uint64_t, uint32_t>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
   for (uint32_t q = 0; q < grammar.states.size(); ++q) {
-    if (grammar.states[q].accepting) work.push_back(q);
-  }
-  for (uint32_t q : work) ends[q] = true;
-  while (!work.empty()) {
-    uint32_t q = work.back();
-    work.pop_back();
-    std::vector<uint32_t> check = before[q];
-    const Rule& rule = grammar.rules[grammar.states[q].rule];
-    if (index(rule.start) == q) {
-      const std::vector<uint32_t>& more = callers[grammar.states[q].rule];
-      check.insert(check.end(), more.begin(), more.end());
-    }
-    for (uint32_t source : check) {
-      if (ends[source]) continue;
-      std::span<const Edge> edges = grammar.edges_of(StateId{source});
-      if (std::any_of(edges.begin(), edges.end(), [&](const Edge& e) { return usable(e) && ends[index(e.target)]; })) {
-        ends[source] = true;
-        work.push_back(source);
-      }
+    if (grammar.states[q].accepting) queue.emplace(0, q);
+    for (const Edge& edge : grammar.edges_of(StateId{q})) {
+      if (edge.kind == EdgeKind::terminal && grammar.terminals[edge.symbol] == ExprId::nothing) continue;
+      before[index(edge.target)].push_back({q, &edge});
+      if (edge.kind == EdgeKind::rule) callers[edge.symbol].push_back({q, &edge});
     }
   }
-  return ends;
+  auto offer = [&](const Use& use) {
+    if (left[use.source] != endless) return;
+    const uint64_t after = left[index(use.edge->target)];
+    uint64_t own = use.edge->kind == EdgeKind::terminal;
+    if (use.edge->kind == EdgeKind::rule) own = left[index(grammar.rules[use.edge->symbol].start)];
+    if (own != endless && after != endless) queue.emplace(std::min(own + after, endless / 4), use.source);
+  };
+  while (!queue.empty()) {
+    auto [cost, q] = queue.top();
+    queue.pop();
+    if (left[q] != endless) continue;
+    left[q] = cost;
+    for (const Use& use : before[q]) offer(use);
+    const uint32_t rule = grammar.states[q].rule;
+    if (index(grammar.rules[rule].start) != q) continue;
+    for (const Use& use : callers[rule]) offer(use);
+  }
+  return left;
 }
 
 // Can the rule end without reading, given which others can? Counters are followed exactly.
@@ -140,16 +142,21 @@ void analyse(Grammar& grammar) {
       throw GrammarError("terminal " + grammar.terminal_names[t] + " matches the empty text; make it optional in the rules instead");
     }
   }
-  std::vector<bool> ends = states_that_end(grammar);
-  if (!ends[index(grammar.rules[0].start)]) {
+  const std::vector<uint64_t> left = lexemes_to_end(grammar);
+  auto ends = [&](StateId q) { return left[index(q)] != endless; };
+  if (!ends(grammar.rules[0].start)) {
     throw GrammarError("the grammar generates nothing: rule " + grammar.rules[0].name + " can never be finished");
+  }
+  if (left[index(grammar.rules[0].start)] > ExpressionStore::max_shortest_match) {
+    throw LimitError("every text of the grammar has more bytes than MAX_SHORTEST_MATCH = " +
+                     std::to_string(ExpressionStore::max_shortest_match) + " allows");
   }
   for (State& state : grammar.states) {  // drop edges that no finished text takes
     auto begin = grammar.edges.begin() + state.edges_begin;
     auto end = std::remove_if(begin, begin + state.edges_count, [&](const Edge& edge) {
-      bool dead_rule = edge.kind == EdgeKind::rule && !ends[index(grammar.rules[edge.symbol].start)];
+      bool dead_rule = edge.kind == EdgeKind::rule && !ends(grammar.rules[edge.symbol].start);
       bool dead_terminal = edge.kind == EdgeKind::terminal && grammar.terminals[edge.symbol] == ExprId::nothing;
-      return dead_rule || dead_terminal || !ends[index(edge.target)];
+      return dead_rule || dead_terminal || !ends(edge.target);
     });
     state.edges_count = static_cast<uint32_t>(end - begin);
   }

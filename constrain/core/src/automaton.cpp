@@ -53,6 +53,14 @@ bool Automaton::accepting(const Place& place) {
   return after.set != SetId::none && parser_.closure(after.set).accepting;
 }
 
+bool Automaton::surely_accepting(const Place& place) {
+  try {
+    return accepting(place);
+  } catch (const LimitError&) {  // not verified
+    return false;
+  }
+}
+
 bool Automaton::allows(const Place& place, uint32_t token) {
   std::string_view bytes = vocabulary_.token(token);
   Place next = place;
@@ -72,13 +80,17 @@ ByteSet Automaton::next_bytes(const Place& place) {
   return result;
 }
 
+// Where a limit is met it is not known what else is possible, so nothing is forced.
 std::string Automaton::forced_bytes(Place place, size_t limit) {
   std::string forced;
-  while (forced.size() < limit && !accepting(place)) {
-    ByteSet next = next_bytes(place);
-    if (next.size() != 1) break;
-    forced.push_back(static_cast<char>(next.first()));
-    step(place, next.first());
+  try {
+    while (forced.size() < limit && !accepting(place)) {
+      ByteSet next = next_bytes(place);
+      if (next.size() != 1) break;
+      forced.push_back(static_cast<char>(next.first()));
+      step(place, next.first());
+    }
+  } catch (const LimitError&) {
   }
   return forced;
 }

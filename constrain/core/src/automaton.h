@@ -37,6 +37,7 @@ struct Mask {
   std::vector<uint32_t> remove;
   std::vector<uint32_t> by_text;
   bool eos = false;
+  bool limited = false;  // a limit was met: what is in it is a part of what is possible
   size_t memory_bytes() const { return sizeof(*this) + 4 * (add.size() + remove.size() + by_text.size()); }
 };
 
@@ -48,6 +49,7 @@ class Automaton {
   bool step(Place& place, uint8_t byte);             // false, and unchanged, if the byte cannot follow
   bool step(Place& place, std::string_view bytes);   // likewise
   bool accepting(const Place& place);                // the text may end here
+  bool surely_accepting(const Place& place);         // and no limit is met in telling so
   Place finished(const Place& place);                // after the lexeme under way; SetId::none if it cannot end here
 
   const Mask& mask(const Place& place);

@@ -1,7 +1,9 @@
-// Deciding whether intersections, windows and multiples match anything, and finding shortest matches.
+// Deciding whether intersections, windows and multiples match anything.
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <numeric>
+#include <queue>
 
 #include "errors.h"
 #include "expressions.h"
@@ -12,7 +14,11 @@ namespace {
 
 using Kind = ExpressionStore::Kind;
 
-constexpr size_t max_undecided = 10;  // derivatives that one search leaves out
+
+constexpr size_t states_in_breadth = 64;   // of a search, before it goes where an end seems nearest
+constexpr uint32_t max_repeated = 1'000;   // times that one byte is read to see whether that leads to an end
+constexpr uint32_t after_minimum = 4;      // of them, more than are needed
+constexpr unsigned bytes_repeated = 2;     // different ones
 
 std::string limit_message(const char* what, const char* name, uint32_t limit) {
   return std::string(what) + " (" + name + " = " + std::to_string(limit) + ")";
@@ -20,8 +26,8 @@ std::string limit_message(const char* what, const char* name, uint32_t limit) {
 
 }  // namespace
 
-// Breadth-first search for a nullable derivative. What lies on the way to one is live; a finished search without one
-// proves everything it met empty.
+// Search for a nullable derivative, breadth first and then where one seems nearest. What lies on the way to one is live;
+// a finished search without one proves everything it met empty.
 bool ExpressionStore::decide_intersection(ExprId start) {
   if (nullable(start) || infinite(start)) return true;
   if (verdicts_[index(start)] != Verdict::unknown) return verdicts_[index(start)] == Verdict::live;
@@ -29,18 +35,24 @@ bool ExpressionStore::decide_intersection(ExprId start) {
     verdicts_[index(start)] = *answer ? Verdict::live : Verdict::empty;
     return *answer;
   }
-  struct Visit {
-    ExprId e;
-    size_t parent;
-  };
-  std::vector<Visit> queue{{start, 0}};
+  std::vector<Visit> queue{{start, 0, 0}};
   FlatMap<uint32_t, uint8_t> seen;
   seen.insert(index(start), 1);
-  for (size_t at = 0; at < queue.size(); ++at) {
+  using Entry = std::pair<uint32_t, size_t>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> nearest;
+  for (size_t count = 0; count < queue.size(); ++count) {
     if (queue.size() > max_intersection_states) undecided_.insert(index(start), 1);
     if (undecided_.find(index(start))) {
       throw UndecidedError(limit_message("deciding whether an intersection of expressions matches anything takes too many states",
                                      "MAX_INTERSECTION_STATES", max_intersection_states));
+    }
+    size_t at = count;
+    if (count >= states_in_breadth) {
+      if (count == states_in_breadth) {
+        for (size_t i = count; i < queue.size(); ++i) nearest.emplace(distance(queue[i].e), i);
+      }
+      at = nearest.top().second;
+      nearest.pop();
     }
     ExprId e = queue[at].e;
     ByteSet possible = first(e);
@@ -48,19 +60,24 @@ bool ExpressionStore::decide_intersection(ExprId start) {
       if (!possible.contains(byte)) continue;
       Node node = nodes_[index(e)];
       std::vector<ExprId> next;
+      spend(1 + node.arg[1] / 8);
       for (uint32_t i = 0; i < node.arg[1]; ++i) next.push_back(derivative(children_[node.arg[0] + i], byte));
       ExprId d = intersection_undecided(std::move(next));
       if (d == ExprId::nothing || verdicts_[index(d)] == Verdict::empty) continue;
       bool live = nullable(d) || infinite(d) || nodes_[index(d)].kind != Kind::intersection || verdicts_[index(d)] == Verdict::live;
       if (live) {
+        uint8_t onward = byte;
         for (size_t i = at;; i = queue[i].parent) {
           verdicts_[index(queue[i].e)] = Verdict::live;
+          onward_[index(queue[i].e)] = onward;
           if (i == 0) return true;
+          onward = queue[i].byte;
         }
       }
       if (!seen.find(index(d))) {
         seen.insert(index(d), 1);
-        queue.push_back({d, at});
+        if (count >= states_in_breadth) nearest.emplace(distance(d), queue.size());
+        queue.push_back({d, at, byte});
       }
     }
   }
@@ -177,10 +194,30 @@ bool ExpressionStore::ends_units(ExprId part, ExprId unit) {
   return false;
 }
 
+// Can one byte over and over, a unit by itself, lead to an end? Says yes soon for most of what can be ended at all.
+bool ExpressionStore::repeats_to_end(ExprId part, ExprId unit, uint32_t minimum, uint32_t maximum) {
+  if (minimum > max_repeated) return false;
+  ByteSet possible = first(part);
+  unsigned tried = 0;
+  const std::vector<uint8_t> bytes = representatives({part, unit});
+  for (size_t i = bytes.size(); i-- > 0 && tried < bytes_repeated;) {  // the last one mostly stands for all that is not named
+    if (!possible.contains(bytes[i]) || !nullable(derivative(unit, bytes[i]))) continue;
+    ++tried;
+    ExprId e = part;
+    for (uint32_t k = 0; e != ExprId::nothing && k <= maximum && k <= minimum + after_minimum; ++k) {
+      if (k >= minimum && ends_units(e, unit)) return true;
+      e = derivative(e, bytes[i]);
+    }
+  }
+  return false;
+}
+
 // Is there a number of units in [minimum, maximum] after which the part may end? The parts possible after k units form
 // a sequence of sets that is periodic in the end; the first repetition settles all larger k.
 bool ExpressionStore::decide_window(ExprId part, ExprId unit, ExprId state, uint32_t minimum, uint32_t maximum) {
+  if (state == unit && repeats_to_end(part, unit, minimum, maximum)) return true;
   std::vector<ExprId> current = state == unit ? std::vector<ExprId>{part} : after_unit(part, unit, state);
+  if (state != unit && !current.empty() && repeats_to_end(current[0], unit, minimum, maximum)) return true;
   FlatMap<Hash, uint32_t> seen;
   std::vector<bool> may_end;
   for (uint32_t k = 0;; ++k) {
@@ -306,158 +343,6 @@ bool ExpressionStore::is_universal(ExprId start) {
   }
   universal_.insert(index(start), universal);
   return universal;
-}
-
-std::string ExpressionStore::shortest(ExprId e) {
-  switch (nodes_[index(e)].kind) {
-    case Kind::alternation:
-    case Kind::intersection:
-    case Kind::complement:
-    case Kind::multiple:
-    case Kind::window:
-      break;
-    default:
-      return build_shortest(e);
-  }
-  if (const uint32_t* found = shortest_ids_.find(index(e))) return shortest_texts_[*found];
-  std::string text = build_shortest(e);
-  shortest_ids_.insert(index(e), static_cast<uint32_t>(shortest_texts_.size()));
-  shortest_texts_.push_back(text);
-  return text;
-}
-
-std::string ExpressionStore::build_shortest(ExprId e) {
-  const Node node = nodes_[index(e)];
-  if (node.nullable) return {};
-  switch (node.kind) {
-    case Kind::nothing:
-      throw GrammarError("an expression that matches nothing has no shortest match");
-    case Kind::epsilon:
-    case Kind::anything:
-      return {};
-    case Kind::bytes: {
-      const ByteSet set = byte_sets_[node.arg[0]];
-      for (uint8_t byte : representatives({e})) {
-        if (set.contains(byte)) return std::string(1, static_cast<char>(byte));
-      }
-      return std::string(1, static_cast<char>(set.first()));
-    }
-    case Kind::literal:
-      return literals_.substr(node.arg[0], node.arg[1]);
-    case Kind::concatenation: {
-      std::string text;
-      for (ExprId rest = e;; rest = ExprId{nodes_[index(rest)].arg[1]}) {
-        bool last = nodes_[index(rest)].kind != Kind::concatenation;
-        text += shortest(last ? rest : ExprId{nodes_[index(rest)].arg[0]});
-        if (last) return text;
-      }
-    }
-    case Kind::alternation: {
-      std::optional<std::string> best;
-      for (uint32_t i = 0; i < node.arg[1]; ++i) {
-        std::string text = shortest(children_[node.arg[0] + i]);
-        if (!best || text.size() < best->size()) best = std::move(text);
-      }
-      return *best;
-    }
-    case Kind::repetition: {
-      const std::string unit = shortest(ExprId{node.arg[0]});
-      if (uint64_t{node.arg[1]} * unit.size() > max_shortest_match) {
-        throw LimitError(limit_message("a repetition's shortest match is too long", "MAX_SHORTEST_MATCH", max_shortest_match));
-      }
-      std::string text;
-      for (uint32_t i = 0; i < node.arg[1]; ++i) text += unit;
-      return text;
-    }
-    case Kind::literal_set: {
-      const std::vector<std::string>& texts = literal_sets_[node.arg[0]].texts;
-      auto shorter = [](const std::string& a, const std::string& b) { return a.size() < b.size(); };
-      return std::min_element(texts.begin() + node.arg[1], texts.begin() + node.arg[2], shorter)->substr(node.arg[3]);
-    }
-    case Kind::intersection:
-    case Kind::complement:
-    case Kind::multiple:
-    case Kind::window:
-      return search_shortest(e);
-  }
-  return {};
-}
-
-// The digits that make a multiple of what has been read, where any digits may follow: by arithmetic.
-std::optional<std::string> ExpressionStore::digits_to_multiple(ExprId start) {
-  uint64_t divisor = 0, residue = 0;
-  for (ExprId part : parts(start)) {
-    const Node node = nodes_[index(part)];
-    if (node.kind != Kind::multiple) continue;
-    if (node.arg[1] > 2 || divisor != 0) return std::nullopt;
-    divisor = multiples_[node.arg[0]].divisor;
-    residue = node.arg[2] | (uint64_t{node.arg[3]} << 32);
-  }
-  if (divisor == 0 || divisor > std::numeric_limits<uint64_t>::max() / 20) return std::nullopt;
-  uint64_t power = 1, shifted = residue % divisor;
-  for (size_t count = 0; count <= 20; ++count) {
-    const uint64_t wanted = (divisor - shifted) % divisor;
-    if (wanted < power) {
-      std::string digits = std::to_string(wanted);
-      digits = count == 0 ? std::string() : std::string(count - std::min(count, digits.size()), '0') + digits;
-      ExprId e = start;
-      for (char digit : digits) e = derivative(e, static_cast<uint8_t>(digit));
-      if (nullable(e)) return digits;
-    }
-    shifted = shifted * 10 % divisor;
-    power = power >= divisor ? power : power * 10;
-  }
-  return std::nullopt;
-}
-
-// Breadth-first; what is not known to match anything is left out. Of multiples of a large number, which have too many
-// residues, some short one is taken.
-std::string ExpressionStore::search_shortest(ExprId start) {
-  struct Visit {
-    ExprId e;
-    size_t parent;
-    uint8_t byte;
-  };
-  std::vector<Visit> queue{{start, 0, 0}};
-  size_t undecided = 0;
-  FlatMap<uint32_t, uint8_t> seen;
-  seen.insert(index(start), 1);
-  for (size_t at = 0; at < queue.size(); ++at) {
-    ExprId e = queue[at].e;
-    if (nullable(e)) {
-      std::string text;
-      for (size_t i = at; i != 0; i = queue[i].parent) text.push_back(static_cast<char>(queue[i].byte));
-      std::reverse(text.begin(), text.end());
-      return text;
-    }
-    if (queue.size() > max_residues_searched) {
-      if (std::optional<std::string> digits = digits_to_multiple(e)) {
-        std::string text;
-        for (size_t i = at; i != 0; i = queue[i].parent) text.push_back(static_cast<char>(queue[i].byte));
-        std::reverse(text.begin(), text.end());
-        return text + *digits;
-      }
-    }
-    ByteSet possible = first(e);
-    for (uint8_t byte : representatives({e})) {
-      if (!possible.contains(byte)) continue;
-      ExprId d = ExprId::nothing;
-      try {
-        d = derivative(e, byte);
-      } catch (const UndecidedError&) {
-        if (++undecided > max_undecided) throw;
-        continue;
-      }
-      if (d == ExprId::nothing || seen.find(index(d))) continue;
-      seen.insert(index(d), 1);
-      queue.push_back({d, at, byte});
-      if (queue.size() > 10 * max_intersection_states) {
-        throw LimitError(limit_message("finding an expression's shortest match takes too many states",
-                                       "10 * MAX_INTERSECTION_STATES", 10 * max_intersection_states));
-      }
-    }
-  }
-  throw GrammarError("an expression that matches nothing has no shortest match");
 }
 
 }  // namespace constrain

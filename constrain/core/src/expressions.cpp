@@ -34,6 +34,7 @@ ExprId ExpressionStore::intern(Node node) {
   interned_.insert(node.hash, id);
   nodes_.push_back(node);
   verdicts_.push_back(Verdict::unknown);
+  onward_.push_back(-1);
   return ExprId{id};
 }
 
@@ -123,6 +124,7 @@ ExprId ExpressionStore::alternation(std::vector<ExprId> parts) {
   if (flat.size() == 1) return flat[0];
   std::sort(flat.begin(), flat.end(), [this](ExprId a, ExprId b) { return hash(a) < hash(b); });
   flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
+  absorb(flat);
   if (flat.size() == 1) return flat[0];
   Node result{.hash = tagged(Kind::alternation), .kind = Kind::alternation, .finite = true};
   bool only_epsilon_added = true;
@@ -160,6 +162,7 @@ ExprId ExpressionStore::intersection_undecided(std::vector<ExprId> parts) {
   std::sort(flat.begin(), flat.end(), [this](ExprId a, ExprId b) { return hash(a) < hash(b); });
   flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
   if (flat.size() == 1) return flat[0];
+  if (excludes_itself(flat)) return ExprId::nothing;
   Node result{.hash = tagged(Kind::intersection), .kind = Kind::intersection, .nullable = true};
   bool all_bytes = true, has_epsilon = false, all_infinite = true, all_finite_excluded = true;
   int positives = 0;
@@ -380,6 +383,7 @@ ExprId ExpressionStore::derivative(ExprId e, std::string_view text) {
 
 void ExpressionStore::allow(size_t work, const char* limit_name) {
   allowance_ = spent_ + work;
+  search_end_ = spent_ + work / 2;
   limit_name_ = limit_name;
 }
 
@@ -459,7 +463,7 @@ ExprId ExpressionStore::derive(ExprId e, uint8_t byte) {
 }
 
 size_t ExpressionStore::memory_bytes() const {
-  size_t total = nodes_.size() * (sizeof(Node) + 1) + children_.size() * 4 + byte_sets_.size() * sizeof(ByteSet);
+  size_t total = nodes_.size() * (sizeof(Node) + 3) + children_.size() * 4 + byte_sets_.size() * sizeof(ByteSet);
   total += alphabets_.bytes() + firsts_.bytes() + collected_.size() * sizeof(uint32_t) + literals_.size() * (1 + sizeof(Hash)) + interned_.bytes() + derivatives_.bytes() + unit_ids_.bytes();
   return total + literal_set_bytes_;
 }

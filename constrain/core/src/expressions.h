@@ -77,7 +77,7 @@ class ExpressionStore {
   std::vector<uint8_t> representatives(std::initializer_list<ExprId> expressions) {
     return representatives(std::span<const ExprId>(expressions.begin(), expressions.size()));
   }
-  std::string shortest(ExprId e);  // a shortest match
+  std::string shortest(ExprId e);  // a shortest match; or some short one, if that takes too long to find
 
   // All matches, shortest first, if there are at most `limit`.
   std::optional<std::vector<std::string>> matches(ExprId e, size_t limit);
@@ -88,7 +88,7 @@ class ExpressionStore {
   // Work is counted in derivatives made, larger ones for more. Beyond the allowance LimitError is thrown.
   void allow(size_t work, const char* limit_name);
   size_t work() const { return spent_ + nodes_.size(); }  // so far; a node that was made counts as a derivative, too
-  void allow_all() { allowance_ = ~size_t{0}; }
+  void allow_all() { allowance_ = search_end_ = ~size_t{0}; }
   size_t memory_bytes() const;
 
  private:
@@ -116,6 +116,11 @@ class ExpressionStore {
   bool is_universal(ExprId e);
   ByteSet first_of(ExprId e);
   ExprId intersection_undecided(std::vector<ExprId> parts);
+  bool is_star(ExprId e) const;
+  bool within(ExprId e, ExprId star);
+  bool units_within(ExprId e, ExprId star);
+  void absorb(std::vector<ExprId>& alternatives);
+  bool excludes_itself(const std::vector<ExprId>& parts);
   ExprId derive(ExprId e, uint8_t byte);
   ExprId derive_multiple(const Node& node, uint8_t byte);
   ExprId derive_window(const Node& node, uint8_t byte);
@@ -127,14 +132,30 @@ class ExpressionStore {
   std::optional<bool> decide_multiple(ExprId e);
   std::optional<bool> multiple_completes(ExprId digits, const Multiple& machine, uint64_t residue, bool begun, unsigned& budget);
   bool decide_window(ExprId part, ExprId unit, ExprId unit_state, uint32_t minimum, uint32_t maximum);
+  bool repeats_to_end(ExprId part, ExprId unit, uint32_t minimum, uint32_t maximum);
   std::vector<ExprId> after_unit(ExprId part, ExprId unit, ExprId unit_state);
   bool ends_units(ExprId part, ExprId unit);
   std::string build_shortest(ExprId e);
   std::string search_shortest(ExprId e);
+  std::optional<std::string> search_exact(ExprId e);
+  std::string some_match(ExprId e);
+  std::optional<std::string> match_of_a_part(ExprId e);
+  std::optional<std::string> match_of_window(ExprId e);
+  std::string text_through(const std::vector<std::vector<ExprId>>& levels, ExprId end, ExprId part, ExprId unit, ExprId state);
+  std::string text_of_unit(ExprId part, ExprId unit, ExprId wanted);
+  uint32_t distance(ExprId e);
+  static bool is_searched(Kind kind);
+  struct Visit {
+    ExprId e;
+    size_t parent;
+    uint8_t byte;  // by which it was reached
+  };
+  static std::string text_to(const std::vector<Visit>& visits, size_t at);
   std::optional<std::string> digits_to_multiple(ExprId e);
 
   size_t spent_ = 0;
   size_t allowance_ = ~size_t{0};
+  size_t search_end_ = ~size_t{0};  // of what is allowed, shortest matches leave the rest to decisions
   const char* limit_name_ = "";
   std::vector<Node> nodes_;
   std::vector<ExprId> children_;
@@ -155,6 +176,9 @@ class ExpressionStore {
   std::vector<uint32_t> collected_;    // by node: the last call of representatives that came past it
   uint32_t collection_ = 0;            // the number of the last call
   std::vector<Verdict> verdicts_;  // of intersections
+  std::vector<int16_t> onward_;    // the first byte of the match that proved an intersection live; or -1
+  FlatMap<uint32_t, uint32_t> distances_;
+  FlatMap<uint64_t, uint8_t> within_;
   FlatMap<Hash, uint32_t> unit_ids_;
   std::vector<std::vector<ExprId>> unit_targets_;
 };

@@ -59,14 +59,15 @@ const Mask& Automaton::mask(const Place& place) {
   return masks_.back();
 }
 
-// What remains when a limit was met: single bytes, each verified by itself. A place that is alive takes at least one.
+// What remains when a limit was met: single bytes, each verified by itself.
 void Automaton::finish_only(Mask& mask, const Place& place) {
   Place at = place;
   if (!parser_.closure(place.set).has_rivals) {
     at.track = TrackId::unknown;
     if (lexer_.remembers(place.lexer)) at.text = TextId::unknown;
   }
-  mask.eos = accepting(at);
+  mask.limited = true;
+  mask.eos = surely_accepting(at);
   vocabulary_.trie().each_child(Trie::root, [&](uint32_t child) { add_tokens(mask.by_text, child); });
 }
 
@@ -257,6 +258,17 @@ void Automaton::fill(const Mask& mask, const Place& place, std::span<uint32_t> w
     std::fill(words.begin(), words.end(), 0u);
   }
   for (uint32_t token : mask.add) set_bit(words, token);
+  if (mask.limited && !mask.eos) {  // the way to finish comes first, so that the others leave it enough to be verified
+    const uint8_t onward = static_cast<uint8_t>(shortest_completion(place)[0]);
+    allow_call();
+    vocabulary_.trie().each_child(Trie::root, [&](uint32_t child) {
+      if (vocabulary_.trie().byte(child) != onward) return;
+      for (uint32_t token : vocabulary_.trie().tokens(child)) {
+        if (allows(place, token)) set_bit(words, token);
+      }
+    });
+    allow_call();
+  }
   for (uint32_t token : mask.by_text) {
     if (allows(place, token)) set_bit(words, token);
   }

@@ -96,7 +96,7 @@ bool Matcher::accept(uint32_t token) {
   Place place = here();
   const Vocabulary& vocabulary = grammar_->vocabulary();
   if (vocabulary.is_eos(token)) {
-    if (!automaton_->accepting(place)) return false;
+    if (!automaton_->surely_accepting(place)) return false;
     ended_ = true;
   } else {
     std::string_view bytes = vocabulary.token(token);
@@ -141,13 +141,17 @@ void Matcher::fill(const Mask& mask, std::span<uint32_t> words) { automaton_->fi
 bool Matcher::accepting() {
   if (ended_) return false;
   const Place& place = here();
-  return automaton_->accepting(place);
+  return automaton_->surely_accepting(place);
 }
 
 bool Matcher::finished() {
   if (ended_) return true;
   const Place& place = here();
-  return automaton_->accepting(place) && automaton_->next_bytes(place).empty();
+  try {
+    return automaton_->accepting(place) && automaton_->next_bytes(place).empty();
+  } catch (const LimitError&) {  // what else is possible is not known
+    return false;
+  }
 }
 
 std::string Matcher::shortest_completion() {

@@ -1,0 +1,102 @@
+// Inclusions in X*, as far as structure shows them.
+//
+// Once a text has what an unanchored pattern looks for, the pattern's derivative is X* beside what it was before. Seeing
+// that X* takes all of it keeps such expressions small: conditions that are settled vanish instead of multiplying the
+// states in which other conditions are.
+#include <algorithm>
+
+#include "expressions.h"
+
+namespace constrain {
+
+namespace {
+
+using Kind = ExpressionStore::Kind;
+
+constexpr size_t max_pairs = 64;  // of derivatives of a unit and of X*
+
+}  // namespace
+
+bool ExpressionStore::is_star(ExprId e) const {
+  const Node& node = nodes_[index(e)];
+  return node.kind == Kind::repetition && node.arg[1] == 0 && node.arg[2] == unbounded && nodes_[node.arg[0]].finite;
+}
+
+// Is every match of the expression certainly one of `star`, which is X*?
+bool ExpressionStore::within(ExprId e, ExprId star) {
+  if (e == star || e == ExprId::epsilon || e == ExprId::nothing) return true;
+  const uint64_t key = (uint64_t{index(e)} << 32) | index(star);
+  if (const uint8_t* known = within_.find(key)) return *known != 0;
+  const Node node = nodes_[index(e)];
+  auto parts_of = [&] { return std::vector<ExprId>(children_.begin() + node.arg[0], children_.begin() + node.arg[0] + node.arg[1]); };
+  auto inside = [&](ExprId each) { return within(each, star); };
+  bool result = false;
+  switch (node.kind) {
+    case Kind::repetition:
+    case Kind::window:
+      result = inside(ExprId{node.arg[0]});
+      break;
+    case Kind::intersection: {
+      const std::vector<ExprId> parts = parts_of();
+      result = std::any_of(parts.begin(), parts.end(), inside);
+      break;
+    }
+    case Kind::alternation: {
+      const std::vector<ExprId> parts = parts_of();
+      result = node.finite ? units_within(e, star) : std::all_of(parts.begin(), parts.end(), inside);
+      break;
+    }
+    case Kind::concatenation:
+      result = node.finite ? units_within(e, star) : inside(ExprId{node.arg[0]}) && inside(ExprId{node.arg[1]});
+      break;
+    case Kind::bytes:
+    case Kind::literal:
+      result = units_within(e, star);
+      break;
+    default:
+      break;
+  }
+  within_.insert(key, result);
+  return result;
+}
+
+// The same for few and short texts, by following both.
+bool ExpressionStore::units_within(ExprId e, ExprId star) {
+  std::vector<std::pair<ExprId, ExprId>> pairs{{e, star}};
+  for (size_t at = 0; at < pairs.size(); ++at) {
+    const auto [own, other] = pairs[at];
+    if (nullable(own) && !nullable(other)) return false;
+    ByteSet possible = first(own);
+    for (uint8_t byte : representatives({own, other})) {
+      if (!possible.contains(byte)) continue;
+      const std::pair<ExprId, ExprId> next{derivative(own, byte), derivative(other, byte)};
+      if (next.first == ExprId::nothing) continue;
+      if (next.second == ExprId::nothing) return false;
+      if (std::find(pairs.begin(), pairs.end(), next) != pairs.end()) continue;
+      if (pairs.size() == max_pairs) return false;
+      pairs.push_back(next);
+    }
+  }
+  return true;
+}
+
+// Leaves out alternatives that X* among them takes.
+void ExpressionStore::absorb(std::vector<ExprId>& alternatives) {
+  const auto star = std::find_if(alternatives.begin(), alternatives.end(), [this](ExprId e) { return is_star(e); });
+  if (star == alternatives.end()) return;
+  const ExprId taking = *star;
+  std::erase_if(alternatives, [&](ExprId e) { return e != taking && within(e, taking); });
+}
+
+// Does one of the parts exclude X*, and another lie within it?
+bool ExpressionStore::excludes_itself(const std::vector<ExprId>& parts) {
+  for (ExprId part : parts) {
+    const Node& node = nodes_[index(part)];
+    if (node.kind != Kind::complement || !is_star(ExprId{node.arg[0]})) continue;
+    const ExprId star{node.arg[0]};
+    if (std::any_of(parts.begin(), parts.end(), [&](ExprId each) { return each != part && within(each, star); })) return true;
+  }
+  return false;
+}
+
+}  // namespace constrain

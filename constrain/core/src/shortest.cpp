@@ -1,0 +1,357 @@
+// Shortest matches of expressions; and some short match, where a shortest one takes too long to find.
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <queue>
+
+#include "errors.h"
+#include "expressions.h"
+
+namespace constrain {
+
+namespace {
+
+using Kind = ExpressionStore::Kind;
+
+constexpr size_t max_undecided = 10;              // derivatives that one search leaves out
+constexpr size_t max_shortest_work = 200'000;     // of one search for a shortest match; beyond, some match will do
+constexpr size_t max_finishing_work = 2'000'000;  // of one search for some match
+constexpr uint32_t max_units_followed = 4'000;    // of a window
+
+std::string limit_message(const char* what, const char* name, uint32_t limit) {
+  return std::string(what) + " (" + name + " = " + std::to_string(limit) + ")";
+}
+
+}  // namespace
+
+// Whether a shortest match takes a search to find; that of others is put together from their parts.
+bool ExpressionStore::is_searched(Kind kind) {
+  return kind == Kind::intersection || kind == Kind::complement || kind == Kind::multiple || kind == Kind::window;
+}
+
+std::string ExpressionStore::shortest(ExprId e) {
+  const Kind kind = nodes_[index(e)].kind;
+  if (kind != Kind::alternation && !is_searched(kind)) return build_shortest(e);
+  if (const uint32_t* found = shortest_ids_.find(index(e))) return shortest_texts_[*found];
+  std::string text = build_shortest(e);
+  shortest_ids_.insert(index(e), static_cast<uint32_t>(shortest_texts_.size()));
+  shortest_texts_.push_back(text);
+  return text;
+}
+
+std::string ExpressionStore::build_shortest(ExprId e) {
+  const Node node = nodes_[index(e)];
+  if (node.nullable) return {};
+  switch (node.kind) {
+    case Kind::nothing:
+      throw GrammarError("an expression that matches nothing has no shortest match");
+    case Kind::epsilon:
+    case Kind::anything:
+      return {};
+    case Kind::bytes: {
+      const ByteSet set = byte_sets_[node.arg[0]];
+      for (uint8_t byte : representatives({e})) {
+        if (set.contains(byte)) return std::string(1, static_cast<char>(byte));
+      }
+      return std::string(1, static_cast<char>(set.first()));
+    }
+    case Kind::literal:
+      return literals_.substr(node.arg[0], node.arg[1]);
+    case Kind::concatenation: {
+      std::string text;
+      for (ExprId rest = e;; rest = ExprId{nodes_[index(rest)].arg[1]}) {
+        bool last = nodes_[index(rest)].kind != Kind::concatenation;
+        text += shortest(last ? rest : ExprId{nodes_[index(rest)].arg[0]});
+        if (last) return text;
+      }
+    }
+    case Kind::alternation: {
+      std::optional<std::string> best;
+      for (uint32_t i = 0; i < node.arg[1]; ++i) {
+        std::string text = shortest(children_[node.arg[0] + i]);
+        if (!best || text.size() < best->size()) best = std::move(text);
+      }
+      return *best;
+    }
+    case Kind::repetition: {
+      const std::string unit = shortest(ExprId{node.arg[0]});
+      if (uint64_t{node.arg[1]} * unit.size() > max_shortest_match) {
+        throw LimitError(limit_message("a repetition's shortest match is too long", "MAX_SHORTEST_MATCH", max_shortest_match));
+      }
+      std::string text;
+      for (uint32_t i = 0; i < node.arg[1]; ++i) text += unit;
+      return text;
+    }
+    case Kind::literal_set: {
+      const std::vector<std::string>& texts = literal_sets_[node.arg[0]].texts;
+      auto shorter = [](const std::string& a, const std::string& b) { return a.size() < b.size(); };
+      return std::min_element(texts.begin() + node.arg[1], texts.begin() + node.arg[2], shorter)->substr(node.arg[3]);
+    }
+    case Kind::intersection:
+    case Kind::complement:
+    case Kind::multiple:
+    case Kind::window:
+      return search_shortest(e);
+  }
+  return {};
+}
+
+// The digits that make a multiple of what has been read, where any digits may follow: by arithmetic.
+std::optional<std::string> ExpressionStore::digits_to_multiple(ExprId start) {
+  uint64_t divisor = 0, residue = 0;
+  const bool alone = nodes_[index(start)].kind == Kind::multiple;
+  if (!alone && nodes_[index(start)].kind != Kind::intersection) return std::nullopt;
+  for (ExprId part : alone ? std::span<const ExprId>(&start, 1) : parts(start)) {
+    const Node node = nodes_[index(part)];
+    if (node.kind != Kind::multiple) continue;
+    if (node.arg[1] > 2 || divisor != 0) return std::nullopt;
+    divisor = multiples_[node.arg[0]].divisor;
+    residue = node.arg[2] | (uint64_t{node.arg[3]} << 32);
+  }
+  if (divisor == 0 || divisor > std::numeric_limits<uint64_t>::max() / 20) return std::nullopt;
+  uint64_t power = 1, shifted = residue % divisor;
+  for (size_t count = 0; count <= 20; ++count) {
+    const uint64_t wanted = (divisor - shifted) % divisor;
+    if (wanted < power) {
+      std::string digits = std::to_string(wanted);
+      digits = count == 0 ? std::string() : std::string(count - std::min(count, digits.size()), '0') + digits;
+      ExprId e = start;
+      for (char digit : digits) e = derivative(e, static_cast<uint8_t>(digit));
+      if (nullable(e)) return digits;
+    }
+    shifted = shifted * 10 % divisor;
+    power = power >= divisor ? power : power * 10;
+  }
+  return std::nullopt;
+}
+
+std::string ExpressionStore::search_shortest(ExprId start) {
+  std::optional<std::string> text = search_exact(start);
+  return text ? *std::move(text) : some_match(start);
+}
+
+// Breadth-first; what is not known to match anything is left out. Of multiples of a large number, which have too many
+// residues, some short one is taken. No answer if it takes too long.
+std::optional<std::string> ExpressionStore::search_exact(ExprId start) {
+  std::vector<Visit> queue{{start, 0, 0}};
+  size_t undecided = 0;
+  const size_t end = std::min(spent_ + max_shortest_work, search_end_);
+  FlatMap<uint32_t, uint8_t> seen;
+  seen.insert(index(start), 1);
+  for (size_t at = 0; at < queue.size(); ++at) {
+    ExprId e = queue[at].e;
+    if (nullable(e)) return text_to(queue, at);
+    if (queue.size() > max_residues_searched) {
+      if (std::optional<std::string> digits = digits_to_multiple(e)) return text_to(queue, at) + *digits;
+    }
+    ByteSet possible = first(e);
+    for (uint8_t byte : representatives({e})) {
+      if (!possible.contains(byte)) continue;
+      if (spent_ > end || queue.size() > 10 * max_intersection_states || undecided > max_undecided) return std::nullopt;
+      ExprId d = ExprId::nothing;
+      try {
+        d = derivative(e, byte);
+      } catch (const LimitError&) {
+        ++undecided;
+      }
+      if (d == ExprId::nothing || seen.find(index(d))) continue;
+      seen.insert(index(d), 1);
+      queue.push_back({d, at, byte});
+    }
+  }
+  if (undecided > 0) return std::nullopt;
+  throw GrammarError("an expression that matches nothing has no shortest match");
+}
+
+// A match that is found soon and mostly short: along what proved the intersections met to be live, else towards what
+// seems nearest to an end. Has an allowance of its own, so that there is a way to finish where others are used up.
+std::string ExpressionStore::some_match(ExprId start) {
+  struct Lease {
+    size_t& allowance;
+    const size_t before;
+    ~Lease() { allowance = before; }
+  } lease{allowance_, allowance_};
+  allowance_ = std::max(allowance_, spent_ + max_finishing_work);
+  std::vector<Visit> visits{{start, 0, 0}};
+  FlatMap<uint32_t, uint8_t> seen;
+  seen.insert(index(start), 1);
+  using Entry = std::pair<uint32_t, size_t>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+  queue.emplace(0, 0);
+  while (!queue.empty()) {
+    size_t at = queue.top().second;
+    queue.pop();
+    ExprId e = visits[at].e;
+    while (!nullable(e) && onward_[index(e)] >= 0) {
+      const auto byte = static_cast<uint8_t>(onward_[index(e)]);
+      e = derivative(e, byte);
+      seen.insert(index(e), 1);
+      visits.push_back({e, at, byte});
+      at = visits.size() - 1;
+    }
+    if (nullable(e)) return text_to(visits, at);
+    if (!is_searched(nodes_[index(e)].kind)) return text_to(visits, at) + shortest(e);
+    if (std::optional<std::string> rest = match_of_window(e)) return text_to(visits, at) + *rest;
+    if (std::optional<std::string> rest = match_of_a_part(e)) return text_to(visits, at) + *rest;
+    if (std::optional<std::string> digits = digits_to_multiple(e)) return text_to(visits, at) + *digits;
+    ByteSet possible = first(e);
+    for (uint8_t byte : representatives({e})) {
+      if (!possible.contains(byte)) continue;
+      ExprId d = ExprId::nothing;
+      try {
+        d = derivative(e, byte);
+      } catch (const UndecidedError&) {  // not known to match anything: another way is taken
+        continue;
+      }
+      if (d == ExprId::nothing || seen.find(index(d))) continue;
+      seen.insert(index(d), 1);
+      visits.push_back({d, at, byte});
+      queue.emplace(distance(d), visits.size() - 1);
+    }
+    if (visits.size() > 10 * max_intersection_states) break;
+  }
+  throw LimitError(limit_message("finding a match of an expression takes too many states", "10 * MAX_INTERSECTION_STATES",
+                                 10 * max_intersection_states));
+}
+
+std::string ExpressionStore::text_to(const std::vector<Visit>& visits, size_t at) {
+  std::string text;
+  for (size_t i = at; i != 0; i = visits[i].parent) text.push_back(static_cast<char>(visits[i].byte));
+  std::reverse(text.begin(), text.end());
+  return text;
+}
+
+// A match of a window with fewest units, by the sets of parts that can be left after each number of them.
+std::optional<std::string> ExpressionStore::match_of_window(ExprId e) {
+  const Node node = nodes_[index(e)];
+  if (node.kind != Kind::window) return std::nullopt;
+  const ExprId part{node.arg[0]}, unit{node.arg[1]}, state{node.arg[2]};
+  const bool begun = state != unit;
+  std::vector<std::vector<ExprId>> levels{begun ? after_unit(part, unit, state) : std::vector<ExprId>{part}};
+  for (;;) {
+    const std::vector<ExprId>& last = levels.back();
+    const size_t count = levels.size() - 1;
+    if (count >= node.arg[3]) {
+      auto end = std::find_if(last.begin(), last.end(), [&](ExprId each) { return ends_units(each, unit); });
+      if (end != last.end()) return text_through(levels, *end, part, unit, state);
+    }
+    if (last.empty() || count == node.arg[4] || count == max_units_followed) return std::nullopt;
+    std::vector<ExprId> next;
+    for (ExprId each : last) {
+      const std::vector<ExprId> targets = after_unit(each, unit, unit);
+      spend(1 + targets.size() / 8);
+      next.insert(next.end(), targets.begin(), targets.end());
+    }
+    std::sort(next.begin(), next.end());
+    next.erase(std::unique(next.begin(), next.end()), next.end());
+    levels.push_back(std::move(next));
+  }
+}
+
+// The text of a way through the levels to `end`, and a shortest one from there on.
+std::string ExpressionStore::text_through(const std::vector<std::vector<ExprId>>& levels, ExprId end, ExprId part, ExprId unit,
+                                          ExprId state) {
+  std::vector<std::string> units;
+  ExprId to = end;
+  for (size_t level = levels.size(); level-- > 1;) {
+    const ExprId from = *std::find_if(levels[level - 1].begin(), levels[level - 1].end(), [&](ExprId each) {
+      const std::vector<ExprId> targets = after_unit(each, unit, unit);
+      return std::binary_search(targets.begin(), targets.end(), to);
+    });
+    units.push_back(text_of_unit(from, unit, to));
+    to = from;
+  }
+  if (state != unit) units.push_back(text_of_unit(part, state, to));
+  std::string text;
+  for (size_t i = units.size(); i-- > 0;) text += units[i];
+  if (nullable(end)) return text;
+  ByteSet possible = first(end);
+  for (uint8_t byte : representatives({end, unit})) {  // what no unit begins with
+    if (!possible.contains(byte) || derivative(unit, byte) != ExprId::nothing) continue;
+    const ExprId rest = derivative(end, byte);
+    if (rest != ExprId::nothing) return text + static_cast<char>(byte) + shortest(rest);
+  }
+  throw GrammarError("an expression that matches nothing has no shortest match");
+}
+
+// What finishes the unit under way and leaves `wanted` of the part.
+std::string ExpressionStore::text_of_unit(ExprId part, ExprId unit, ExprId wanted) {
+  struct Step {
+    ExprId part, unit;
+    std::string text;
+  };
+  std::vector<Step> steps{{part, unit, {}}};
+  FlatMap<uint64_t, uint8_t> seen;
+  for (size_t at = 0; at < steps.size(); ++at) {
+    const Step step = steps[at];
+    ByteSet possible = first(step.part) & first(step.unit);
+    for (uint8_t byte : representatives({step.part, step.unit})) {
+      if (!possible.contains(byte)) continue;
+      const ExprId next_part = derivative(step.part, byte), next_unit = derivative(step.unit, byte);
+      if (next_part == ExprId::nothing || next_unit == ExprId::nothing) continue;
+      if (nullable(next_unit)) {
+        if (next_part == wanted) return step.text + static_cast<char>(byte);
+        continue;
+      }
+      const uint64_t pair = (uint64_t{index(next_part)} << 32) | index(next_unit);
+      if (seen.find(pair)) continue;
+      seen.insert(pair, 1);
+      steps.push_back({next_part, next_unit, step.text + static_cast<char>(byte)});
+    }
+  }
+  throw GrammarError("an expression that matches nothing has no shortest match");
+}
+
+// A shortest match of some part of an intersection that is one of all of them.
+std::optional<std::string> ExpressionStore::match_of_a_part(ExprId e) {
+  if (nodes_[index(e)].kind != Kind::intersection) return std::nullopt;
+  const std::span<const ExprId> span = parts(e);
+  const std::vector<ExprId> all(span.begin(), span.end());
+  for (ExprId part : all) {
+    if (is_searched(nodes_[index(part)].kind)) continue;
+    std::string text = shortest(part);
+    if (std::all_of(all.begin(), all.end(), [&](ExprId each) { return nullable(derivative(each, text)); })) return text;
+  }
+  return std::nullopt;
+}
+
+// About how many bytes a match needs; told without a search.
+uint32_t ExpressionStore::distance(ExprId e) {
+  const Node node = nodes_[index(e)];
+  if (node.nullable) return 0;
+  if (node.kind == Kind::literal) return node.arg[1];
+  if (const uint32_t* found = distances_.find(index(e))) return *found;
+  uint64_t bytes = 1;
+  switch (node.kind) {
+    case Kind::concatenation:
+      bytes = 0;
+      for (ExprId rest = e;; rest = ExprId{nodes_[index(rest)].arg[1]}) {
+        const bool last = nodes_[index(rest)].kind != Kind::concatenation;
+        bytes += distance(last ? rest : ExprId{nodes_[index(rest)].arg[0]});
+        if (last) break;
+      }
+      break;
+    case Kind::alternation:
+      bytes = max_shortest_match;
+      for (uint32_t i = 0; i < node.arg[1]; ++i) bytes = std::min<uint64_t>(bytes, distance(children_[node.arg[0] + i]));
+      break;
+    case Kind::intersection:  // too much, mostly: but a good guide for what makes all of them come nearer
+      bytes = 0;
+      for (uint32_t i = 0; i < node.arg[1]; ++i) bytes += distance(children_[node.arg[0] + i]);
+      break;
+    case Kind::repetition:
+      bytes = uint64_t{node.arg[1]} * distance(ExprId{node.arg[0]});
+      break;
+    case Kind::window:
+      bytes = std::max<uint64_t>(distance(ExprId{node.arg[0]}), uint64_t{node.arg[3]} * distance(ExprId{node.arg[1]}));
+      if (node.arg[2] != node.arg[1]) bytes += distance(ExprId{node.arg[2]});
+      break;
+    default:
+      break;
+  }
+  const auto result = static_cast<uint32_t>(std::min<uint64_t>(bytes, max_shortest_match));
+  distances_.insert(index(e), result);
+  return result;
+}
+
+}  // namespace constrain

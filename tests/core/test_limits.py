@@ -1,0 +1,85 @@
+"""Where a limit is met while an answer is made, there is still a way on and a way to finish; nothing is raised."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+import constrain
+from tests.support import allowed, byte_vocabulary
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def _patterns(seed: int, count: int) -> list[str]:
+    """Unanchored patterns of a few letters, gaps among them."""
+    source = random.Random(seed)
+    return [
+        "".join(source.choice(["a", "b", "c", "[ab]", "[^c]", ".*", "\\d", "1?2"]) for _ in range(5)) + "z"
+        for _ in range(count)
+    ]
+
+
+HOSTILE: dict[str, dict[str, Any]] = {
+    "negated patterns": {
+        "type": "string",
+        "allOf": [{"not": {"pattern": pattern}} for pattern in _patterns(1, 10)],
+        "pattern": "[aA][12].*[zZ]",
+        "minLength": 10,
+        "maxLength": 20,
+    },
+    "patterns at once": {
+        "type": "string",
+        "allOf": [{"pattern": letter} for letter in LETTERS[:6]],
+        "maxLength": 30,
+    },
+    "exactly one of many patterns": {"oneOf": [{"type": "string", "pattern": letter} for letter in LETTERS[:16]]},
+    "negated patterns of keys": {
+        "type": "object",
+        "propertyNames": {"allOf": [{"not": {"pattern": pattern}} for pattern in _patterns(2, 8)], "minLength": 12},
+        "minProperties": 2,
+        "additionalProperties": {"type": "integer"},
+    },
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_limit_met_while_generating_never_raises(name: str) -> None:
+    vocabulary = byte_vocabulary()
+    constraint = constrain.compile(HOSTILE[name], vocabulary)
+    assert constraint.report.min_tokens > 0
+    for seed in range(2):
+        source = random.Random(seed)
+        matcher, row = constraint.matcher(), constraint.allocate_bitmask()[0]
+        written = b""
+        while not matcher.is_finished and len(written) < 24:
+            tokens = allowed(matcher, row)
+            assert len(tokens) > 0, written
+            forced = bytes(matcher.forced_bytes())
+            token = int(source.choice(tokens))
+            assert not forced or vocabulary.token_bytes(token) == forced[:1], written
+            assert matcher.accept(token), written
+            written += vocabulary.token_bytes(token)
+            if token not in vocabulary.eos:
+                assert constraint.accepts(written + bytes(matcher.shortest_completion())), written
+
+
+@pytest.mark.parametrize("doublings", [26, 50, 500])
+def test_a_language_of_endless_texts_is_refused(doublings: int) -> None:
+    definitions: dict[str, Any] = {"d0": {"type": "integer"}}
+    for number in range(1, doublings + 1):
+        pair = [{"$ref": f"#/$defs/d{number - 1}"}] * 2
+        definitions[f"d{number}"] = {"type": "array", "prefixItems": pair, "minItems": 2, "items": False}
+    with pytest.raises(constrain.LimitError, match="MAX_SHORTEST_MATCH"):
+        constrain.compile({"$ref": f"#/$defs/d{doublings}", "$defs": definitions}, byte_vocabulary())
+
+
+def test_some_short_match_stands_in_for_the_shortest() -> None:
+    """Twelve letters in any order: a breadth-first search does not get there; the text is short all the same."""
+    schema = {"type": "string", "allOf": [{"pattern": letter} for letter in LETTERS[:12]]}
+    constraint = constrain.compile(schema, byte_vocabulary())
+    text = bytes(constraint.matcher().shortest_completion())
+    assert constraint.accepts(text)
+    assert len(text) <= 2 + 2 * 12
