@@ -175,9 +175,9 @@ class Viability:
         return self._decisions.cofactor(node, {key.present: True, **dict(cell.answers)})
 
     def _with_another(self, node: int, each: UndeclaredKeys, cell: Cell) -> int:
-        """The condition that ``node`` holds once there is one more member of this class."""
+        """The condition that ``node`` holds once there is one more member of this class, which has keys left."""
         levels = each.levels
-        result = FALSE if each.runs_out else self._broken(self._at_level(node, levels, len(levels)), cell)
+        result = self._broken(self._at_level(node, levels, len(levels)), cell)
         for number in range(len(levels) - 1, -1, -1):
             grown = self._broken(self._at_level(node, levels, number + 1), cell)
             result = self._decisions.choose(self._decisions.variable(levels[number]), result, grown)

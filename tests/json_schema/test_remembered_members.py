@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from random import Random
@@ -13,6 +14,7 @@ import pytest
 
 import constrain
 from constrain.json_schema import object_formulas, remembered_members
+from tests.oracle_schemas.conditions import Conditions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -188,6 +190,37 @@ def test_values_of_objects_are_counted() -> None:
     assert len(found) == len({json.dumps(value, sort_keys=True) for value in found}) == values
     with pytest.raises(constrain.UnsatisfiableSchemaError):
         constrain.compile({**schema, "minItems": values + 1}, BYTES, property_order="any")
+
+
+@pytest.mark.parametrize("block", range(5))
+def test_conditions_on_endlessly_many_keys(block: int) -> None:
+    """Those on keys that no schema names, too; not all texts can be listed, so all objects of some keys are tried."""
+    for seed in range(block * 20, (block + 1) * 20):
+        rng = Random(f"endless {seed}")
+        conditions = Conditions(rng, ["a", "b"], undeclared=True, sizes=rng.random() < 0.6)
+        schema = {
+            "type": "object",
+            "properties": {"a": {"enum": [0, 1]}, "b": True},
+            "additionalProperties": rng.choice((True, {"enum": [0, 1]}, {"minimum": 0})),
+            "allOf": [conditions.schema(rng.randint(1, 3))],
+        }
+        validator = jsonschema.Draft202012Validator(schema)
+        instances = [
+            dict(zip(keys, values, strict=True))
+            for number in range(5)
+            for keys in itertools.combinations(("a", "b", "x", "z", "v"), number)
+            for values in itertools.product((0, 1), repeat=number)
+        ]
+        try:
+            constraint = constrain.compile(schema, BYTES, property_order="any")
+        except constrain.UnsatisfiableSchemaError:
+            assert not any(map(validator.is_valid, instances)), schema
+            continue
+        for instance in instances:
+            valid = validator.is_valid(instance)
+            assert constraint.accepts(spelled(rng, instance)) == valid, (instance, schema)
+        for _ in range(3):
+            walk(constraint, validator, rng)
 
 
 def test_large_numbers_of_members_are_counted_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
