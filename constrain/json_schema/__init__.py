@@ -12,7 +12,7 @@ rules. Modules:
 - ``complements``: what violates a disjunction; ``formulas`` and ``combined``: shapes under Boolean formulas;
   ``conditionals``, ``contains`` and ``unevaluated``: their keywords
 - ``shape_automaton`` with ``object_questions``, ``object_formulas``, ``array_formulas``, ``key_partition``: automata of
-  formulas; ``closing``: objects without undeclared keys, for generation
+  formulas; ``closing`` and ``alternatives``: objects without undeclared keys, for generation
 - ``unique_items`` and ``counting``: items that differ, and how many different values goals have
 - ``productivity``: which goals have a value; ``contradictions``: why one has none
 - ``languages``: questions about patterns, answered by the kernel; ``keys``: classes of undeclared keys

@@ -1,11 +1,12 @@
 """Closing objects for generation: keys that no schema that holds declares are left out.
 
-Done once, on the finished shape, as with ``unevaluatedProperties: false``; so never for what ``not`` or ``if`` say.
-An object that declares no key, or that says something about additional ones itself, stays open; so does one of which
-nothing would be left.
+Done once, on the finished shape, as with ``unevaluatedProperties: false`` (2020-12 Core, section 11.3). So a schema
+that applies to an object and holds for it declares its keys, ``if`` among them, and where it says something about
+additional keys itself, the object may have any that it allows. What stands under ``not`` declares nothing, and be it
+under two of them.
 
-Alternatives (``anyOf`` of objects) are closed each by itself: an object has the keys that one of them declares, not
-those of several at once.
+An object in which no schema declares a key stays open, and so does one of which nothing would be left. What that means
+for alternatives (``anyOf``) is in ``constrain.json_schema.alternatives``.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from constrain.json_schema.combined import Combined, names_in_order
 from constrain.json_schema.complements import has_keys
 from constrain.json_schema.formulas import And, Atom, Formula, Not, Or
 from constrain.json_schema.goal import ANY, NOTHING
+from constrain.json_schema.keys import capacity
 from constrain.json_schema.languages import is_surely_empty, matching
-from constrain.json_schema.objects import KeyPattern, ObjectShape, apart
+from constrain.json_schema.objects import KeyPattern, ObjectShape, apart, unproductive_member
 
 if TYPE_CHECKING:
     from constrain.json_schema.goal import Goal
@@ -28,31 +30,79 @@ MAX_OCCURRENCES = 20_000
 """Places of shapes in the formulas of one object."""
 
 
-def closed_shape(shape: ObjectShape) -> ObjectShape | None:
-    """The shape without the keys that it does not declare; ``None`` for one that stays open."""
-    return shape._replace(additional=NOTHING) if shape.open and _declares_some(shape) else None
+def emitted(goal: Goal, *, close_objects: bool) -> tuple[list[ObjectShape], list[Combined]]:
+    """The objects of a productive goal, and its combinations, as the grammar has them.
+
+    Those that have a value are there, closed if that is asked for.
+    """
+    shapes = goal.shapes
+    assert shapes is not None
+    objects = [shape for shape in shapes.objects if is_productive(shape)]
+    combined = [shape for shape in shapes.combined if has_value(shape)]
+    if not close_objects:
+        return objects, combined
+    if goal.together:
+        apart = {id(member) for group in goal.together for member in group.members}
+        objects = [shape for shape in objects if id(shape) not in apart]
+        combined = [shape for shape in combined if id(shape) not in apart]
+    objects = [_closed(shape) for shape in objects]
+    combined = [shape.emitted for shape in combined]
+    for group in goal.together:
+        left = [each for each in group.closed if has_value(each)]
+        for shape in left or filter(has_value, group.members):
+            if isinstance(shape, Combined):
+                combined.append(shape)
+            else:
+                objects.append(shape)
+    return objects, combined
 
 
-def _declares_some(shape: ObjectShape) -> bool:
-    """Whether the shape names keys that may be there; those that ``not`` and ``propertyNames`` exclude do not count."""
+def has_value(shape: ObjectShape | Combined) -> bool:
+    """Whether some object has this shape, or some array or object is of this combination."""
+    if isinstance(shape, Combined):
+        return shape.automaton is not None and shape.automaton.is_productive()
+    return is_productive(shape)
+
+
+def is_productive(shape: ObjectShape) -> bool:
+    """Whether some object has this shape."""
+    return unproductive_member(shape) is None and (shape.minimum == 0 or capacity(shape) >= shape.minimum)
+
+
+def _closed(shape: ObjectShape) -> ObjectShape:
+    """The shape without the keys that it does not declare, unless it declares none or nothing would be left."""
+    if not shape.open or not _names_keys(shape):
+        return shape
+    without = shape._replace(additional=NOTHING)
+    return without if is_productive(without) else shape
+
+
+def declares_keys(shape: ObjectShape | Combined) -> bool:
+    """Whether it names keys that may be there; those that ``not`` and ``propertyNames`` exclude do not count."""
+    if isinstance(shape, Combined):
+        assert isinstance(shape.base, ObjectShape)
+        return _names_keys(shape.base) or any(_names_keys(each.shape) for each in _asserted(shape.formulas))
+    return _names_keys(shape)
+
+
+def _names_keys(shape: ObjectShape) -> bool:
     return any(goal is not NOTHING for goal in shape.properties.values()) or any(
         pattern.goal is not NOTHING for pattern in shape.patterns
     )
 
 
 def closed_combination(goals: Goals, shape: Combined) -> Combined | None:
-    """The combination without the keys that no schema that holds declares; ``None`` for one that stays open."""
+    """The combination without the keys that no schema that holds declares; ``None`` for one that stays as it is."""
     base = shape.base
     assert isinstance(base, ObjectShape)
-    declaring = _asserted(shape.formulas)
-    shapes = [each.shape for each in declaring]
-    if not all(each.open for each in (base, *shapes)):
+    if not base.open:
         return None
-    if not any(map(_declares_some, (base, *shapes))):
-        return None
+    asserted = _asserted(shape.formulas)
+    declaring = [each for each in asserted if each.shape.open]
+    free = [each.holding for each in asserted if not each.shape.open]  # they say what all other keys are to be
     patterns = list(base.patterns)
-    for each in shapes:
-        cells = apart(goals, patterns, [pattern._replace(goal=ANY) for pattern in each.patterns])
+    for each in declaring:
+        cells = apart(goals, patterns, [pattern._replace(goal=ANY) for pattern in each.shape.patterns])
         patterns = [*cells.both, *cells.left, *cells.right]
     formulas: list[Formula] = []
     properties: dict[str, Goal] = {}
@@ -60,7 +110,7 @@ def closed_combination(goals: Goals, shape: Combined) -> Combined | None:
         if name in base.properties:
             properties[name] = base.properties[name]
             continue
-        holding = [each.holding for each in declaring if _declares(each.shape, name)]
+        holding = [*(each.holding for each in declaring if _declares(each.shape, name)), *free]
         in_base = any(matching(pattern.expression, (name,)) for pattern in base.patterns)
         properties[name] = _goal(patterns, name) if in_base or holding else NOTHING
         if holding and not in_base:
@@ -68,11 +118,15 @@ def closed_combination(goals: Goals, shape: Combined) -> Combined | None:
     named = dict.fromkeys(properties, ANY)
     for pattern in patterns:
         if pattern.goal is not NOTHING and not _overlaps(base, pattern):
-            holding = [each.holding for each in declaring if _overlaps(each.shape, pattern)]
+            holding = [*(each.holding for each in declaring if _overlaps(each.shape, pattern)), *free]
             none_matches = Atom(ObjectShape(named, (), (pattern._replace(goal=NOTHING),)))
             formulas.append(Or((none_matches, *holding)))
-    closed = ObjectShape(properties, base.required, tuple(patterns), NOTHING, base.minimum, base.maximum, open=False)
-    return Combined(closed, (*shape.formulas, *formulas))
+    if free:
+        declared = tuple(pattern._replace(goal=ANY) for pattern in patterns)
+        formulas.append(Or((Atom(ObjectShape(named, (), declared, NOTHING)), *free)))
+    additional = base.additional if free else NOTHING
+    closed = base._replace(properties=properties, patterns=tuple(patterns), additional=additional, open=False)
+    return Combined(closed, (*formulas, *shape.formulas))  # diagrams stay smaller if a key comes before its shapes
 
 
 class _Asserted(NamedTuple):
@@ -83,28 +137,25 @@ class _Asserted(NamedTuple):
 
 
 def _asserted(formulas: tuple[Formula, ...]) -> list[_Asserted]:
-    """The shapes of objects that the formulas ask for, rather than exclude."""
+    """The shapes of objects that the formulas ask for: nothing under a ``Not``, and be it two of them."""
     found: list[_Asserted] = []
-    seen: set[tuple[Formula, bool, tuple[Formula, ...]]] = set()
-    stack: list[tuple[Formula, bool, tuple[Formula, ...]]] = [(formula, True, ()) for formula in reversed(formulas)]
+    seen: set[tuple[Formula, tuple[Formula, ...]]] = set()
+    stack: list[tuple[Formula, tuple[Formula, ...]]] = [(formula, ()) for formula in reversed(formulas)]
     while stack:
-        formula, asserted, around = stack.pop()
-        if (formula, asserted, around) in seen:
+        formula, around = stack.pop()
+        if (formula, around) in seen:
             continue
-        seen.add((formula, asserted, around))
+        seen.add((formula, around))
         if len(seen) > MAX_OCCURRENCES:
             raise LimitError(f"shapes occur in formulas more often than MAX_OCCURRENCES = {MAX_OCCURRENCES} allows")
         match formula:
             case Atom():
-                if asserted and isinstance(formula.shape, ObjectShape):
+                if isinstance(formula.shape, ObjectShape):
                     found.append(_Asserted(formula.shape, And((*around, formula))))
-            case Not(part):
-                stack.append((part, not asserted, around))
             case And(parts):
-                within = (*around, formula) if asserted else around
-                stack += ((part, asserted, within) for part in reversed(parts))
+                stack += ((part, (*around, formula)) for part in reversed(parts))
             case Or(parts):
-                stack += ((part, asserted, around) for part in reversed(parts))
+                stack += ((part, around) for part in reversed(parts))
     return found
 
 

@@ -13,7 +13,7 @@ from constrain.json_schema.combined import (
     object_formula,
     restricted,
 )
-from constrain.json_schema.formulas import And, Atom, Formula, Not, Or, negated
+from constrain.json_schema.formulas import And, Atom, Formula, Not, Or, atoms, negated
 from constrain.json_schema.goal import ANY, NOTHING
 from constrain.json_schema.numeric import complement_numbers
 from constrain.json_schema.objects import ANY_OBJECT, ObjectShape, intersect_objects
@@ -64,7 +64,7 @@ def _complement_arrays(
     for shape in shapes:
         simple = _opposite_array(shape) if isinstance(shape, ArrayShape) else None
         if simple is None:
-            formulas.append(negated(formula_of(shape)))
+            formulas.append(_opposite(goals, formula_of(shape)))
         else:
             both = intersect_arrays(goals, base, simple)
             if both is None:
@@ -81,13 +81,18 @@ def _complement_objects(
     for shape in shapes:
         simple = _opposite_object(goals, shape) if isinstance(shape, ObjectShape) else None
         if simple is None:
-            formulas.append(negated(formula_of(shape)))
+            formulas.append(_opposite(goals, formula_of(shape)))
         else:
             both = intersect_objects(goals, base, simple)
             if both is None:
                 return ()
             base = both
     return restricted(goals, base, map(_simplified, formulas))
+
+
+def _opposite(goals: Goals, formula: Formula) -> Formula:
+    """Where objects are closed, what ``not`` says declares nothing, and be it within another ``not``."""
+    return Not(formula) if goals.policies.close_objects else negated(formula)
 
 
 def _simplified(formula: Formula) -> Formula:
@@ -138,10 +143,15 @@ def conditional(goals: Goals, condition: Shapes, then: Shapes, otherwise: Shapes
     if condition is NO_SHAPES:
         return otherwise
     structures: list[ArrayShape | ObjectShape | Combined] = []
+    declaring = goals.policies.close_objects
     for formula, base in ((array_formula, ANY_ARRAY), (object_formula, ANY_OBJECT)):
         test, yes, no = formula(condition), formula(then), formula(otherwise)
-        chosen = Or((And((test, yes)), And((negated(test), no))))
-        structures += restricted(goals, base, _conjuncts(test, yes, no, chosen))
+        unless = _opposite(goals, test)
+        if declaring and base is ANY_OBJECT and _always(yes) and _always(no) and any(atoms((test,))):
+            conjuncts: tuple[Formula, ...] = (Or((test, unless)),)  # asserts nothing, but may declare keys
+        else:
+            conjuncts = _conjuncts(test, unless, yes, no)
+        structures += restricted(goals, base, conjuncts)
     scalars = union(
         (
             intersect(goals, _scalars(condition), _scalars(then)),
@@ -151,8 +161,8 @@ def conditional(goals: Goals, condition: Shapes, then: Shapes, otherwise: Shapes
     return _with_structures(scalars, structures)
 
 
-def _conjuncts(test: Formula, yes: Formula, no: Formula, chosen: Formula) -> tuple[Formula, ...]:
-    """``chosen``, which is "if ``test``, then ``yes``, else ``no``", more simply where one of them is always the same.
+def _conjuncts(test: Formula, unless: Formula, yes: Formula, no: Formula) -> tuple[Formula, ...]:
+    """If ``test``, then ``yes``, else (``unless``) ``no``; more simply where one of them is always the same.
 
     What applies only if ``test`` holds stands beside it, so that one can see when a schema applies.
     """
@@ -163,10 +173,10 @@ def _conjuncts(test: Formula, yes: Formula, no: Formula, chosen: Formula) -> tup
     if _always(yes) and _always(no):
         return ()
     if _always(no):
-        return (Or((negated(test), And((test, yes)))),)
+        return (Or((unless, And((test, yes)))),)
     if _always(yes):
-        return (Or((test, And((negated(test), no)))),)
-    return (chosen,)
+        return (Or((test, And((unless, no)))),)
+    return (Or((And((test, yes)), And((unless, no)))),)
 
 
 def _always(formula: Formula) -> bool:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError
 from constrain.json_schema.arrays import ArrayShape, item_goal, longest_length, unproductive_item
-from constrain.json_schema.emission import closed
+from constrain.json_schema.closing import emitted
 from constrain.json_schema.independent_keys import IndependentKeys
-from constrain.json_schema.keys import capacity, key_classes
+from constrain.json_schema.keys import key_classes
 from constrain.json_schema.languages import has_endless_texts
 from constrain.json_schema.numeric import NumberShape, list_numbers, step_of
-from constrain.json_schema.objects import ObjectShape, key_goals, unproductive_member
+from constrain.json_schema.objects import ObjectShape, key_goals
 from constrain.json_schema.shape_automaton import START, ShapeAutomaton
 from constrain.json_schema.shapes import FALSE, NULL, TRUE
 from constrain.json_schema.strings import StringShape, content, list_strings
@@ -68,12 +68,13 @@ class Supply:
         assert shapes is not None
         self._under_way.add(goal)
         try:
+            objects, combinations = emitted(goal, close_objects=self._close_objects)
             found = (
                 any(map(_has_endless_numbers, shapes.numbers))
                 or any(map(_has_endless_strings, shapes.strings))
                 or any(map(self._has_endless_arrays, shapes.arrays))
-                or any(map(self._has_endless_objects, shapes.objects))
-                or any(map(self._has_endless_combinations, shapes.combined))
+                or any(map(self._has_endless_objects, objects))
+                or any(map(self._has_endless_combinations, combinations))
             )
         finally:
             self._under_way.remove(goal)
@@ -118,9 +119,6 @@ class Supply:
         return any(map(self.is_endless, goals))
 
     def _has_endless_objects(self, shape: ObjectShape) -> bool:
-        if unproductive_member(shape) is not None or capacity(shape) < shape.minimum:
-            return False
-        shape = self._emitted(shape)
         room = shape.maximum is None or shape.maximum > len(shape.required)
         members = key_goals(shape, shape.properties if room else shape.required)
         if any(map(self.is_endless, members.values())):
@@ -129,7 +127,7 @@ class Supply:
         return any(each.number == float("inf") or self.is_endless(each.goal) for each in undeclared)
 
     def _has_endless_combinations(self, shape: Combined) -> bool:
-        automaton = shape.emitted.automaton
+        automaton = shape.automaton
         if automaton is None:
             return False
         if not isinstance(automaton, ShapeAutomaton):
@@ -161,6 +159,7 @@ class Supply:
         try:
             shapes = goal.shapes
             assert shapes is not None
+            objects, combinations = emitted(goal, close_objects=self._close_objects)
             found.update((value, None) for bit, value in _SIMPLE.items() if shapes.simple & bit)
             for number in shapes.numbers:
                 _add(found, "number", list_numbers(number, limit), limit)
@@ -169,10 +168,9 @@ class Supply:
             for array in shapes.arrays:
                 if unproductive_item(array) is None:
                     _add(found, "array", self._arrays(array, limit), limit)
-            for shape in shapes.objects:
-                if unproductive_member(shape) is None:
-                    _add(found, "object", self._objects(shape, limit), limit)
-            for combined in shapes.combined:
+            for shape in objects:
+                _add(found, "object", self._objects(shape, limit), limit)
+            for combined in combinations:
                 kind = "array" if isinstance(combined.base, ArrayShape) else "object"
                 _add(found, kind, self._combinations(combined, limit), limit)
         finally:
@@ -197,7 +195,6 @@ class Supply:
         return whole
 
     def _objects(self, shape: ObjectShape, limit: int) -> list[frozenset[tuple[str, Value]]]:
-        shape = self._emitted(shape)
         room = shape.maximum is None or shape.maximum > len(shape.required)
         if room and key_classes(shape):
             raise _TooMany(sure=False)
@@ -210,14 +207,10 @@ class Supply:
         most = len(goals) if shape.maximum is None else shape.maximum
         return [members for members in begun if shape.minimum <= len(members) <= most]
 
-    def _emitted(self, shape: ObjectShape) -> ObjectShape:
-        return closed(shape) if self._close_objects else shape
-
     def _combinations(self, shape: Combined, limit: int) -> dict[object, None]:
         """The values of an automaton: member by member, along all its ways."""
-        automaton = shape.emitted.automaton
-        assert automaton is not None
-        if isinstance(automaton, IndependentKeys):
+        automaton = shape.automaton
+        if automaton is None or isinstance(automaton, IndependentKeys):
             raise _TooMany(sure=False)
         if not isinstance(automaton, ShapeAutomaton):
             return self._remembered(automaton, limit)

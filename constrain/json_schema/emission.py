@@ -8,12 +8,11 @@ from constrain._errors import LimitError
 from constrain.grammar import Edge, Grammar, Role, Rule, Terminal
 from constrain.json_schema.array_automata import add_array
 from constrain.json_schema.arrays import unproductive_item
-from constrain.json_schema.closing import closed_shape
+from constrain.json_schema.closing import emitted, has_value, is_productive
 from constrain.json_schema.combined_automata import add_combined
 from constrain.json_schema.goal import NOTHING, Goal, place
-from constrain.json_schema.keys import capacity
 from constrain.json_schema.object_automata import add_object
-from constrain.json_schema.objects import ObjectShape, unproductive_member
+from constrain.json_schema.objects import ObjectShape
 from constrain.json_schema.productivity import children
 from constrain.json_schema.punctuation import PUNCTUATION
 from constrain.json_schema.rule_automaton import END, START, RuleAutomaton
@@ -24,7 +23,6 @@ from constrain.regex.tree import Concatenation, Expression, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from constrain.json_schema.combined import Combined
     from constrain.json_schema.policies import Policies
     from constrain.json_schema.shapes import Shapes
     from constrain.json_schema.strings import StringShape
@@ -133,8 +131,8 @@ class Emitter:
             found = [self.add(terminal) for terminal in terminals]
             if (
                 any(unproductive_item(array) is None for array in shapes.arrays)
-                or any(is_productive(shape) for shape in shapes.objects)
-                or any(_has_value(shape) for shape in shapes.combined)
+                or any(map(is_productive, shapes.objects))
+                or any(map(has_value, shapes.combined))
             ):
                 found.append(~len(self.rules))
                 self._queue.append((goal, len(self.rules)))
@@ -150,14 +148,13 @@ class Emitter:
             if unproductive_item(array) is None:
                 automaton.begin_alternative()
                 add_array(self, automaton, array)
-        for shape in goal.shapes.objects:
-            if is_productive(shape):
-                automaton.begin_alternative()
-                add_object(self, automaton, closed(shape) if self.policies.close_objects else shape)
-        for combined in goal.shapes.combined:
-            if _has_value(combined):
-                automaton.begin_alternative()
-                add_combined(self, automaton, combined.emitted)
+        objects, combinations = emitted(goal, close_objects=self.policies.close_objects)
+        for shape in objects:
+            automaton.begin_alternative()
+            add_object(self, automaton, shape)
+        for combined in combinations:
+            automaton.begin_alternative()
+            add_combined(self, automaton, combined)
         self._edges += len(automaton.edges)
         if self._edges > MAX_EDGES:
             raise LimitError(f"the grammar has more edges than MAX_EDGES = {MAX_EDGES}")
@@ -178,9 +175,7 @@ def ambiguous_goals(goals: Iterable[Goal]) -> set[Goal]:
     }
     stack = list(found)
     while stack:
-        shapes = stack.pop().shapes
-        assert shapes is not None
-        for child in children(shapes):
+        for child in children(stack.pop()):
             if child not in found:
                 found.add(child)
                 stack.append(child)
@@ -199,20 +194,5 @@ def _identity(shape: StringShape) -> tuple[object, ...]:
     return tuple(map(id, shape.parts)), shape.minimum, shape.maximum, shape.values
 
 
-def _has_value(shape: Combined) -> bool:
-    return shape.automaton is not None and shape.automaton.is_productive()
-
-
 def _has_scalars(shapes: Shapes) -> bool:
     return bool(shapes.simple or shapes.numbers or shapes.strings)
-
-
-def is_productive(shape: ObjectShape) -> bool:
-    """Whether some object has this shape."""
-    return unproductive_member(shape) is None and (shape.minimum == 0 or capacity(shape) >= shape.minimum)
-
-
-def closed(shape: ObjectShape) -> ObjectShape:
-    """The shape without the keys that no schema declares, unless nothing is declared or nothing would be left."""
-    without = closed_shape(shape)
-    return shape if without is None or not is_productive(without) else without

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from constrain._errors import LimitError
+    from constrain.json_schema.alternatives import Together
     from constrain.json_schema.references import Location
     from constrain.json_schema.shapes import Shapes
 
@@ -16,10 +17,11 @@ class Goal:
     A goal that is none of these has a fixed set of shapes.
 
     ``shapes`` is the disjunction the goal expands to, once known. ``productive``: some finite value satisfies it.
+    ``together``: which of its objects are closed together, for generation.
     ``constrain.json_schema.goals.Goals`` makes goals, and never two of the same meaning-giving locations.
     """
 
-    __slots__ = ("location", "negated", "negation", "parts", "productive", "shapes")
+    __slots__ = ("location", "negated", "negation", "parts", "productive", "shapes", "together")
 
     def __init__(self, location: Location | None, parts: tuple[Goal, ...] = ()) -> None:
         self.location = location
@@ -27,6 +29,7 @@ class Goal:
         self.negated: Goal | None = None
         self.negation: Goal | None = None  # the goal whose ``negated`` this is, once someone asked
         self.shapes: Shapes | None = None
+        self.together: tuple[Together, ...] = ()
         self.productive = False
 
     @property

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError
 from constrain.json_schema.arrays import unproductive_item
-from constrain.json_schema.combined import is_array
+from constrain.json_schema.combined import Combined, is_array
 from constrain.json_schema.goal import place
 from constrain.json_schema.keys import capacity
 from constrain.json_schema.objects import unproductive_member
@@ -31,11 +31,17 @@ def expand_all(goals: Goals, root: Goal) -> list[Goal]:
     """Expands everything reachable from ``root``; returns the goals, each after one that led to it."""
     found = {root}
     queue = [root]
+    waiting: list[Goal] = []  # alternatives are compared once all that they lead to is expanded
     for goal in queue:
-        for child in children(_expanded(goals, goal)):
+        shapes = _expanded(goals, goal)
+        for child in _parts(shapes):
             if child not in found:
                 found.add(child)
                 queue.append(child)
+        if goals.policies.close_objects and len(shapes.objects) + len(shapes.combined) > 1 and not goal.together:
+            waiting.append(goal)
+        while waiting and goal is queue[-1]:
+            queue += _close_together(goals, waiting.pop(), found)
         if len(queue) > MAX_GOALS:
             raise LimitError(
                 f"the schema expands to more goals than MAX_GOALS = {MAX_GOALS}", pointer=goals.pointer_of(goal)
@@ -55,8 +61,36 @@ def _expanded(goals: Goals, goal: Goal) -> Shapes:
     return shapes
 
 
-def children(shapes: Shapes) -> Iterator[Goal]:
-    """The goals of all parts of arrays and objects of these shapes."""
+def _close_together(goals: Goals, goal: Goal, found: set[Goal]) -> Iterator[Goal]:
+    """Closes alternatives that may hold together; yields the goals that were not found before."""
+    from constrain.json_schema.alternatives import alternatives_together
+
+    assert goal.shapes is not None
+    goal.together = alternatives_together(goals, goal.shapes, goals.pointer_of(goal))
+    for child in _parts_together(goal):
+        if child not in found:
+            found.add(child)
+            yield child
+
+
+def children(goal: Goal) -> Iterator[Goal]:
+    """The goals of all parts of arrays and objects of this one."""
+    assert goal.shapes is not None
+    yield from _parts(goal.shapes)
+    yield from _parts_together(goal)
+
+
+def _parts_together(goal: Goal) -> Iterator[Goal]:
+    for group in goal.together:
+        for shape in group.closed:
+            if isinstance(shape, Combined):
+                assert shape.automaton is not None
+                yield from shape.automaton.goals()
+            else:
+                yield from _parts(Shapes(objects=(shape,)))
+
+
+def _parts(shapes: Shapes) -> Iterator[Goal]:
     for array in shapes.arrays:
         yield from array.prefix
         yield array.rest
@@ -74,7 +108,7 @@ def children(shapes: Shapes) -> Iterator[Goal]:
 def add_automata(goals: Goals, goal: Goal, shapes: Shapes) -> None:
     """Makes the automata of combinations that have none yet."""
     from constrain.json_schema.array_formulas import array_automaton
-    from constrain.json_schema.closing import closed_combination
+    from constrain.json_schema.closing import closed_combination, declares_keys
     from constrain.json_schema.object_formulas import object_automaton
 
     pointer = goals.pointer_of(goal)
@@ -82,7 +116,7 @@ def add_automata(goals: Goals, goal: Goal, shapes: Shapes) -> None:
         if shape.automaton is None:
             build = array_automaton if is_array(shape) else object_automaton
             shape.automaton = build(goals, shape, pointer)
-            if goals.policies.close_objects and not is_array(shape):
+            if goals.policies.close_objects and not is_array(shape) and declares_keys(shape):
                 shape.closed = closed_combination(goals, shape)
                 if shape.closed is not None:
                     shape.closed.automaton = object_automaton(goals, shape.closed, pointer)
@@ -125,7 +159,7 @@ def _blockers(goal: Goal) -> list[Goal] | None:
         elif shape.minimum == 0 or capacity(shape) >= shape.minimum:
             return None
         else:  # any further member may help
-            blockers += (child for child in children(Shapes(objects=(shape,))) if not child.productive)
+            blockers += (child for child in _parts(Shapes(objects=(shape,))) if not child.productive)
     for combined in shapes.combined:
         assert combined.automaton is not None
         frontier = combined.automaton.blockers()

@@ -101,7 +101,7 @@ def intersect(goals: Goals, a: Shapes, b: Shapes) -> Shapes:
         return b
     if b is ANY_SHAPES:
         return a
-    if _structures(a) * _structures(b) > MAX_PRODUCT:
+    if _structures(a) * _structures(b) > MAX_PRODUCT and not (_is_single(a) or _is_single(b)):
         from constrain.json_schema.complements import as_one
 
         a, b = as_one(goals, a), as_one(goals, b)
@@ -117,6 +117,11 @@ def intersect(goals: Goals, a: Shapes, b: Shapes) -> Shapes:
 
 def _structures(shapes: Shapes) -> int:
     return len(shapes.combined) + max(len(shapes.arrays), len(shapes.objects))
+
+
+def _is_single(shapes: Shapes) -> bool:
+    """Whether what has these shapes, too, has no more alternatives than before."""
+    return max(len(shapes.arrays), len(shapes.objects)) <= 1 and not shapes.combined
 
 
 def _product(

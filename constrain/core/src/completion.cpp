@@ -5,6 +5,7 @@
 // (state, memory). Every edge costs something, so cheapest ways never go in circles.
 #include <algorithm>
 #include <queue>
+#include <tuple>
 
 #include "automaton.h"
 #include "errors.h"
@@ -18,6 +19,7 @@ constexpr size_t max_exact_states = 20'000;     // of one search; beyond, some s
 constexpr size_t min_exact_states = 500;        // also where earlier searches have used up
 constexpr size_t max_exact_states_ever = 400'000;  // what all searches may use
 constexpr size_t max_memory_words = 2'000'000;       // that one such search may intern
+constexpr size_t max_memory_words_ever = 20'000'000;  // that all may intern, before any way will do
 constexpr size_t max_searched_places = 100'000;
 
 }  // namespace
@@ -81,6 +83,7 @@ uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, b
     uint64_t missing;  // what counters need to get
     MemoryId memory;
     bool forgot;  // a text that is remembered
+    uint32_t tried = 0;  // ways on, where they are tried one after the other
   };
   const uint32_t rule = grammar_.state(start).rule;
   const std::vector<uint32_t>& needs = needs_[rule];
@@ -118,7 +121,8 @@ uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, b
     Visit visit = visits[at];
     MemoryId m = visit.memory;
     Segment segment{};
-    if (visit.edge != none) {  // what the edge does to the memory is worked out only now
+    const bool again = visit.tried > 0;
+    if (visit.edge != none && !again) {  // what the edge does to the memory is worked out only now
       const Edge& edge = grammar_.edges[visit.edge];
       const MemoryId before = m;
       int32_t remember;
@@ -143,13 +147,13 @@ uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, b
       segments[at] = segment;
     }
     const uint64_t key = key_of(visit.state, m);
-    if (done.find(key)) continue;
+    if (!again && done.find(key)) continue;
     done.insert(key, 1);
-    const uint32_t* known = keep ? path_ids_.find(key) : nullptr;
+    const uint32_t* known = keep && !again ? path_ids_.find(key) : nullptr;
     if (known && paths_[*known].cost == endless) continue;
     const State& s = grammar_.state(visit.state);
     if (s.accepting || known) {
-      exact_states_ += visits.size();
+      count_search(visits.size(), rule);
       uint32_t next = no_path;
       uint64_t after = 0;
       if (known) {
@@ -208,22 +212,41 @@ uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, b
       for (const Condition& c : grammar_.conditions_of(edge)) goes_on |= c.minimum > 0;
       ways.push_back({{edge.target, i, at, visit.cost + own, still, m, visit.forgot}, {goes_on ? 0 : edge.excluding < 0 ? 1 : 2, rest}});
     }
-    // depth first, unless costs or counters say otherwise: the best comes last
-    if (!exact) std::stable_sort(ways.begin(), ways.end(), [](const Way& a, const Way& b) { return a.rank > b.rank; });
-    for (const Way& way : ways) {
-      heap.push_back({exact ? 0 : way.visit.missing, exact ? way.visit.cost + way.rank.second : 0, visits.size()});
-      visits.push_back(way.visit);
-      segments.emplace_back();
+    auto push = [&](uint64_t first, uint64_t cost, size_t which) {
+      heap.push_back({first, cost, which});
       std::push_heap(heap.begin(), heap.end(), std::greater<>());
+    };
+    if (exact) {
+      for (const Way& way : ways) {
+        push(0, way.visit.cost + way.rank.second, visits.size());
+        visits.push_back(way.visit);
+        segments.emplace_back();
+      }
+      continue;
     }
+    // depth first, unless counters say otherwise: one way on, and the others later
+    std::stable_sort(ways.begin(), ways.end(), [](const Way& a, const Way& b) {
+      return std::tie(a.visit.missing, a.rank) < std::tie(b.visit.missing, b.rank);
+    });
+    const size_t which = visits[at].tried++;
+    if (which >= ways.size()) continue;
+    if (which + 1 < ways.size()) push(ways[which + 1].visit.missing, 0, at);
+    push(ways[which].visit.missing, 0, visits.size());
+    visits.push_back(ways[which].visit);
+    segments.emplace_back();
   }
-  exact_states_ += visits.size();
+  count_search(visits.size(), rule);
   if (keep) {
     const uint64_t id = key_of(start, memory);
     path_ids_.insert(id, static_cast<uint32_t>(paths_.size()));
     paths_.push_back({endless, {}, false, no_path});
   }
   return endless;
+}
+
+void Automaton::count_search(size_t states, uint32_t rule) {
+  exact_states_ += states;
+  search_words_ += states * (1 + grammar_.rules[rule].slots.size());
 }
 
 void Automaton::solve_rules() {
@@ -365,6 +388,7 @@ std::string Automaton::shortest_completion(const Place& place) {
 std::string Automaton::completion_by_steps(Place place) {
   std::string text;
   while (!accepting(place)) {
+    allow_call();  // for each lexeme: every one brings the end nearer
     uint64_t best = endless;
     ExprId rest = ExprId::nothing;
     const Parser::Closure closure = parser_.closure(place.set);
@@ -452,7 +476,9 @@ std::string Automaton::completion_by_rules(const Place& place) {
     if (cost < best.cost) best = {cost, rest, item, whole};
   };
   // once searches have taken very long, any way will do
-  auto settled = [&] { return best.cost != endless && exact_states_ > max_exact_states_ever; };
+  auto settled = [&] {
+    return best.cost != endless && (exact_states_ > max_exact_states_ever || search_words_ > max_memory_words_ever);
+  };
   if (place.fresh) {
     const std::vector<Item> items = parser_.copy_of_items(place.set);
     for (const Item& item : items) {

@@ -113,9 +113,21 @@ TermId Lexer::without_values(TermId t, uint32_t list, const Memory& memory, cons
       scalars.push_back(value);
     }
   }
-  TermId result = scalars.empty() && !tentative ? t : derived(t, spelled(scalars, values, reads_scientific(t)), tentative);
+  TermId result = scalars.empty() && !tentative ? t : derived(t, all_spelled(scalars, values, reads_scientific(t)), tentative);
   without_values_.insert(key, index(result));
   return result;
+}
+
+// With exponents a number has so many texts that those of each are put together once.
+ExprId Lexer::all_spelled(const std::vector<ValueId>& scalars, const Values& values, bool scientific) {
+  if (!scientific) return spelled(scalars, values, false);
+  std::vector<ExprId> parts;
+  for (ValueId scalar : scalars) {
+    const uint32_t* found = spelled_.find(index(scalar));
+    parts.push_back(found ? ExprId{*found} : spelled({scalar}, values, true));
+    if (!found) spelled_.insert(index(scalar), index(parts.back()));
+  }
+  return expressions_.alternation(std::move(parts));
 }
 
 // All texts of the scalars: a number's normal form may go on with zeros after the point, zero may be negative.
@@ -224,7 +236,7 @@ bool Lexer::matches(TermId t, ValueId scalar, const Values& values) {
   if (const uint8_t* found = matches_.find(key)) return *found;
   ExprId expression = terminals_[index(t)].expression;
   bool result = values.is_decimal(scalar)
-                    ? expressions_.intersection({expression, spelled({scalar}, values, reads_scientific(t))}) != ExprId::nothing
+                    ? expressions_.intersection({expression, all_spelled({scalar}, values, reads_scientific(t))}) != ExprId::nothing
                     : expressions_.nullable(expressions_.derivative(expression, values.text(scalar)));
   matches_.insert(key, result);
   return result;

@@ -80,6 +80,7 @@ class Lexer {
 
   ExpressionStore expressions_;
   TermId derived(TermId t, ExprId used, bool tentative);
+  ExprId all_spelled(const std::vector<ValueId>& scalars, const Values& values, bool scientific);
   ExprId spelled(const std::vector<ValueId>& scalars, const Values& values, bool scientific);
   void spell_scientific(const std::vector<ValueId>& decimals, const Values& values, std::vector<ExprId>& parts);
   bool reads_scientific(TermId t);
@@ -92,6 +93,7 @@ class Lexer {
   FlatMap<uint64_t, uint32_t> steps_;
   FlatMap<uint64_t, uint32_t> without_;
   FlatMap<uint64_t, uint32_t> without_values_;
+  FlatMap<uint32_t, uint32_t> spelled_;  // all texts of one number, with exponents: by value
   FlatMap<uint64_t, uint8_t> matches_;
   std::vector<TermId> match_pool_;
   std::vector<std::pair<uint32_t, uint32_t>> match_runs_;
