@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from constrain._errors import UnsupportedSchemaError
 from constrain.json_schema.arrays import ArrayShape, item_goal
-from constrain.json_schema.formulas import FALSE, TRUE, Atom, Decisions, ItemCount, atoms
+from constrain.json_schema.formulas import FALSE, MAX_DECISIONS, TRUE, Atom, Decisions, ItemCount, listed_atoms
 from constrain.json_schema.goal import ANY, Goal
 from constrain.json_schema.shape_automaton import START, Case, Cases, Question, Read, ShapeAutomaton
 
@@ -43,7 +43,7 @@ class ArrayQuestions:
         self.base = base
         self.shapes: list[ArrayShape] = []
         counts: dict[Goal, set[int]] = {}
-        parts = list(atoms(shape.formulas))
+        parts = listed_atoms(shape.formulas, MAX_DECISIONS)
         for atom in parts:
             if isinstance(atom.shape, ItemCount):
                 counts.setdefault(atom.shape.goal, set()).add(atom.shape.number)

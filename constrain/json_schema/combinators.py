@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain._errors import SchemaError
+from constrain._errors import LimitError, SchemaError
 from constrain.json_schema.arrays import ArrayShape, constant_array
 from constrain.json_schema.assertions import (
     TYPE_ARRAY,
@@ -64,8 +64,19 @@ def enum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     found.parts.append(constants(goals, at, value, "enum"))
 
 
+MAX_STRUCTURED_VALUES = 50_000
+"""Arrays and objects that one ``enum`` lists: each becomes goals, of which there are no more (``MAX_GOALS``)."""
+
+
 def constants(goals: Goals, at: Location, values: list[object], keyword: str) -> Shapes:
     """Exactly these values; equal ones (1 and 1.0) count once."""
+    if len(values) > MAX_STRUCTURED_VALUES:
+        structured = sum(isinstance(value, (list, dict)) for value in values)
+        if structured > MAX_STRUCTURED_VALUES:
+            raise LimitError(
+                f"{keyword} lists more arrays and objects than MAX_STRUCTURED_VALUES = {MAX_STRUCTURED_VALUES}",
+                pointer=at.pointer(keyword),
+            )
     simple = 0
     numbers: dict[Number, None] = {}
     strings: dict[str, None] = {}

@@ -15,13 +15,15 @@ from constrain.json_schema.formulas import And, Atom, Formula, ItemCount, Or, at
 from constrain.json_schema.objects import ANY_OBJECT, ObjectShape, intersect_objects
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from constrain.json_schema.goals import Goals
     from constrain.json_schema.independent_keys import IndependentKeys
     from constrain.json_schema.remembered_members import RememberedMembers
     from constrain.json_schema.shape_automaton import ShapeAutomaton
     from constrain.json_schema.shapes import Shapes
+
+    FormulaOf = Callable[["ArrayShape | ObjectShape | Combined"], Formula]
 
 MAX_COMBINED = 1_000
 """Alternatives of one value that have formulas."""
@@ -110,18 +112,18 @@ def formula_of(shape: ArrayShape | ObjectShape | Combined) -> Formula:
     return TRUE_FORMULA if shape is ANY_ARRAY or shape is ANY_OBJECT else Atom(shape)
 
 
-def array_formula(shapes: Shapes) -> Formula:
-    """The formula that holds for exactly the arrays among these values."""
-    return _any_of((*shapes.arrays, *filter(is_array, shapes.combined)))
+def array_formula(shapes: Shapes, of: FormulaOf = formula_of) -> Formula:
+    """The formula that holds for exactly the arrays among these values; ``of`` gives that of one shape."""
+    return _any_of((*shapes.arrays, *filter(is_array, shapes.combined)), of)
 
 
-def object_formula(shapes: Shapes) -> Formula:
-    """The formula that holds for exactly the objects among these values."""
-    return _any_of((*shapes.objects, *(shape for shape in shapes.combined if not is_array(shape))))
+def object_formula(shapes: Shapes, of: FormulaOf = formula_of) -> Formula:
+    """The same for objects."""
+    return _any_of((*shapes.objects, *(shape for shape in shapes.combined if not is_array(shape))), of)
 
 
-def _any_of(shapes: Iterable[ArrayShape | ObjectShape | Combined]) -> Formula:
-    parts = tuple(map(formula_of, shapes))
+def _any_of(shapes: Iterable[ArrayShape | ObjectShape | Combined], of: FormulaOf) -> Formula:
+    parts = tuple(map(of, shapes))
     return parts[0] if len(parts) == 1 else Or(parts)
 
 

@@ -202,10 +202,22 @@ def arrays_where(goals: Goals, formulas: Iterable[Formula]) -> Shapes:
 
 
 def as_one(goals: Goals, shapes: Shapes) -> Shapes:
-    """The same values with one alternative for all arrays, and one for all objects."""
+    """The same values with one alternative for all arrays, and one for all objects.
+
+    The same shape becomes the same formula every time: where alternatives are multiplied again and again, the diagrams
+    do not grow by it.
+    """
+    known = goals.formulas
+
+    def shared(shape: ArrayShape | ObjectShape | Combined) -> Formula:
+        found = known.get(id(shape))
+        if found is None:
+            found = known[id(shape)] = shape, formula_of(shape)
+        return found[1]
+
     structures: list[ArrayShape | ObjectShape | Combined] = []
-    structures += restricted(goals, ANY_ARRAY, (array_formula(shapes),))
-    structures += restricted(goals, ANY_OBJECT, (object_formula(shapes),))
+    structures += restricted(goals, ANY_ARRAY, (array_formula(shapes, shared),))
+    structures += restricted(goals, ANY_OBJECT, (object_formula(shapes, shared),))
     return _with_structures(_scalars(shapes), structures)
 
 

@@ -16,10 +16,12 @@ from constrain.json_schema.keyword_sets import IN_PLACE_APPLICATORS
 from constrain.json_schema.languages import is_surely_empty
 from constrain.json_schema.numeric import intersect_numbers
 from constrain.json_schema.objects import ObjectShape, key_goals
-from constrain.json_schema.shapes import FALSE, NULL, TRUE, Shapes, intersect, union
+from constrain.json_schema.shapes import FALSE, NULL, TRUE, Shapes, all_but_one, intersect, union
 from constrain.json_schema.strings import StringShape, definition, intersect_strings, shorter
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from constrain.json_schema.goals import Goals
 
 MAX_BRANCH_PAIRS = 50_000
@@ -60,14 +62,30 @@ def exclusive_union(goals: Goals, alternatives: list[Shapes], context: Shapes) -
         return union(narrowed)
     if len(narrowed) ** 2 > 2 * MAX_BRANCH_PAIRS:
         raise LimitError(f"oneOf has more pairs of branches than MAX_BRANCH_PAIRS = {MAX_BRANCH_PAIRS}")
-    others: dict[int, Shapes] = {}
-    exclusive = list(narrowed)
+    overlapping: list[set[int]] = [{index} for index in range(len(narrowed))]
     for first, second in combinations(range(len(narrowed)), 2):
         if find_overlap(goals, [narrowed[first], narrowed[second]]) is not None:
-            for one, other in ((first, second), (second, first)):
-                if other not in others:
-                    others[other] = complement(goals, alternatives[other])
-                exclusive[one] = intersect(goals, exclusive[one], others[other])
+            overlapping[first].add(second)
+            overlapping[second].add(first)
+    exclusive = list(narrowed)
+    others: dict[int, Shapes] = {}
+    shared: dict[frozenset[int], list[Sequence[Shapes]]] = {}
+    for index, indices in enumerate(overlapping):
+        if len(indices) == 1:
+            continue
+        among = sorted(indices)
+        for other in among:
+            if other not in others:
+                others[other] = complement(goals, alternatives[other])
+        if all(overlapping[other] == indices for other in among):
+            key = frozenset(indices)
+            if key not in shared:
+                shared[key] = all_but_one(goals, [others[other] for other in among])
+            excluded = shared[key][among.index(index)]
+        else:
+            excluded = [others[other] for other in among if other != index]
+        for shapes in excluded:
+            exclusive[index] = intersect(goals, exclusive[index], shapes)
     return union(exclusive)
 
 

@@ -10,6 +10,7 @@ conditions are equal numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain._errors import LimitError
@@ -86,6 +87,19 @@ def atoms(formulas: tuple[Formula, ...]) -> Iterator[Atom]:
                 stack += reversed(parts)
 
 
+def listed_atoms(formulas: tuple[Formula, ...], limit: int) -> list[Atom]:
+    """The same as a list. Raises LimitError at once where there are too many for diagrams of ``limit`` nodes."""
+    found = list(islice(atoms(formulas), limit + 1))
+    if len(found) > limit:
+        raise too_many(limit)
+    return found
+
+
+def too_many(limit: int) -> LimitError:
+    """The error for diagrams that grow too large."""
+    return LimitError(f"schemas combine to more cases than MAX_DECISIONS = {limit} allows")
+
+
 FALSE, TRUE = 0, 1
 """The diagrams of the conditions that never and always hold."""
 
@@ -146,7 +160,7 @@ class Decisions:
         found = self._ids.get(key)
         if found is None:
             if len(self._nodes) > self._limit:
-                raise LimitError(f"schemas combine to more cases than MAX_DECISIONS = {self._limit} allows")
+                raise too_many(self._limit)
             found = self._ids[key] = len(self._nodes)
             self._nodes.append(key)
             self._supports.append(self._supports[low] | self._supports[high] | 1 << variable)

@@ -21,11 +21,12 @@ class Goal:
     ``constrain.json_schema.goals.Goals`` makes goals, and never two of the same meaning-giving locations.
     """
 
-    __slots__ = ("location", "negated", "negation", "parts", "productive", "shapes", "together")
+    __slots__ = ("begun", "location", "negated", "negation", "parts", "productive", "shapes", "together")
 
     def __init__(self, location: Location | None, parts: tuple[Goal, ...] = ()) -> None:
         self.location = location
         self.parts = parts or (self,)
+        self.begun: Goal | None = None  # of several parts: a goal of the first ones
         self.negated: Goal | None = None
         self.negation: Goal | None = None  # the goal whose ``negated`` this is, once someone asked
         self.shapes: Shapes | None = None

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from constrain.json_schema.counting import Value
+    from constrain.json_schema.formulas import Formula
     from constrain.json_schema.policies import Policies
     from constrain.json_schema.references import Location, References
     from constrain.json_schema.strings import StringShape
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 MAX_EXPLORED = 60_000
 """States of all automata that one schema's formulas make: the largest real schemas need 50,000."""
 
-MAX_CASES = 100_000
+MAX_CASES = 60_000
 """Questions by which the values of members are split into cases, over all those states: real schemas need 41,000."""
 
 MAX_IN_PLACE_DEPTH = 60
@@ -55,6 +56,7 @@ class Goals:
         self._unknown: dict[str, Location] = {}
         self._combined_parts = 0
         self._in_place_depth = 0
+        self.formulas: dict[int, tuple[object, Formula]] = {}  # of shapes, by id, where formulas are shared
         self.explored = 0
         self._cases = 0
         self._only_strings = 0  # how many propertyNames are being read, one within another
@@ -147,7 +149,12 @@ class Goals:
             self._combined_parts += len(parts)
             if self._combined_parts > MAX_COMBINED_PARTS:
                 raise LimitError(f"schemas combine to more goals than MAX_COMBINED_PARTS = {MAX_COMBINED_PARTS} allows")
-            goal = self._conjunctions[key] = a if len(parts) == len(a.parts) else Goal(None, parts)
+            if len(parts) == len(a.parts):
+                goal = a
+            else:
+                goal = Goal(None, parts)
+                goal.begun = a
+            self._conjunctions[key] = goal
         return goal
 
     def negation(self, goal: Goal) -> Goal:
@@ -200,8 +207,12 @@ class Goals:
             elif goal.negated is not None:
                 shapes = complement(self, self.shapes(goal.negated))
             else:
-                shapes = ANY_SHAPES
-                for part in goal.parts:
+                begun = goal.begun
+                if begun is None or begun.shapes is None:
+                    shapes, parts = ANY_SHAPES, goal.parts
+                else:  # many goals that have all but the last part in common: each is one more intersection
+                    shapes, parts = begun.shapes, goal.parts[len(begun.parts) :]
+                for part in parts:
                     shapes = intersect(self, shapes, self.shapes(part))
             goal.shapes = shapes
         return shapes

@@ -15,7 +15,8 @@ from __future__ import annotations
 import sys
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import lru_cache
-from math import gcd
+from math import gcd, lcm
+from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError
 from constrain.regex import decimals
@@ -33,6 +34,9 @@ from constrain.regex.tree import (
     Multiple,
     Repetition,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MAX_INTEGER_DIGITS = 4300
 """What Python's int() reads by default (sys.int_info.default_max_str_digits)."""
@@ -54,6 +58,10 @@ MAX_LISTED_BYTES = 32_000
 MAX_DIVISOR_BESIDE_OTHERS = 100
 """Multiples of a greater divisor (zeros at its end aside) that must not be multiples of others are too far apart to
 tell, digit by digit, whether one can still be reached."""
+
+MAX_JOINT_REMAINDERS = 1_000_000
+"""Remainders that such a divisor and those of the others that are no greater have together: their least common
+multiple, which seven primes reach. All others exclude too few numbers to matter."""
 
 LEAST_TRAILING_ZEROS = 4
 """From here on, zeros at the end of a divisor are read as such."""
@@ -110,12 +118,10 @@ def number_expression(
         return _integers(first, last, multiple_of, not_multiples_of, excluded)
     digits = _fraction_digits(low, high, multiple_of, *not_multiples_of, *excluded)
     numbers = _numbers(low, high, low_open=low_open, high_open=high_open, multiple_of=multiple_of, digits=digits)
-    outside = [_multiples_of(divisor) for divisor in not_multiples_of]
-    if outside and multiple_of is not None and numbers != NOTHING:
-        _check_beside_others(_scaled(multiple_of)[0])
-    if excluded:
-        outside.append(_any_zeros(excluded))
-    return _without(numbers, outside)
+    if not_multiples_of and multiple_of is not None and numbers != NOTHING:
+        _check_beside_others(multiple_of, not_multiples_of)
+    outside = [_any_zeros(excluded)] if excluded else []
+    return _without(numbers, [_multiples_of(divisor) for divisor in not_multiples_of], outside)
 
 
 def number_literal_expression(*values: Number, integer: bool = False) -> Expression:
@@ -157,10 +163,21 @@ def _text(value: Number) -> tuple[bytes, int]:
 # What is left out.
 
 
-def _without(expression: Expression, outside: list[Expression]) -> Expression:
-    if not outside or expression == NOTHING:
-        return expression
-    return Intersection((expression, *map(Complement, outside)))
+def _without(numbers: Expression, divisors: list[Expression], outside: list[Expression]) -> Expression:
+    """The numbers that are multiples of none of the divisors, and not outside.
+
+    The kernel settles an intersection with a multiple by arithmetic, which is in vain beside other divisors: then the
+    multiple is written as what is no non-multiple.
+    """
+    if numbers == NOTHING:
+        return numbers
+    parts = [numbers]
+    if divisors and isinstance(numbers, Intersection):  # of two; with whatever: this is right for any two
+        interval, multiple = numbers.parts
+        parts = [interval]
+        divisors = [Alternation((Complement(multiple), *divisors))]
+    parts += map(Complement, (*divisors, *outside))
+    return parts[0] if len(parts) == 1 else Intersection(tuple(parts))
 
 
 def _any_zeros(values: tuple[Number, ...]) -> Expression:
@@ -181,12 +198,24 @@ def _any_zeros(values: tuple[Number, ...]) -> Expression:
     )
 
 
-def _check_beside_others(divisor: int) -> None:
-    while divisor % 10 == 0:
-        divisor //= 10
-    if divisor > MAX_DIVISOR_BESIDE_OTHERS:
-        message = f"multiples of {divisor} that must not be multiples of something else cannot be enforced"
+def _check_beside_others(divisor: Number, others: Iterable[Number]) -> None:
+    digits = _without_zeros(_scaled(divisor)[0])
+    message = f"multiples of {digits} that must not be multiples of something else cannot be enforced"
+    if digits > MAX_DIVISOR_BESIDE_OTHERS:
         raise LimitError(f"{message} (MAX_DIVISOR_BESIDE_OTHERS = {MAX_DIVISOR_BESIDE_OTHERS})")
+    remainders = digits
+    for other in others:
+        other_digits = _without_zeros(_scaled(other)[0])
+        if other_digits <= MAX_DIVISOR_BESIDE_OTHERS:
+            remainders = lcm(remainders, other_digits)
+            if remainders > MAX_JOINT_REMAINDERS:
+                raise LimitError(f"{message} (MAX_JOINT_REMAINDERS = {MAX_JOINT_REMAINDERS})")
+
+
+def _without_zeros(number: int) -> int:
+    while number % 10 == 0:
+        number //= 10
+    return number
 
 
 def _multiples_of(divisor: Number) -> Expression:
@@ -250,12 +279,11 @@ def _integers(
     if divisor > 1:
         numbers_of_divisor = Intersection((numbers_of_divisor, _multiple(divisor)))
         if others:
-            _check_beside_others(divisor)
+            _check_beside_others(divisor, others)
     left_out.update(0 for other in others if other > _GREATEST_INTEGER)
-    outside: list[Expression] = [_multiple(other) for other in others if other <= _GREATEST_INTEGER]
-    if left_out:
-        outside.append(LiteralSet(tuple(str(value).encode() for value in left_out)))
-    return _without(numbers_of_divisor, outside)
+    outside: list[Expression] = [LiteralSet(tuple(str(value).encode() for value in left_out))] if left_out else []
+    divisors = [_multiple(other) for other in others if other <= _GREATEST_INTEGER]
+    return _without(numbers_of_divisor, divisors, outside)
 
 
 def _integer_divisor(multiple_of: Number) -> int:

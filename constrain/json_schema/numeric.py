@@ -220,12 +220,18 @@ def step_of(shape: NumberShape) -> Fraction | None:
 def _factors(shape: NumberShape, step: Fraction) -> tuple[int | None, int | None]:
     """The least and the greatest whole number whose product with ``step`` is within the bounds."""
     first = last = None
+    low, high = shape.minimum, shape.maximum
+    if step == 1 and (low is None or isinstance(low, int)) and (high is None or isinstance(high, int)):
+        return (
+            None if low is None else low + shape.exclusive_minimum,
+            None if high is None else high - shape.exclusive_maximum,
+        )
     if shape.minimum is not None:
-        low = Fraction(shape.minimum) / step
-        first = -(-low.numerator // low.denominator) + (shape.exclusive_minimum and low.denominator == 1)
+        least = Fraction(shape.minimum) / step
+        first = -(-least.numerator // least.denominator) + (shape.exclusive_minimum and least.denominator == 1)
     if shape.maximum is not None:
-        high = Fraction(shape.maximum) / step
-        last = high.numerator // high.denominator - (shape.exclusive_maximum and high.denominator == 1)
+        most = Fraction(shape.maximum) / step
+        last = most.numerator // most.denominator - (shape.exclusive_maximum and most.denominator == 1)
     return first, last
 
 

@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from constrain.json_schema.combined import names_in_order
-from constrain.json_schema.formulas import FALSE, MAX_DECISIONS, TRUE, Decisions, atoms
+from constrain.json_schema.formulas import FALSE, MAX_DECISIONS, TRUE, Decisions, listed_atoms
 from constrain.json_schema.goal import ANY, NOTHING, Goal
 from constrain.json_schema.key_partition import SharedKeys, partition
 from constrain.json_schema.objects import ObjectShape, key_goals
@@ -51,7 +51,7 @@ class ObjectQuestions(ABC):
         base = shape.base
         assert isinstance(base, ObjectShape)
         self.base = base
-        self.atoms = list(atoms(shape.formulas))
+        self.atoms = listed_atoms(shape.formulas, self.limit)
         self.shapes: list[ObjectShape] = [base]
         for atom in self.atoms:
             assert isinstance(atom.shape, ObjectShape)
@@ -64,6 +64,7 @@ class ObjectQuestions(ABC):
             size: variable
             for variable, size in enumerate(sorted({size for each in self.shapes for size in _sizes(each)}))
         }
+        self.asked: dict[int, list[Question]] = {}  # by index of a key, or ~index of a class
         self.number_variables()
         indices = {atom: index for index, atom in enumerate(self.atoms, 1)}
         known: dict[Formula, int] = {}
@@ -155,7 +156,6 @@ class AboutShapes(ObjectQuestions):
         self.required_until: list[int] = []  # by shape: where the last required key has had its turn
         self.settling: list[list[int]] = [[] for _ in range(last + 1)]
         self.requiring: list[list[int]] = [[] for _ in names]
-        self.asked: dict[int, list[Question]] = {}  # by index of a key, or ~index of a class
         places = {name: place for place, name in enumerate(names)}
         for index, (shape, goals) in enumerate(zip(self.shapes, self.key_goals, strict=True)):
             required = set(shape.required)
@@ -273,12 +273,20 @@ class AboutKeys(ObjectQuestions):
         return node
 
     def about_value(self, index: int) -> list[Question]:
-        valued = self.valued[self.names[index]]
-        return [self.single(goal, [variable], if_satisfied=True) for goal, variable in valued.items()]
+        found = self.asked.get(index)
+        if found is None:
+            valued = self.valued[self.names[index]].items()
+            found = [self.single(goal, [variable], if_satisfied=True) for goal, variable in valued]
+            self.asked[index] = found
+        return found
 
     def about_class(self, index: int) -> list[Question]:
-        valued = self.all_valued[index]
-        return [self.single(goal, [variable], if_satisfied=False) for goal, variable in valued.items()]
+        found = self.asked.get(~index)
+        if found is None:
+            valued = self.all_valued[index].items()
+            found = [self.single(goal, [variable], if_satisfied=False) for goal, variable in valued]
+            self.asked[~index] = found
+        return found
 
     def settled(self, node: int, position: int) -> int:
         return node

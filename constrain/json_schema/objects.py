@@ -119,6 +119,8 @@ def _intersect_patterns(goals: Goals, a: ObjectShape, b: ObjectShape) -> tuple[K
     ]
     only_ours = [pattern for pattern in a.patterns if pattern.text not in theirs]
     only_theirs = [pattern for pattern in b.patterns if pattern.text not in ours]
+    if only_ours and only_theirs and all(pattern.goal is NOTHING for pattern in only_ours + only_theirs):
+        return (*shared, _excluded(only_ours + only_theirs))
     cells = apart(goals, only_ours, only_theirs)
     return (
         *shared,
@@ -126,6 +128,14 @@ def _intersect_patterns(goals: Goals, a: ObjectShape, b: ObjectShape) -> tuple[K
         *(cell._replace(goal=goals.conjunction(cell.goal, b.additional)) for cell in cells.left),
         *(cell._replace(goal=goals.conjunction(cell.goal, a.additional)) for cell in cells.right),
     )
+
+
+def _excluded(patterns: list[KeyPattern]) -> KeyPattern:
+    """Keys that match any of the patterns, none of which may be there; how they overlap does not matter."""
+    expressions: list[Expression] = []
+    for each in patterns:
+        expressions += each.expression.parts if isinstance(each.expression, Alternation) else (each.expression,)
+    return KeyPattern(" or ".join(each.text for each in patterns), Alternation(tuple(expressions)), NOTHING)
 
 
 class Cells(NamedTuple):
@@ -139,7 +149,7 @@ class Cells(NamedTuple):
 def apart(goals: Goals, left: list[KeyPattern], right: list[KeyPattern]) -> Cells:
     """Divides the keys of two lists of patterns; no two patterns of one list match the same key."""
     if len(left) + len(right) > MAX_KEY_PATTERNS:
-        raise LimitError(f"an object has more key patterns than MAX_KEY_PATTERNS = {MAX_KEY_PATTERNS}")
+        raise too_many_key_patterns()
     cells = Cells([], [], [])
     remaining: list[KeyPattern | None] = list(right)
     for pattern in left:
@@ -159,6 +169,11 @@ def apart(goals: Goals, left: list[KeyPattern], right: list[KeyPattern]) -> Cell
     if sum(map(len, cells)) > MAX_KEY_PATTERNS:
         raise LimitError(f"key patterns divide the keys into more classes than MAX_KEY_PATTERNS = {MAX_KEY_PATTERNS}")
     return cells
+
+
+def too_many_key_patterns() -> LimitError:
+    """The error for patterns that are not compared any more."""
+    return LimitError(f"an object has more key patterns than MAX_KEY_PATTERNS = {MAX_KEY_PATTERNS}")
 
 
 def _less(pattern: KeyPattern, other: KeyPattern) -> KeyPattern | None:
@@ -264,6 +279,8 @@ def object_shape(goals: Goals, found: Assertions) -> ObjectShape | None:
     declared = found.properties
     patterns: list[KeyPattern] = []
     if found.key_patterns:
+        if len(found.key_patterns) > MAX_KEY_PATTERNS:
+            raise too_many_key_patterns()
         for pattern in found.key_patterns:
             cells = apart(goals, patterns, [pattern])
             patterns = [*cells.both, *cells.left, *cells.right]

@@ -13,7 +13,7 @@ from constrain.json_schema.objects import ANY_OBJECT, ObjectShape, intersect_obj
 from constrain.json_schema.strings import ANY_STRING, StringShape, intersect_strings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from constrain.json_schema.goals import Goals
 
@@ -22,6 +22,9 @@ MAX_ALTERNATIVES = 1_000
 
 MAX_PRODUCT = 64
 """Pairs of alternatives that are intersected one by one; more become formulas, which do not multiply."""
+
+MIN_SHARED = 4
+"""Of that many schemas it pays to share what all but one of them have in common."""
 
 NULL, FALSE, TRUE = 1, 2, 4
 BOOLEAN = FALSE | TRUE
@@ -62,7 +65,7 @@ def union(alternatives: Iterable[Shapes]) -> Shapes:
     simple = 0
     numbers: list[NumberShape] = []
     strings: list[StringShape] = []
-    arrays: list[ArrayShape] = []
+    arrays: dict[ArrayShape, None] = {}
     objects: list[ObjectShape] = []
     combined: dict[Combined, None] = {}
     listed_numbers: dict[bool, dict[Number, None]] = {}
@@ -79,7 +82,7 @@ def union(alternatives: Iterable[Shapes]) -> Shapes:
                 listed_strings.update(dict.fromkeys(string.values))
             elif string not in strings:
                 strings.append(string)
-        arrays += (shape for shape in shapes.arrays if shape not in arrays)
+        arrays.update(dict.fromkeys(shapes.arrays))
         objects += (shape for shape in shapes.objects if shape not in objects)
         combined.update(dict.fromkeys(shapes.combined))
         if max(len(numbers), len(strings), len(arrays), len(objects), len(combined)) > MAX_ALTERNATIVES:
@@ -113,6 +116,22 @@ def intersect(goals: Goals, a: Shapes, b: Shapes) -> Shapes:
         _product(a.objects, b.objects, lambda x, y: intersect_objects(goals, x, y)) if a.objects and b.objects else (),
         intersect_combined(goals, a, b) if a.combined or b.combined else (),
     )
+
+
+def all_but_one(goals: Goals, shapes: Sequence[Shapes]) -> list[Sequence[Shapes]]:
+    """For each index, shapes whose intersection is that of all the others.
+
+    One by one these are quadratically many intersections, and linear in size where each adds a key. Where they have
+    one alternative of a type, so has what those before and those after an index have in common.
+    """
+    last = len(shapes) - 1
+    if last < MIN_SHARED or not all(max(map(len, each[1:])) <= 1 for each in shapes):
+        return [(*shapes[:index], *shapes[index + 1 :]) for index in range(last + 1)]
+    before, after = [ANY_SHAPES], [ANY_SHAPES]
+    for index in range(last):
+        before.append(intersect(goals, before[-1], shapes[index]))
+        after.append(intersect(goals, shapes[last - index], after[-1]))
+    return list(zip(before, reversed(after), strict=True))
 
 
 def _structures(shapes: Shapes) -> int:

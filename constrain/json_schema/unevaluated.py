@@ -22,7 +22,7 @@ from constrain.json_schema.keyword_sets import IN_PLACE_APPLICATORS
 from constrain.json_schema.keywords import keywords_of
 from constrain.json_schema.objects import KeyPattern, ObjectShape, apart
 from constrain.json_schema.references import escape
-from constrain.json_schema.shapes import ANY_SHAPES, Shapes, intersect, union
+from constrain.json_schema.shapes import ANY_SHAPES, Shapes, all_but_one, intersect, union
 from constrain.json_schema.strings import pattern_expression
 
 if TYPE_CHECKING:
@@ -197,12 +197,12 @@ def _any_of(goals: Goals, branches: list[Variants]) -> Variants:
 
 
 def _one_of(goals: Goals, branches: list[Variants]) -> Variants:
-    others = [complement(goals, union(branch.values())) for branch in branches]
+    others = all_but_one(goals, [complement(goals, union(branch.values())) for branch in branches])
     found: list[tuple[Evaluated, Shapes]] = []
-    for index, branch in enumerate(branches):
+    for branch, excluded in zip(branches, others, strict=True):
         for evaluated, shapes in branch.items():
             alone = shapes
-            for other in (*others[:index], *others[index + 1 :]):
+            for other in excluded:
                 alone = intersect(goals, alone, other)
             found.append((evaluated, alone))
     return _merged(found)

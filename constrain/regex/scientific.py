@@ -179,6 +179,7 @@ class _Mantissas(NamedTuple):
         return max(0, min(self.digits - read, most))
 
 
+@lru_cache(maxsize=1024)  # one for every position of an integer, and more
 def _any_digits(mantissas: _Mantissas) -> Expression:
     """All mantissas but zero."""
     if mantissas.digits <= 0:
@@ -191,7 +192,8 @@ def _any_digits(mantissas: _Mantissas) -> Expression:
     return union([sequence(NONZERO_DIGIT, _more_digits(mantissas)[1]), _after_zeros(fraction)])
 
 
-def _more_digits(mantissas: _Mantissas) -> list[Expression]:
+@lru_cache(maxsize=64)
+def _more_digits(mantissas: _Mantissas) -> tuple[Expression, ...]:
     """What may follow so many digits before the point, where the digits do not matter."""
     after: list[Expression] = [NOTHING] * (MAX_MANTISSA_DIGITS + 2)
     for count in range(MAX_MANTISSA_DIGITS, 0, -1):
@@ -199,7 +201,7 @@ def _more_digits(mantissas: _Mantissas) -> list[Expression]:
         digit = DIGIT if free else _ZERO
         ended = sequence(_fraction(free), mantissas.exponent(count))
         after[count] = union([ended, sequence(digit, after[count + 1])])
-    return after
+    return tuple(after)
 
 
 def _after_zeros(rest: Callable[[int], Expression]) -> Expression:
@@ -223,6 +225,7 @@ def _digits_and_zeros(free: int, most: int) -> Expression:
     return sequence(repetition(DIGIT, 0, free), repetition(_ZERO, 0, most - free))
 
 
+@lru_cache(maxsize=64)  # the bound on one side is mostly the greatest or the least float
 def _at_least(bound: str, mantissas: _Mantissas, *, strict: bool) -> Expression:
     """Mantissas whose digits, as a fraction, are at least (``strict``: greater than) those of the bound."""
     if mantissas.digits <= 0:
@@ -260,6 +263,7 @@ def _fraction_above(rest: str, free: int, *, strict: bool) -> Expression:
     return sequence(_POINT, digits, repetition(_ZERO, 0, MAX_MANTISSA_DIGITS - free))
 
 
+@lru_cache(maxsize=64)
 def _at_most(bound: str, mantissas: _Mantissas, *, strict: bool) -> Expression:
     """Mantissas but zero whose digits, as a fraction, are at most (``strict``: less than) those of the bound."""
     if mantissas.digits <= 0:
