@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.goals import Goals
     from constrain.json_schema.independent_keys import IndependentKeys
+    from constrain.json_schema.remembered_members import RememberedMembers
     from constrain.json_schema.shape_automaton import ShapeAutomaton
     from constrain.json_schema.shapes import Shapes
 
@@ -39,7 +40,7 @@ class Combined:
 
     base: ArrayShape | ObjectShape
     formulas: tuple[Formula, ...]
-    automaton: ShapeAutomaton | IndependentKeys | None = field(default=None, init=False)
+    automaton: ShapeAutomaton | IndependentKeys | RememberedMembers | None = field(default=None, init=False)
     closed: Combined | None = field(default=None, init=False)
 
     @property

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from constrain.grammar import EPSILON, TEXT_SET, VALUE_SET, Action, Condition, Edge
 from constrain.json_schema.arrays import ArrayShape
+from constrain.json_schema.independent_keys import IndependentKeys
 from constrain.json_schema.rule_automaton import END, RuleAutomaton
 from constrain.json_schema.rule_automaton import START as RULE_START
 from constrain.json_schema.shape_automaton import START, Read, ShapeAutomaton
@@ -21,11 +22,15 @@ def add_combined(emitter: Emitter, rule: RuleAutomaton, shape: Combined) -> None
     automaton = shape.automaton
     if isinstance(automaton, ShapeAutomaton):
         _Emission(emitter, rule, automaton, shape.base).add()
-    else:
+    elif isinstance(automaton, IndependentKeys):
         from constrain.json_schema.independent_emission import add_independent
 
-        assert automaton is not None
         add_independent(emitter, rule, automaton)
+    else:
+        from constrain.json_schema.remembered_emission import add_remembered
+
+        assert automaton is not None
+        add_remembered(emitter, rule, automaton)
 
 
 class _Emission:

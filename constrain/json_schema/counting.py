@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from constrain._errors import LimitError
 from constrain.json_schema.arrays import ArrayShape, item_goal, longest_length, unproductive_item
 from constrain.json_schema.closing import emitted
+from constrain.json_schema.independent_keys import IndependentKeys
 from constrain.json_schema.keys import key_classes
 from constrain.json_schema.languages import has_endless_texts
 from constrain.json_schema.numeric import NumberShape, list_numbers, step_of
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.combined import Combined
     from constrain.json_schema.goal import Goal
+    from constrain.json_schema.remembered_members import RememberedMembers
     from constrain.json_schema.shape_automaton import Read
 
 Value = tuple[object, ...]
@@ -128,8 +130,8 @@ class Supply:
         automaton = shape.automaton
         if automaton is None:
             return False
-        if not isinstance(automaton, ShapeAutomaton):  # two values of every optional key are enough
-            return any(goal.productive for _, goal in automaton.classes) or any(map(self.is_endless, automaton.goals()))
+        if not isinstance(automaton, ShapeAutomaton):
+            return automaton.has_endless_keys() or any(map(self.is_endless, automaton.useful_goals()))
         useful = automaton.useful()
         reads = [read for read in automaton.reads if {read.source, read.target} <= useful and read.goal.productive]
         for read in reads:
@@ -208,8 +210,10 @@ class Supply:
     def _combinations(self, shape: Combined, limit: int) -> dict[object, None]:
         """The values of an automaton: member by member, along all its ways."""
         automaton = shape.automaton
-        if not isinstance(automaton, ShapeAutomaton):
+        if automaton is None or isinstance(automaton, IndependentKeys):
             raise _TooMany(sure=False)
+        if not isinstance(automaton, ShapeAutomaton):
+            return self._remembered(automaton, limit)
         useful = automaton.useful()
         reads: dict[int, list[Read]] = {}
         for read in automaton.reads:
@@ -243,6 +247,22 @@ class Supply:
                     if not repeated:
                         work.append((read.target, (*members, member)))
         return found
+
+    def _remembered(self, automaton: RememberedMembers, limit: int) -> dict[object, None]:
+        """The objects of which the conditions hold."""
+        if any(any(automaton.viability.first(each)) for each in automaton.classes):
+            raise _TooMany(sure=False)
+        begun: list[tuple[frozenset[tuple[str, Value]], dict[int, bool]]] = [(frozenset(), {})]
+        for key in automaton.keys:
+            cells = [cell for cell in key.cells if cell.goal.productive]
+            begun += [
+                (members | {(key.name, value)}, {**answers, key.present: True, **dict(cell.answers)})
+                for members, answers in begun
+                for cell in cells
+                for value in self._list(cell.goal, limit)
+            ]
+            _check_partial(begun)
+        return {members: None for members, answers in begun if automaton.holds(answers)}
 
 
 def _label(member: object) -> object:

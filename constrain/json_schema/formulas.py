@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from constrain._errors import LimitError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from constrain.json_schema.arrays import ArrayShape
     from constrain.json_schema.goal import Goal
@@ -138,6 +138,21 @@ class Decisions:
         """The variables that the condition depends on, as bits."""
         return self._supports[node]
 
+    def size(self, node: int) -> int:
+        """The number of questions that the diagram has."""
+        seen: set[int] = set()
+        stack = [node]
+        while stack:
+            top = stack.pop()
+            if top > TRUE and top not in seen:
+                seen.add(top)
+                stack += self._nodes[top][1:]
+        return len(seen)
+
+    def question(self, node: int) -> tuple[int, int, int]:
+        """The variable that a node asks for, and what it comes to if that is false and if it is true."""
+        return self._nodes[node]
+
     def _node(self, variable: int, low: int, high: int) -> int:
         if low == high:
             return low
@@ -227,6 +242,72 @@ class Decisions:
                 known[top] = self._node(asked, known.get(low, low), known.get(high, high))
             stack.pop()
         return known[node]
+
+    def cofactor(self, node: int, answers: Mapping[int, bool]) -> int:
+        """What is left of a condition once several variables are known."""
+        bits = sum(1 << variable for variable in answers)
+        nodes, supports = self._nodes, self._supports
+        found: dict[int, int] = {}
+        stack = [node]
+        while stack:
+            top = stack[-1]
+            if top in found:
+                stack.pop()
+                continue
+            asked, low, high = nodes[top]
+            if not supports[top] & bits:
+                found[top] = top
+            elif asked in answers:
+                branch = high if answers[asked] else low
+                if branch in found:
+                    found[top] = found[branch]
+                else:
+                    stack.append(branch)
+            elif low in found and high in found:
+                found[top] = self._node(asked, found[low], found[high])
+            else:
+                stack += (low, high)
+        return found[node]
+
+    def restrict(self, node: int, known: int, unset: int = -1) -> int:
+        """A condition that agrees with ``node`` where ``known`` holds (and ``unset`` is false), smaller if it can be.
+
+        Where one branch of ``known`` never holds, the other branch of ``node`` is taken without asking (Coudert and
+        Madre 1990). So it is TRUE if ``known`` implies it. ``node`` does not ask for ``unset``.
+        """
+        nodes = self._nodes
+        found: dict[tuple[int, int], int] = {}
+        stack = [(node, known)]
+        while stack:
+            key = stack[-1]
+            node, known = key
+            asked, low, high = nodes[node]
+            known_asked, known_low, known_high = nodes[known]
+            if node <= TRUE or known <= TRUE:
+                found[key] = node
+            elif known_asked < asked:
+                either = known_low if known_asked == unset else self.choose(known_low, TRUE, known_high)
+                if (node, either) not in found:
+                    stack.append((node, either))
+                    continue
+                found[key] = found[node, either]
+            else:
+                if known_asked > asked:
+                    known_low = known_high = known
+                lower, higher = found.get((low, known_low)), found.get((high, known_high))
+                if known_low == FALSE:
+                    lower = higher
+                elif lower is None:
+                    stack.append((low, known_low))
+                if known_high == FALSE:
+                    higher = lower
+                elif higher is None:
+                    stack.append((high, known_high))
+                if lower is None or higher is None:
+                    continue
+                found[key] = self._node(asked, lower, higher)
+            stack.pop()
+        return found[key]
 
     def follow(self, node: int, answers: Sequence[bool]) -> int:
         """What a condition comes to if each variable has the value at its index in ``answers``."""

@@ -184,9 +184,9 @@ class Goals:
         """Where a goal comes from, for messages."""
         return (origin(goal) or self.references.root).pointer()
 
-    def explore(self) -> None:
-        """Counts a state of an automaton that is made of formulas."""
-        self.explored += 1
+    def explore(self, states: int = 1) -> None:
+        """Counts states of an automaton that is made of formulas."""
+        self.explored += states
         if self.explored > MAX_EXPLORED:
             raise LimitError(f"schemas combine to automata of more states than MAX_EXPLORED = {MAX_EXPLORED}")
 

@@ -99,6 +99,14 @@ class IndependentKeys:
         yield from (goal for goal, _ in self.free.values())
         yield from (goal for _, goal in self.classes)
 
+    def has_endless_keys(self) -> bool:
+        """Whether there are objects with any of endlessly many keys."""
+        return any(goal.productive for _, goal in self.classes)
+
+    def useful_goals(self) -> Iterable[Goal]:
+        """The goals of members that objects have; two values of every optional key are enough for endlessly many."""
+        return self.goals()
+
     def is_productive(self) -> bool:
         """Whether some object is known to satisfy everything."""
         return all(goal.productive for goal, required in self.free.values() if required) and all(

@@ -15,6 +15,7 @@ from constrain.json_schema.shape_automaton import START, Case, Cases, Read, Shap
 if TYPE_CHECKING:
     from constrain.json_schema.combined import Combined
     from constrain.json_schema.goals import Goals
+    from constrain.json_schema.remembered_members import RememberedMembers
 
 MAX_TRACKED_KEYS = 10
 """Keys in any order of which every set that may have been read is a state of its own."""
@@ -140,19 +141,30 @@ class _Builder:
         return node, members
 
 
-def object_automaton(goals: Goals, shape: Combined, pointer: str) -> ShapeAutomaton | IndependentKeys:
+def object_automaton(
+    goals: Goals, shape: Combined, pointer: str
+) -> ShapeAutomaton | IndependentKeys | RememberedMembers:
     """The automaton of the objects of a combination. Raises LimitError."""
     if len(shape.formulas) >= MIN_GROUPS:
         independent = independent_keys(goals, shape)
         if independent is not None:
             return independent
     if goals.policies.property_order == "any":
-        questions: ObjectQuestions = AboutKeys(shape, any_order=True)
-    else:
+        from constrain.json_schema.remembered_members import RememberedMembers
+
         try:
-            return _Builder(goals, AboutShapes(shape, any_order=False)).build()
+            return RememberedMembers(goals, shape)
         except LimitError:
-            return _Builder(goals, AboutKeys(shape, any_order=False)).build()
+            return _in_any_order(goals, shape, pointer)
+    try:
+        return _Builder(goals, AboutShapes(shape, any_order=False)).build()
+    except LimitError:
+        return _Builder(goals, AboutKeys(shape, any_order=False)).build()
+
+
+def _in_any_order(goals: Goals, shape: Combined, pointer: str) -> ShapeAutomaton:
+    """An automaton with a state for whatever may be left: where that is less than what there is to test."""
+    questions = AboutKeys(shape, any_order=True)
     # Numbers of members that count, where keys may run out: it matters which keys are left.
     endless = any(
         key_class.keys.number == inf and all(goal is ANY for goal in key_class.goals) for key_class in questions.classes

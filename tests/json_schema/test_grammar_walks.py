@@ -85,6 +85,17 @@ def heights(grammar: Grammar) -> list[dict[int, int]]:
     return found
 
 
+def leads_on(interpreter: Interpreter, rule: int, edge: Edge, memory: tuple[Any, ...]) -> bool:
+    """Whether more can be read, or the rule can end, once this edge was taken; conditions may be tested one by one."""
+    if edge.symbol is not None:
+        return True
+    state, memory = edge.target, interpreter._after(rule, memory, edge, b"")
+    return state in interpreter.grammar.rules[rule].accepting or any(
+        interpreter._open(memory, onward) and leads_on(interpreter, rule, onward, memory)
+        for onward in interpreter._edges[rule].get(state, ())
+    )
+
+
 def walk(grammar: Grammar, rng: random.Random, lexemes: Lexemes, height: list[dict[int, int]]) -> bytes:
     """One random text; AssertionError where no edge is open before the end."""
     interpreter = Interpreter(grammar)
@@ -93,14 +104,18 @@ def walk(grammar: Grammar, rng: random.Random, lexemes: Lexemes, height: list[di
     for step in range(100_000):
         rule, state, memory = stack[-1]
         ends = state in grammar.rules[rule].accepting
-        edges = [edge for edge in interpreter._edges[rule].get(state, ()) if interpreter._open(memory, edge)]
+        edges = [
+            edge
+            for edge in interpreter._edges[rule].get(state, ())
+            if interpreter._open(memory, edge) and leads_on(interpreter, rule, edge, memory)
+        ]
         if ends and (not edges or rng.random() < 0.5 or step > PATIENCE):
             stack.pop()
             if not stack:
                 return text
             continue
         assert edges, f"stuck in state {state} of rule {rule} after {text!r}"
-        if step > PATIENCE:
+        if step > PATIENCE and rng.random() < 0.8:  # it may not be the nearest end that conditions allow
             edges.sort(key=lambda edge: cost(edge, height, rule))
         else:
             rng.shuffle(edges)

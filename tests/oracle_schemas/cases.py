@@ -101,10 +101,14 @@ def compile_case(case: Case, tokens: list[bytes]) -> constrain.Constraint:
 def run(seed: int) -> str:
     """Compares everything about one seed; returns "" or the reason of a refusal. AssertionError where they differ."""
     case = make_case(seed)
-    rng = Random(f"walk {seed}")
-    tokens = vocabulary_of(case, rng)
     if case.disputed:
         return "the validators differ"
+    return compare(case, Random(f"walk {seed}"))
+
+
+def compare(case: Case, rng: Random) -> str:
+    """What ``run`` does, for a case."""
+    tokens = vocabulary_of(case, rng)
     try:
         constraint = compile_case(case, tokens)
     except constrain.UnsatisfiableSchemaError:

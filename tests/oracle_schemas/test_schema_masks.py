@@ -12,6 +12,7 @@ from random import Random
 import jsonschema_rs
 import pytest
 
+from tests.oracle_schemas import conditions
 from tests.oracle_schemas.cases import RATCHET, RECORDED_SEEDS, REGENERATE, Texts, check, make_case
 from tests.oracle_schemas.generator import Universe, random_universe, spellings
 from tests.support import LONG
@@ -39,6 +40,13 @@ def test_refusals_are_as_recorded(refusals: dict[int, str]) -> None:
     reasons = Counter(why for seed, why in refusals.items() if seed < RECORDED_SEEDS)
     assert reasons.total() <= recorded["refused"], "more refusals than ever"
     assert reasons == recorded["reasons"], f"write them down: {REGENERATE}"
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_masks_of_conditions_on_keys_in_any_order_equal_enumeration(block: int) -> None:
+    seeds = 2_000 if LONG else 25
+    for seed in range(block * seeds, (block + 1) * seeds):
+        assert conditions.check(seed) == ""
 
 
 # The oracle itself
@@ -77,6 +85,9 @@ def test_masks_of_a_list_of_texts() -> None:
 
 def test_cases_are_neither_trivial_nor_disputed() -> None:
     cases = [make_case(seed) for seed in range(200)]
+    about_keys = [conditions.make_case(seed) for seed in range(100)]
+    assert sum(not case.texts for case in about_keys) < 15
+    assert sum(len(case.others) > 0 for case in about_keys) > 80
     assert sum(case.disputed for case in cases) <= 2
     assert sum(not case.texts for case in cases) < 60
     assert sum(len(case.texts) < len(case.universe.values()) for case in cases) > 120
