@@ -110,7 +110,7 @@ def _compile(references: References, policies: Policies) -> CompiledSchema:
     goals = Goals(references, policies)
     root = goals.root()
     order = expand_all(goals, root)
-    mark_productive(order)
+    mark_productive(order, close_objects=policies.close_objects)
     if goals.has_unique_items:
         from constrain.json_schema.unique_items import settle_unique_items
 

@@ -45,7 +45,7 @@ def emitted(goal: Goal, *, close_objects: bool) -> tuple[list[ObjectShape], list
         apart = {id(member) for group in goal.together for member in group.members}
         objects = [shape for shape in objects if id(shape) not in apart]
         combined = [shape for shape in combined if id(shape) not in apart]
-    objects = [_closed(shape) for shape in objects]
+    objects = [shape if id(shape) in goal.left_open else _closed(shape) for shape in objects]
     combined = [shape.emitted for shape in combined]
     for group in goal.together:
         left = [each for each in group.closed if has_value(each)]
@@ -55,6 +55,56 @@ def emitted(goal: Goal, *, close_objects: bool) -> tuple[list[ObjectShape], list
             else:
                 objects.append(shape)
     return objects, combined
+
+
+def closed_forms(goal: Goal) -> tuple[list[ObjectShape], list[Combined]]:
+    """The objects of a goal, and its combinations: closed, and be it that nothing is left, but for those left open."""
+    shapes = goal.shapes
+    assert shapes is not None
+    apart = {id(member) for group in goal.together for member in group.members}
+    objects = [
+        _without_undeclared(shape) if _closes(shape) and id(shape) not in goal.left_open else shape
+        for shape in shapes.objects
+        if id(shape) not in apart
+    ]
+    combined = [shape.closed or shape for shape in shapes.combined if id(shape) not in apart]
+    for group in goal.together:
+        for shape in group.closed or group.members:
+            if isinstance(shape, Combined):
+                combined.append(shape)
+            else:
+                objects.append(shape)
+    return objects, combined
+
+
+def leave_open(goal: Goal) -> bool:
+    """Leaves open of what nothing would be left otherwise; whether that is anything."""
+    shapes = goal.shapes
+    assert shapes is not None
+    apart = {id(member) for group in goal.together for member in group.members}
+    objects = [
+        id(shape)
+        for shape in shapes.objects
+        if id(shape) not in apart and _closes(shape) and id(shape) not in goal.left_open
+        if is_productive(shape) and not is_productive(_without_undeclared(shape))
+    ]
+    goal.left_open += tuple(objects)
+    combined = [
+        shape
+        for shape in shapes.combined
+        if id(shape) not in apart and shape.closed is not None
+        if has_value(shape) and not has_value(shape.closed)
+    ]
+    for shape in combined:
+        shape.closed = None
+    groups = [
+        group.closed != () and any(map(has_value, group.members)) and not any(map(has_value, group.closed))
+        for group in goal.together
+    ]
+    goal.together = tuple(
+        group._replace(closed=()) if opened else group for group, opened in zip(goal.together, groups, strict=True)
+    )
+    return bool(objects or combined or any(groups))
 
 
 def has_value(shape: ObjectShape | Combined) -> bool:
@@ -71,10 +121,18 @@ def is_productive(shape: ObjectShape) -> bool:
 
 def _closed(shape: ObjectShape) -> ObjectShape:
     """The shape without the keys that it does not declare, unless it declares none or nothing would be left."""
-    if not shape.open or not _names_keys(shape):
+    if not _closes(shape):
         return shape
-    without = shape._replace(additional=NOTHING)
+    without = _without_undeclared(shape)
     return without if is_productive(without) else shape
+
+
+def _closes(shape: ObjectShape) -> bool:
+    return shape.open and _names_keys(shape)
+
+
+def _without_undeclared(shape: ObjectShape) -> ObjectShape:
+    return shape._replace(additional=NOTHING)
 
 
 def declares_keys(shape: ObjectShape | Combined) -> bool:

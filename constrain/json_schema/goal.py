@@ -21,7 +21,7 @@ class Goal:
     ``constrain.json_schema.goals.Goals`` makes goals, and never two of the same meaning-giving locations.
     """
 
-    __slots__ = ("begun", "location", "negated", "negation", "parts", "productive", "shapes", "together")
+    __slots__ = ("begun", "left_open", "location", "negated", "negation", "parts", "productive", "shapes", "together")
 
     def __init__(self, location: Location | None, parts: tuple[Goal, ...] = ()) -> None:
         self.location = location
@@ -31,6 +31,7 @@ class Goal:
         self.negation: Goal | None = None  # the goal whose ``negated`` this is, once someone asked
         self.shapes: Shapes | None = None
         self.together: tuple[Together, ...] = ()
+        self.left_open: tuple[int, ...] = ()  # ids of objects that are not closed, since no value would be left
         self.productive = False
 
     @property

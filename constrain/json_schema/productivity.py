@@ -17,10 +17,11 @@ from constrain.json_schema.objects import unproductive_member
 from constrain.json_schema.shapes import Shapes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from constrain.json_schema.goal import Goal
     from constrain.json_schema.goals import Goals
+    from constrain.json_schema.objects import ObjectShape
 
 
 MAX_GOALS = 50_000
@@ -122,8 +123,30 @@ def add_automata(goals: Goals, goal: Goal, shapes: Shapes) -> None:
                     shape.closed.automaton = object_automaton(goals, shape.closed, pointer)
 
 
-def mark_productive(order: list[Goal]) -> None:
-    """Sets ``productive`` on every goal of ``order`` that has a value."""
+def mark_productive(order: list[Goal], *, close_objects: bool = False) -> None:
+    """Sets ``productive`` on every goal of ``order`` that has a value.
+
+    With ``close_objects``, leaves those objects open that make the difference: a value that contains itself may have an
+    end only in keys that are not declared.
+    """
+    _mark(order)
+    if not close_objects:
+        return
+    from constrain.json_schema.closing import leave_open
+
+    alive = [goal for goal in order if goal.productive and not goal.is_fixed]
+    for goal in alive:
+        goal.productive = False
+    while True:
+        _mark(alive, closed=True)
+        alive = [goal for goal in alive if not goal.productive]
+        if not alive:
+            return
+        opened = [leave_open(goal) for goal in alive]
+        assert any(opened)
+
+
+def _mark(order: list[Goal], *, closed: bool = False) -> None:
     waiting: dict[Goal, dict[Goal, None]] = {}  # each goal once: one that waits for many is looked at again and again
     for start in reversed(order):
         stack = [start]
@@ -131,7 +154,7 @@ def mark_productive(order: list[Goal]) -> None:
             goal = stack.pop()
             if goal.productive:
                 continue
-            blockers = _blockers(goal)
+            blockers = _blockers(goal, closed=closed)
             if blockers is None:
                 goal.productive = True
                 stack += waiting.pop(goal, ())
@@ -140,10 +163,16 @@ def mark_productive(order: list[Goal]) -> None:
                     waiting.setdefault(blocker, {})[goal] = None
 
 
-def _blockers(goal: Goal) -> list[Goal] | None:
+def _blockers(goal: Goal, *, closed: bool) -> list[Goal] | None:
     """For each shape, goals it waits for; ``None`` if some shape waits for none."""
     shapes = goal.shapes
     assert shapes is not None
+    objects: Iterable[ObjectShape] = shapes.objects
+    combinations: Iterable[Combined] = shapes.combined
+    if closed and (objects or combinations):
+        from constrain.json_schema.closing import closed_forms
+
+        objects, combinations = closed_forms(goal)
     if shapes.simple or shapes.numbers or shapes.strings:
         return None
     blockers: list[Goal] = []
@@ -152,7 +181,7 @@ def _blockers(goal: Goal) -> list[Goal] | None:
         if item is None:
             return None
         blockers.append(item[0])
-    for shape in shapes.objects:
+    for shape in objects:
         member = unproductive_member(shape)
         if member is not None:
             blockers.append(member[0])
@@ -160,7 +189,7 @@ def _blockers(goal: Goal) -> list[Goal] | None:
             return None
         else:  # any further member may help
             blockers += (child for child in _parts(Shapes(objects=(shape,))) if not child.productive)
-    for combined in shapes.combined:
+    for combined in combinations:
         assert combined.automaton is not None
         frontier = combined.automaton.blockers()
         if frontier is None:

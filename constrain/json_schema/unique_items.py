@@ -58,7 +58,7 @@ def settle_unique_items(goals: Goals, root: Goal, order: list[Goal]) -> list[Goa
             if not goal.is_fixed:
                 goal.productive = False
         order = expand_all(goals, root)
-        mark_productive(order)
+        mark_productive(order, close_objects=goals.policies.close_objects)
 
 
 class _Settlement:

@@ -83,3 +83,19 @@ def test_some_short_match_stands_in_for_the_shortest() -> None:
     text = bytes(constraint.matcher().shortest_completion())
     assert constraint.accepts(text)
     assert len(text) <= 2 + 2 * 12
+
+
+def test_conditions_on_keys_in_front_of_a_recursion_leave_a_shortest_text() -> None:
+    """The rules of the recursion have no known length yet when the conditions are first searched."""
+    text = {"minLength": 1}
+    some = {"patternProperties": {"^x": text, "b$": {"type": "null"}}, "maxProperties": 3}
+    inner = {
+        "not": {"additionalProperties": {"properties": {"b": text}}},
+        "oneOf": [{"properties": {"b": {"$ref": "#"}}}, {"anyOf": [{"required": ["a", "b"]}, some]}],
+    }
+    constraint = constrain.compile({"properties": {"b": inner}}, byte_vocabulary(), property_order="any")
+    assert constraint.report.min_tokens == 1
+    begun = b'{"b":{"'
+    matcher = constraint.matcher()
+    assert matcher.accept_many(list(begun)) == len(begun)
+    assert constraint.accepts(begun + bytes(matcher.shortest_completion()))

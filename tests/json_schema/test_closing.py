@@ -201,3 +201,19 @@ def test_discriminated_alternatives_cost_no_further_ones() -> None:
     closed, opened = (compile_schema(schema, close_objects=close).grammar for close in (True, False))
     assert len(closed.rules) == len(opened.rules)
     assert sum(len(rule.edges) for rule in closed.rules) < sum(len(rule.edges) for rule in opened.rules)
+
+
+@pytest.mark.parametrize("property_order", ["schema", "any"])
+def test_a_value_that_could_not_end_otherwise_stays_open(property_order: str) -> None:
+    schema = {"properties": {"b": {"$ref": "#"}}, "not": {"additionalProperties": False}, "type": "object"}
+    grammar = interpreter(schema, close_objects=True, property_order=property_order)
+    assert grammar.accepts(b'{"x":0}')
+    assert grammar.accepts(b'{"b":{"x":0},"x":1}')
+    assert not grammar.accepts(b'{"b":{}}')
+
+
+def test_a_value_that_can_end_in_what_it_declares_is_closed() -> None:
+    schema = {"properties": {"value": {"type": "integer"}, "next": {"$ref": "#"}}, "required": ["value"]}
+    grammar = interpreter(schema, close_objects=True)
+    assert grammar.accepts(b'{"value":1,"next":{"value":2}}')
+    assert not grammar.accepts(b'{"value":1,"next":{"value":2,"other":0}}')

@@ -122,7 +122,8 @@ class Automaton {
   const OwnPath& own_path(StateId state, MemoryId memory);
   uint64_t find_own_path(StateId state, MemoryId memory, bool keep);
   void count_search(size_t states, uint32_t rule);
-  uint64_t search_own_path(StateId start, MemoryId memory, bool keep, bool with_texts, bool& remembers);
+  enum class PathSearch : uint8_t { without_texts, along, with_texts };
+  uint64_t search_own_path(StateId start, MemoryId memory, bool keep, PathSearch search, std::vector<uint32_t>& edges);
   uint64_t edge_cost(const Edge& edge);
   void find_rest_costs(uint32_t rule);
   void solve_rules();
@@ -166,6 +167,8 @@ class Automaton {
   std::vector<std::vector<uint32_t>> states_of_;                        // by rule
   std::vector<std::vector<std::pair<uint32_t, uint32_t>>> edges_into_;  // by state: source and edge
   std::vector<std::vector<uint32_t>> needs_;  // by rule and slot: the greatest number that a condition asks of a counter
+  size_t path_limit_ = 0;                     // visits of one search
+  bool cut_short_ = false;                    // some search met it
   size_t exact_states_ = 0;                   // that searches for cheapest ways have visited
   size_t search_words_ = 0;                   // of the memories of those
   FlatMap<uint64_t, uint32_t> path_ids_;

@@ -65,15 +65,17 @@ void Automaton::find_rest_costs(uint32_t rule) {
 //
 // Every text that is read makes a memory of its own, so a loop that reads keys, in front of a rule of which no value is
 // known yet, would be followed without end. Without the texts there are finitely many memories: where that finds no way,
-// there is none, and a way that remembers nothing is right as it is.
+// there is none, and a way that remembers nothing is right as it is. One that does is tried with the texts first.
 uint64_t Automaton::find_own_path(StateId start, MemoryId memory, bool keep) {
-  bool remembers = false;
-  const uint64_t cost = search_own_path(start, memory, keep, false, remembers);
-  return remembers ? search_own_path(start, memory, keep, true, remembers) : cost;
+  std::vector<uint32_t> edges;
+  const uint64_t cost = search_own_path(start, memory, keep, PathSearch::without_texts, edges);
+  if (edges.empty()) return cost;
+  const uint64_t same = search_own_path(start, memory, keep, PathSearch::along, edges);
+  return same != endless ? same : search_own_path(start, memory, keep, PathSearch::with_texts, edges);
 }
 
-// `remembers`: without `with_texts`, whether texts are remembered on the way found, which then is not kept.
-uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, bool with_texts, bool& remembers) {
+// `edges`: without texts, those of the way found where it remembers texts, and is not kept; else those to go `along`.
+uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, PathSearch search, std::vector<uint32_t>& edges) {
   constexpr uint32_t none = ~uint32_t{0};
   struct Visit {
     StateId state;
@@ -83,6 +85,7 @@ uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, b
     uint64_t missing;  // what counters need to get
     MemoryId memory;
     bool forgot;  // a text that is remembered
+    uint32_t depth;
     uint32_t tried = 0;  // ways on, where they are tried one after the other
   };
   const uint32_t rule = grammar_.state(start).rule;
@@ -93,7 +96,7 @@ uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, b
     const uint32_t value = memory_.values(memory)[slot];
     if (needs[slot] > value) missing += needs[slot] - value;
   }
-  std::vector<Visit> visits{{start, none, 0, 0, missing, memory, false}};
+  std::vector<Visit> visits{{start, none, 0, 0, missing, memory, false, 0}};
   std::vector<Segment> segments(1);
   struct Entry {
     uint64_t missing, cost;
@@ -135,8 +138,8 @@ uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, b
         const ExprId e = lexer_.expression(terminal);
         segment = {false, index(e)};
         if (remember >= 0 && grammar_.rules[rule].slots[static_cast<size_t>(remember)] == text_set) {
-          visit.forgot |= !with_texts;
-          if (with_texts) {
+          visit.forgot |= search == PathSearch::without_texts;
+          if (search != PathSearch::without_texts) {
             TextId id = TextId::empty;
             for (char c : lexer_.expressions().shortest(e)) id = memory_.extend(id, static_cast<uint8_t>(c));
             m = memory_.remember(m, static_cast<uint32_t>(remember), id);
@@ -144,12 +147,13 @@ uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, b
         }
       }
       visits[at].memory = m;
+      visits[at].forgot = visit.forgot;
       segments[at] = segment;
     }
     const uint64_t key = key_of(visit.state, m);
     if (!again && done.find(key)) continue;
     done.insert(key, 1);
-    const uint32_t* known = keep && !again ? path_ids_.find(key) : nullptr;
+    const uint32_t* known = keep && !again && !visit.forgot ? path_ids_.find(key) : nullptr;
     if (known && paths_[*known].cost == endless) continue;
     const State& s = grammar_.state(visit.state);
     if (s.accepting || known) {
@@ -160,8 +164,11 @@ uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, b
         next = *known;
         after = paths_[next].cost;
       }
-      remembers = visit.forgot;
-      if (!keep || remembers) return visit.cost + after;
+      if (visit.forgot) {
+        for (size_t i = at; i != 0; i = visits[i].parent) edges.push_back(visits[i].edge);
+        std::reverse(edges.begin(), edges.end());
+      }
+      if (!keep || visit.forgot) return visit.cost + after;
       Segment onward{};
       bool reads = false;
       for (size_t i = at;; i = visits[i].parent) {
@@ -188,15 +195,22 @@ uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, b
       }
       std::make_heap(heap.begin(), heap.end(), std::greater<>());
     }
-    if (visits.size() > max_path_states) {
+    if (visits.size() > path_limit_) {
+      if (!rules_solved_) {  // perhaps for a rule of which no value is known yet
+        cut_short_ = true;
+        count_search(visits.size(), rule);
+        return endless;
+      }
       throw LimitError("the shortest way to finish takes too many steps to find (MAX_PATH_STATES = " +
                        std::to_string(max_path_states) + ")");
     }
     ways.clear();
     for (uint32_t i = s.edges_begin; i < s.edges_begin + s.edges_count; ++i) {
+      if (search == PathSearch::along && (visit.depth == edges.size() || i != edges[visit.depth])) continue;
       const Edge& edge = grammar_.edges[i];
       const uint64_t rest = rest_costs_[index(edge.target)];
       if (rest == endless || !parser_.holds(edge, m)) continue;
+      if (edge.kind == EdgeKind::epsilon && edge.actions_count == 0 && done.find(key_of(edge.target, m))) continue;
       uint64_t own = edge_cost(edge);
       if (own == endless) continue;
       if (edge.kind == EdgeKind::terminal && edge.excluding >= 0) {
@@ -210,7 +224,7 @@ uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, b
       }
       bool goes_on = false;  // with what has been begun
       for (const Condition& c : grammar_.conditions_of(edge)) goes_on |= c.minimum > 0;
-      ways.push_back({{edge.target, i, at, visit.cost + own, still, m, visit.forgot}, {goes_on ? 0 : edge.excluding < 0 ? 1 : 2, rest}});
+      ways.push_back({{edge.target, i, at, visit.cost + own, still, m, visit.forgot, visit.depth + 1}, {goes_on ? 0 : edge.excluding < 0 ? 1 : 2, rest}});
     }
     auto push = [&](uint64_t first, uint64_t cost, size_t which) {
       heap.push_back({first, cost, which});
@@ -236,7 +250,7 @@ uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, b
     segments.emplace_back();
   }
   count_search(visits.size(), rule);
-  if (keep) {
+  if (keep && search != PathSearch::along) {
     const uint64_t id = key_of(start, memory);
     path_ids_.insert(id, static_cast<uint32_t>(paths_.size()));
     paths_.push_back({endless, {}, false, no_path});
@@ -269,17 +283,22 @@ void Automaton::solve_rules() {
       }
     }
   }
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (size_t rule = grammar_.rules.size(); rule-- > 0;) {
-      find_rest_costs(static_cast<uint32_t>(rule));
-      uint64_t cost = find_own_path(grammar_.rules[rule].start, parser_.fresh_memory(static_cast<uint32_t>(rule)), false);
-      if (cost < rule_costs_[rule]) {
-        rule_costs_[rule] = cost;
-        changed = true;
+  for (path_limit_ = max_path_states / 40;; path_limit_ = max_path_states) {
+    cut_short_ = false;
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t rule = grammar_.rules.size(); rule-- > 0;) {
+        find_rest_costs(static_cast<uint32_t>(rule));
+        uint64_t cost = find_own_path(grammar_.rules[rule].start, parser_.fresh_memory(static_cast<uint32_t>(rule)), false);
+        if (cost < rule_costs_[rule]) {
+          rule_costs_[rule] = cost;
+          changed = true;
+        }
       }
     }
+    if (!cut_short_ || path_limit_ == max_path_states) break;
   }
+  path_limit_ = max_path_states;
   exact_states_ = 0;
   rules_solved_ = true;
 }
