@@ -210,7 +210,8 @@ uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, P
       const Edge& edge = grammar_.edges[i];
       const uint64_t rest = rest_costs_[index(edge.target)];
       if (rest == endless || !parser_.holds(edge, m)) continue;
-      if (edge.kind == EdgeKind::epsilon && edge.actions_count == 0 && done.find(key_of(edge.target, m))) continue;
+      // (where ways are numbered, all of them are)
+      if (exact && edge.kind == EdgeKind::epsilon && edge.actions_count == 0 && done.find(key_of(edge.target, m))) continue;
       uint64_t own = edge_cost(edge);
       if (own == endless) continue;
       if (edge.kind == EdgeKind::terminal && edge.excluding >= 0) {
@@ -238,7 +239,9 @@ uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, P
       }
       continue;
     }
-    // depth first, unless counters say otherwise: one way on, and the others later
+    // depth first, unless counters say otherwise: one way on, and the others later; of equals those that come last, since
+    // front ends put what ends a rule there
+    std::reverse(ways.begin(), ways.end());
     std::stable_sort(ways.begin(), ways.end(), [](const Way& a, const Way& b) {
       return std::tie(a.visit.missing, a.rank) < std::tie(b.visit.missing, b.rank);
     });
