@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+import re
 from typing import Any
 
 import pytest
@@ -99,3 +101,13 @@ def test_conditions_on_keys_in_front_of_a_recursion_leave_a_shortest_text() -> N
     matcher = constraint.matcher()
     assert matcher.accept_many(list(begun)) == len(begun)
     assert constraint.accepts(begun + bytes(matcher.shortest_completion()))
+
+
+@pytest.mark.parametrize("pattern", ["^(a|bc)*$", "^(a|ab|bc)*c$", "^(aa|ab|b)*(a|bb)*$", "^((a|bc)*d)*$"])
+def test_stars_of_words_of_several_lengths(pattern: str) -> None:
+    """A derivative has X* beside what is left of a longer word and X*, which asks for the same derivative."""
+    constraint = constrain.compile({"type": "string", "pattern": pattern}, byte_vocabulary())
+    for length in range(6):
+        for letters in itertools.product("abcd", repeat=length):
+            text = "".join(letters)
+            assert constraint.accepts(f'"{text}"') == bool(re.fullmatch(pattern[1:-1], text)), text

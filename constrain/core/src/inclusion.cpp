@@ -27,6 +27,7 @@ bool ExpressionStore::within(ExprId e, ExprId star) {
   if (e == star || e == ExprId::epsilon || e == ExprId::nothing) return true;
   const uint64_t key = (uint64_t{index(e)} << 32) | index(star);
   if (const uint8_t* known = within_.find(key)) return *known != 0;
+  within_.insert(key, false);  // until it is known: derivatives of X* may ask the same again
   const Node node = nodes_[index(e)];
   auto parts_of = [&] { return std::vector<ExprId>(children_.begin() + node.arg[0], children_.begin() + node.arg[0] + node.arg[1]); };
   auto inside = [&](ExprId each) { return within(each, star); };
