@@ -81,6 +81,7 @@ class Automaton {
   void leave_to_text(Mask& mask, uint32_t node) const;
   bool surely_goes_on(const Place& place) const;
   void finish_only(Mask& mask, const Place& place);
+  void fill_way_to_finish(const Place& place, std::span<uint32_t> words);
   void settle(Mask& mask) const;
   void add_tokens(std::vector<uint32_t>& to, uint32_t node) const;
 
