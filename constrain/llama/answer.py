@@ -4,6 +4,9 @@
                                                      |                   ^
                                                      +--- prepare -------+    the next mask, while the model computes
 
+Where the matcher leaves one continuation, its tokens follow the one just chosen (``constrain/_forced.py`` says which),
+without sampling, and all of them are evaluated together.
+
 A constrained answer always ends. With every token taken it is made sure that the shortest completion known from
 there still fits into the tokens left; a token after which it would not is taken back, and the completion known
 before is written instead. The same completion ends an answer whose time is up. It needs no evaluation.
@@ -16,6 +19,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from constrain._errors import BudgetError, ModelError
+from constrain._forced import certain_tokens
 from constrain.llama.plan import Plan
 
 if TYPE_CHECKING:
@@ -29,6 +33,9 @@ if TYPE_CHECKING:
 
 FinishReason = Literal["stop", "length", "timeout"]
 """Why an answer ended: by itself or at a stop text; at ``max_tokens``; at the ``timeout``."""
+
+_CONTEXT_TOKENS = 8
+"""Tokens before a forced text that it is tokenized with. Tokenizers look at what is near: at the word around."""
 
 
 class Matcher(Protocol):
@@ -47,8 +54,21 @@ class Matcher(Protocol):
     def rollback(self, n: int, /) -> None:
         """Takes back the last ``n`` tokens."""
 
+    def accept_many(self, token_ids: Sequence[int], /) -> int:
+        """Takes tokens as long as they are allowed; returns how many."""
+
     def shortest_completion(self) -> bytes:
         """Bytes after which the answer is complete."""
+
+    def forced_after(self, before: bytes, /) -> tuple[bytes, list[int]]:
+        """The only bytes that can follow ``before``, the end of what was taken, and where these two are open."""
+
+    @property
+    def knows_mask(self) -> bool:
+        """Whether ``fill_candidates`` has nothing left to compute."""
+
+    def compute_mask(self) -> None:
+        """Does what ``fill_candidates`` would have to compute."""
 
 
 def _never(_: bytes) -> bool:
@@ -105,14 +125,12 @@ class Answer:
         """
         self._limit = self._room(n_ctx)
         matcher = self.matcher
-        if matcher is not None and matcher.is_finished:
-            self.is_done = True
-        elif self._limit == 0:
-            self._finish("length")
-        return ()
+        if matcher is None:
+            return self._finish("length") if self._limit == 0 else ()
+        return self._follow(matcher, self._forced(matcher, None))
 
     def choose(self, logits: NDArray[np.float32], candidates: Candidates) -> tuple[int, ...]:
-        """Takes the next token, or the tokens that complete the answer; none if the answer was complete already.
+        """Takes the next token and those that follow it by force, or the tokens that complete the answer, if any.
 
         Args:
             logits: after the last token evaluated, float32 of shape (n_vocab,).
@@ -129,20 +147,10 @@ class Answer:
         self._accept(matcher, token)
         if token in self.eos:
             return self._finish("stop")
-        finished = matcher.is_finished
-        left = self._limit - len(self.tokens) - 1
-        if not (finished or self._keeps_within(matcher, left)):
+        if not (matcher.is_finished or self._keeps_within(matcher, self._left - 1)):
             matcher.rollback(1)
             return self._close(matcher, "length")
-        self.chain.accept(token)
-        stopped = self._add(token)
-        if finished:
-            self.is_done = True
-        elif stopped:
-            return (token, *self._close(matcher, "stop"))
-        elif left == 0:
-            self._finish("length")
-        return (token,)
+        return self._follow(matcher, self._forced(matcher, token))
 
     def take(self, token: int) -> tuple[int, ...]:
         """Takes a token that was sampled from the whole vocabulary; returns it, or nothing if the answer is complete.
@@ -160,8 +168,21 @@ class Answer:
             self._finish("length")
         return (token,)
 
+    @property
+    def is_prepared(self) -> bool:
+        """Whether ``prepare`` has nothing to do."""
+        return self.matcher is None or self.is_done or self.matcher.knows_mask
+
     def prepare(self) -> None:
-        """Does what can be done before the next logits are known; may be called from another thread meanwhile."""
+        """Computes the next mask, which needs no logits; another thread may do that before ``choose`` is called."""
+        if not self.is_prepared:
+            assert self.matcher is not None
+            self.matcher.compute_mask()
+
+    @property
+    def _left(self) -> int:
+        """Tokens that may still be taken."""
+        return self._limit - len(self.tokens)
 
     def _room(self, n_ctx: int) -> int:
         """The most tokens that may be generated; checks that an answer fits."""
@@ -183,6 +204,44 @@ class Answer:
             if needed > limit:
                 raise BudgetError(f"{name}, but the shortest answer takes {needed} tokens", needed=needed)
         return limit
+
+    def _forced(self, matcher: Matcher, token: int | None) -> list[int]:
+        """What takes the place of ``token``, which was just accepted: mostly itself, or followed by forced tokens.
+
+        The matcher is moved to after them.
+        """
+        chosen = [] if token is None else [token]
+        before = b"" if token is None else self.token_bytes(token)
+        text, open_starts = matcher.forced_after(before)
+        if not text:
+            return chosen
+        context = b"".join(map(self.token_bytes, self.tokens[-_CONTEXT_TOKENS:]))
+        tokens = certain_tokens(before + text, open_starts, context, self.encode, self.token_bytes)
+        if tokens == chosen or sum(len(self.token_bytes(token)) for token in tokens) < len(before):
+            return chosen
+        matcher.rollback(len(chosen))
+        accepted = matcher.accept_many(tokens)
+        left = self._left - accepted
+        if accepted == len(tokens) and left >= 0 and (matcher.is_finished or self._keeps_within(matcher, left)):
+            return tokens
+        matcher.rollback(accepted)
+        for token in chosen:
+            self._accept(matcher, token)
+        return chosen
+
+    def _follow(self, matcher: Matcher, tokens: list[int]) -> tuple[int, ...]:
+        """Notes tokens that the matcher has accepted, and whether the answer ends with them."""
+        stopped = False
+        for token in tokens:
+            self.chain.accept(token)
+            stopped |= self._add(token)
+        if matcher.is_finished:
+            self.is_done = True
+        elif stopped:
+            return (*tokens, *self._close(matcher, "stop"))
+        elif self._left == 0:
+            self._finish("length")
+        return tuple(tokens)
 
     def _keeps_within(self, matcher: Matcher, left: int) -> bool:
         """Whether the answer can be completed in ``left`` tokens from here, as far as is known; plans for it."""

@@ -67,6 +67,9 @@ class Decoding:
         """
         answer = self.answer
         tokens = answer.begin(self.evaluator.n_ctx)
+        if answer.is_done:  # nothing is left to the model
+            yield from tokens
+            return
         started = time.perf_counter()
         known = self.evaluator.prefill([*answer.prompt, *tokens], answer.deadline)
         self.cached_tokens = min(known, len(answer.prompt))
