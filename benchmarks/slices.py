@@ -14,9 +14,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-Loop = "Callable[[], Iterator[object]]"
-"""Begins a generation; every item is a token."""
-
 
 def alternate(
     loops: Mapping[str, Callable[[], Iterator[object]]], rounds: int, tokens: int, done: Callable[[], None]
