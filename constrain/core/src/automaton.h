@@ -86,7 +86,8 @@ class Automaton {
 
   // A shortest text that completes `place`; `thorough`: also where searches have taken so long that some short one would do.
   std::string shortest_completion(const Place& place, bool thorough = false);
-  std::string forced_bytes(Place place, size_t limit);
+  std::string forced_bytes(Place& place, size_t limit);  // moves on to where there is a choice
+  std::vector<uint32_t> open_starts(std::string_view text, const Place& place);
   ByteSet next_bytes(const Place& place);
 
   // budget.cpp. Tokens in which the text can be completed, at most: from `place`, or after any token of `mask` but those
@@ -118,6 +119,7 @@ class Automaton {
   void add_following(Mask& mask, const LexemePart& part, const Place& next);
   void leave_to_text(Mask& mask, uint32_t node) const;
   bool surely_goes_on(const Place& place) const;
+  bool token_goes_on(uint32_t node, const Place& place);
   void finish_only(Mask& mask, const Place& place);
   void fill_way_to_finish(const Place& place, std::span<uint32_t> words);
   void settle(Mask& mask) const;

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <optional>
 
+#include "candidates.h"
 #include "errors.h"
 #include "import.h"
 #include "matcher.h"
@@ -83,6 +84,13 @@ uint32_t token_of(const Vocabulary& vocabulary, nb::handle object) {
                          std::to_string(vocabulary.size()) + " tokens").c_str());
 }
 
+// Computes the mask of where the matcher stands, and what the budget has to do with it, without the GIL.
+void prepare(Matcher& matcher) {
+  if (matcher.ended() || matcher.known_mask()) return;
+  nb::gil_scoped_release release;
+  matcher.ample(matcher.mask());
+}
+
 // Writes the mask of where the matcher stands. What must be computed is computed without the GIL.
 void fill(Matcher& matcher, std::span<uint32_t> words) {
   if (matcher.ended()) return std::fill(words.begin(), words.end(), 0u);
@@ -132,9 +140,6 @@ void bind_vocabulary(nb::module_& m) {
              return nb::bytes(bytes.data(), bytes.size());
            },
            "token_id"_a)
-      .def("settled",
-           [](const Vocabulary& self, nb::bytes text) { return self.settled({text.c_str(), text.size()}); },
-           "text"_a)
       .def_prop_ro("memory_bytes", [](const Vocabulary& self) { return self.memory_bytes() + self.store_bytes(); });
 }
 
@@ -267,11 +272,6 @@ void bind_matcher(nb::module_& m) {
                Py_buffer* view;
                ~Release() { PyBuffer_Release(view); }
              } release_out{&out};
-             struct Candidate {  // llama_token_data
-               int32_t id;
-               float logit;
-               float p;
-             };
              if (static_cast<size_t>(out.len) < vocabulary.size() * sizeof(Candidate)) {
                throw nb::value_error(("candidates must hold " + std::to_string(vocabulary.size()) + " llama_token_data (12 bytes each)").c_str());
              }
@@ -280,20 +280,7 @@ void bind_matcher(nb::module_& m) {
              Locked lock(self.grammar());
              std::vector<uint32_t> words(vocabulary.words());
              fill(self, words);
-             size_t n = 0;
-             for (size_t w = 0; w < words.size(); ++w) {
-               const auto first = static_cast<uint32_t>(w * 32);
-               if (words[w] == ~uint32_t{0} && first + 32 <= values.size()) {  // most words, where a string may go on
-                 for (uint32_t i = 0; i < 32; ++i) target[n + i] = {static_cast<int32_t>(first + i), values[first + i], 0.0f};
-                 n += 32;
-                 continue;
-               }
-               for (uint32_t bits = words[w]; bits; bits &= bits - 1) {
-                 const uint32_t token = first + static_cast<uint32_t>(std::countr_zero(bits));
-                 target[n++] = {static_cast<int32_t>(token), values[token], 0.0f};
-               }
-             }
-             return n;
+             return gather(words, values, target);
            },
            "logits"_a, "candidates"_a)
       .def("accept",
@@ -373,6 +360,26 @@ void bind_matcher(nb::module_& m) {
                text = self.forced_bytes();
              }
              return nb::bytes(text.data(), text.size());
+           })
+      .def("forced_after",
+           [](Matcher& self, nb::bytes before) {
+             std::pair<std::string, std::vector<uint32_t>> result;
+             {
+               Locked lock(self.grammar());
+               result = self.forced_after({before.c_str(), before.size()});
+             }
+             return std::pair(nb::bytes(result.first.data(), result.first.size()), std::move(result.second));
+           },
+           "before"_a)
+      .def_prop_ro("knows_mask",
+                   [](Matcher& self) {
+                     Locked lock(self.grammar());
+                     return self.ended() || self.known_mask() != nullptr;
+                   })
+      .def("compute_mask",
+           [](Matcher& self) {
+             Locked lock(self.grammar());
+             prepare(self);
            })
       .def("diagnose",
            [](Matcher& self, nb::handle token) {

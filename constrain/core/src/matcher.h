@@ -81,6 +81,7 @@ class Matcher {
   std::vector<uint32_t> completion();         // tokens of a short way to finish; within the budget, if there is one
   bool narrowed() const { return progress_.back().narrowed; }  // by the budget, somewhere on the way here
   std::string forced_bytes();
+  std::pair<std::string, std::vector<uint32_t>> forced_after(std::string_view before);
   Explanation explain(uint32_t token);
 
  private:

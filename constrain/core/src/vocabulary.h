@@ -112,7 +112,6 @@ class Vocabulary {
   uint32_t first_token(const Spelling& spelling, size_t from) const;  // of fewest; the longest such; no_token at the end
   static constexpr uint32_t no_token = ~uint32_t{0};
   size_t longest_token() const { return longest_token_; }  // bytes
-  size_t settled(std::string_view text) const;  // bytes that no token can cover together with what follows `text`
 
   std::shared_ptr<const LexemePart> find_part(const Hash& key) const;
   void keep_part(const Hash& key, std::shared_ptr<const LexemePart> part) const;
