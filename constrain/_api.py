@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from constrain.constraint import Constraint, Report
-    from constrain.llama.decode import FinishReason
+    from constrain.llama.answer import FinishReason
     from constrain.llama.model import Model
     from constrain.llama.prompt import Message
     from constrain.llama.sampler import Sampling
@@ -247,6 +247,7 @@ def _run(
     request: _Request,
     compile_seconds: float,
 ) -> Iterator[TextDelta | Finished]:
+    from constrain.llama.answer import Answer
     from constrain.llama.decode import Decoding
     from constrain.llama.sampler import Chain
     from constrain.llama.text import TextStream
@@ -256,11 +257,9 @@ def _run(
     assert encode is not None
     text = TextStream(request.stops, cuts=constraint is None)
     waiting = time.perf_counter()
-    written: list[int] = []
     with model.turn() as context:
         queue_seconds = time.perf_counter() - waiting
-        decoding = Decoding(
-            context,
+        answer = Answer(
             tokens,
             Chain(sampling, vocabulary.n_vocab),
             None if constraint is None else constraint.matcher(),
@@ -271,8 +270,8 @@ def _run(
             deadline=None if request.timeout is None else time.monotonic() + request.timeout,
             wants_stop=text.feed,
         )
-        for token in decoding.steps():
-            written.append(token)
+        decoding = Decoding(context, answer)
+        for _ in decoding.steps():
             if piece := text.take():
                 yield TextDelta(piece)
     if piece := text.finish():
@@ -281,10 +280,10 @@ def _run(
         Completion(
             value=result.parse(text.text),
             text=text.text,
-            tokens=tuple(written),
-            usage=Usage(len(tokens), decoding.cached_tokens, len(written)),
+            tokens=tuple(answer.tokens),
+            usage=Usage(len(tokens), decoding.cached_tokens, len(answer.tokens)),
             timings=Timings(compile_seconds, queue_seconds, decoding.prompt_seconds, decoding.generation_seconds),
-            finish_reason=decoding.finish_reason,
+            finish_reason=answer.finish_reason,
             report=None if constraint is None else constraint.report,
         )
     )
