@@ -161,14 +161,18 @@ class Scheduler:
                 self._thread.start()
 
     def close(self) -> None:
-        """Ends all requests with a ``ModelError`` and frees the evaluator."""
-        if self._thread is threading.current_thread():
-            raise ModelError("a model cannot be closed by a callback of its own generation")
+        """Ends all requests with a ``ModelError`` and frees the evaluator. Not from within a callback."""
+        self.require_other_thread()
         with self._lock:
             closed, self._closed = self._closed, True
         self.join()
         if not closed:
             self._evaluator.close()
+
+    def require_other_thread(self) -> None:
+        """Raises ``ModelError`` in the thread that drives the model, which cannot wait for itself."""
+        if self._thread is threading.current_thread():
+            raise ModelError("a model cannot be closed by a callback of its own generation")
 
     def join(self) -> None:
         """Waits until there is nothing left to do."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import llama_cpp
 import numpy as np
@@ -77,7 +77,7 @@ class Sequences:
     def close(self) -> None:
         """Frees the context; nothing may be called afterwards."""
         self._views.clear()
-        self._context.close()
+        self._context.close()  # type: ignore[no-untyped-call]
 
     def cut(self, sequence: int, length: int) -> bool:
         """Shortens a sequence to its first ``length`` tokens; whether that is possible. If not, it is empty then."""
@@ -159,15 +159,12 @@ class _Batch:
         steps = self._sequence.itemsize * np.arange(size, dtype=np.uintp)
         self._addresses = self._sequence.ctypes.data + steps
         self.batch = llama_cpp.llama_batch()
-        kinds = dict(llama_cpp.llama_batch._fields_)
-        for name, array in (
-            ("token", self._token),
-            ("pos", self._position),
-            ("n_seq_id", self._one),
-            ("seq_id", self._addresses),
-            ("logits", self._wanted),
-        ):
-            setattr(self.batch, name, ctypes.cast(array.ctypes.data, kinds[name]))
+        batch = self.batch
+        batch.token = _pointer(self._token, llama_cpp.llama_token)
+        batch.pos = _pointer(self._position, llama_cpp.llama_pos)
+        batch.n_seq_id = _pointer(self._one, ctypes.c_int32)
+        batch.seq_id = _pointer(self._addresses, ctypes.POINTER(llama_cpp.llama_seq_id))
+        batch.logits = _pointer(self._wanted, ctypes.c_int8)
 
     def fill(self, pieces: Sequence[Piece]) -> list[int]:
         """Writes the pieces one after the other; returns where the last token of each is."""
@@ -185,11 +182,12 @@ class _Batch:
         return places
 
 
+def _pointer(array: NDArray[Any], kind: Any) -> Any:
+    return ctypes.cast(array.ctypes.data, ctypes.POINTER(kind))
+
+
 def _make_context(llama: llama_cpp.Llama, count: int, n_ctx: int) -> LlamaContext:
     """A context like that of the ``Llama``, for several sequences. Freed with the model, if not before."""
-    largest = llama_cpp.llama_max_parallel_sequences()
-    if not 1 <= count <= largest:
-        raise ValueError(f"parallel is {count}; llama.cpp runs 1 to {largest} sequences at once")
     parameters = llama_cpp.llama_context_params.from_buffer_copy(llama.context_params)
     parameters.n_ctx = n_ctx * count
     parameters.n_seq_max = parameters.n_outputs_max = count
@@ -204,9 +202,9 @@ def _make_context(llama: llama_cpp.Llama, count: int, n_ctx: int) -> LlamaContex
             f"at once; if there is too little memory, load the model with a smaller n_ctx or parallel"
         ) from error
     if llama._lora_adapter is not None:
-        adapters = (llama_cpp.llama_adapter_lora_p_ctypes * 1)(llama._lora_adapter)
+        adapters = (ctypes.c_void_p * 1)(llama._lora_adapter)
         scales = (ctypes.c_float * 1)(llama.lora_scale)
         if llama_cpp.llama_set_adapters_lora(context.ctx, adapters, 1, scales):
-            context.close()
+            context.close()  # type: ignore[no-untyped-call]
             raise ModelError(f"{llama.model_path}: llama.cpp cannot use {llama.lora_path} for several sequences")
     return context
