@@ -241,13 +241,15 @@ class Scheduler:
             leader = sequence.leader
             if leader is None:
                 continue
-            if leader.slot is None:
+            gone = leader.slot is None
+            if not gone and leader.place.length < sequence.shared:
+                continue
+            self.slots.fill(sequence.place, sequence.wanted)
+            sequence.leader = None
+            if gone:
                 self._follow(sequence)
-            elif leader.slot.length >= sequence.shared:
-                self.slots.copy(leader.slot, sequence.place, sequence.shared)
-                sequence.leader = None
-                if not sequence.chosen:
-                    sequence.request.cached_tokens = min(sequence.place.length, len(sequence.request.answer.prompt))
+            if not sequence.chosen:
+                sequence.request.cached_tokens = min(sequence.place.length, len(sequence.request.answer.prompt))
 
     def _step(self) -> None:
         """Evaluates the next tokens of all active sequences, and lets them choose."""
