@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import time
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,7 @@ class Context:
         self._n_batch: int = llama_cpp.llama_n_batch(self._pointer)
         self.n_ctx: int = min(llama_cpp.llama_n_ctx_seq(self._pointer), len(llama.input_ids))
         self.n_vocab: int = llama.n_vocab()
+        self.leaves_a_core: bool = llama_cpp.llama_n_threads(self._pointer) < len(os.sched_getaffinity(0))
         self.candidates = Candidates(self.n_vocab)
         self._token = (llama_cpp.llama_token * 1)()
         self._single = llama_cpp.llama_batch_get_one(self._token, 1)
