@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from constrain._errors import ModelError
+from constrain.llama.aside import common_prefix
 from constrain.llama.binding import Candidates
-from constrain.llama.slots import Slot, Slots, common_prefix
+from constrain.llama.slots import Slot, Slots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from constrain._errors import ModelError
+from constrain.llama.aside import common_prefix
 from constrain.llama.sequences import Piece
 
 if TYPE_CHECKING:
@@ -199,10 +200,3 @@ class Slots:
             slot.length = length
         else:
             self.clear(slot)
-
-
-def common_prefix(one: Tokens, other: Tokens) -> int:
-    """The number of tokens at the beginning that are the same."""
-    length = min(len(one), len(other))
-    differ = np.flatnonzero(one[:length] != other[:length])
-    return int(differ[0]) if len(differ) else length
