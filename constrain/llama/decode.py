@@ -101,14 +101,11 @@ class Decoding:
         return self._preparing(lambda: self.evaluator.prefill([*answer.prompt, *tokens], answer.deadline))
 
     def _decode(self, tokens: Sequence[int]) -> None:
-        if self.answer.is_prepared:
-            self.evaluator.decode(tokens)
-        else:
-            self._preparing(lambda: self.evaluator.decode(tokens))
+        self._preparing(lambda: self.evaluator.decode(tokens))
 
     def _preparing(self, evaluate: Callable[[], T]) -> T:
-        """Evaluates while the answer prepares its next choice."""
-        if not self.evaluator.leaves_a_core:
+        """Evaluates while the answer prepares its next choice, if it needs to."""
+        if self.answer.is_prepared or not self.evaluator.leaves_a_core:
             return evaluate()
         preparing = _helper().submit(self.answer.prepare)
         try:

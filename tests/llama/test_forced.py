@@ -196,3 +196,22 @@ def test_a_prompt_is_reused_whatever_was_evaluated_with_it(model: constrain.Mode
     assert first.tokens == again.tokens
     constrain.complete(model, "Something else", schema={"const": 1})
     assert run(model, POD, "compact")[0].tokens == first.tokens
+
+
+def test_tokens_evaluated_together_say_what_they_say_one_by_one(model: constrain.Model) -> None:
+    prompt = model.prompt_tokens("Make something up, as JSON.")
+    assert model.vocabulary.encode is not None
+    tokens = model.vocabulary.encode(b'{"name":"Ada","age":36,"')
+    with model.turn() as context:
+        context.prefill(prompt)
+        for token in tokens:
+            context.decode([token])
+        one_by_one = context.logits().copy()
+        context.prefill(prompt)
+        context.decode(tokens)
+        together = context.logits().copy()
+        context.prefill([*prompt, *tokens])
+        # Quantized weights are multiplied in other ways for several tokens: the logits are not equal bit by bit.
+        assert np.corrcoef(one_by_one, together)[0, 1] > 0.999
+        assert one_by_one.argmax() == together.argmax() == context.logits().argmax()
+        assert model.llama.input_ids[: model.llama.n_tokens].tolist() == [*prompt, *tokens]
