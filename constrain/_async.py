@@ -46,8 +46,11 @@ async def agenerate(model: AnyModel, prompt: Prompt, *, schema: Any = None, **op
 async def acomplete(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[Options]) -> Completion:
     """``complete`` for asynchronous code; see ``agenerate``."""
     run = Run(await asyncio.to_thread(_prepare, model, prompt, schema, options))
-    run.submit()
-    await asyncio.wrap_future(run.request.done)  # Cancelling one cancels the other.
+    try:
+        await asyncio.to_thread(run.submit)
+        await asyncio.wrap_future(run.request.done)
+    finally:
+        run.request.done.cancel()  # where the task was cancelled
     return run.finish()[1]
 
 
@@ -65,11 +68,16 @@ async def astream(
     def show(piece: str) -> None:
         loop.call_soon_threadsafe(pieces.put_nowait, piece)
 
+    def ended(future: asyncio.Future[None]) -> None:
+        if not future.cancelled():
+            future.exception()  # Where the reader has left, nobody else asks.
+        pieces.put_nowait(None)
+
     run = Run(job, show)
-    run.submit()
-    done = asyncio.wrap_future(run.request.done)
-    done.add_done_callback(lambda _: pieces.put_nowait(None))
     try:
+        await asyncio.to_thread(run.submit)
+        done = asyncio.wrap_future(run.request.done)
+        done.add_done_callback(ended)
         while (piece := await pieces.get()) is not None:
             yield TextDelta(piece)
         await done
@@ -78,8 +86,7 @@ async def astream(
             yield TextDelta(last)
         yield Finished(completion)
     finally:
-        if not done.cancel() and not done.cancelled():
-            done.exception()  # An error that came after the reader had left is nobody's.
+        run.request.done.cancel()  # where the reader left
 
 
 def _prepare(model: AnyModel, prompt: Prompt, schema: Any, options: Options) -> Job:
