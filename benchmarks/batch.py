@@ -30,6 +30,8 @@ import constrain
 if TYPE_CHECKING:
     from constrain import Completion
 
+    Prompt = list[dict[str, str]]
+
 SCHEMA = {
     "type": "object",
     "properties": {
@@ -42,6 +44,10 @@ SCHEMA = {
     "required": ["title", "author", "year", "genre", "about"],
     "additionalProperties": False,
 }
+SYSTEM = (
+    "You make up books. Answer with a JSON object: title, author, year, genre (novel, poem, play or essay), and about, "
+    "a text of some sentences that says what happens in the book and to whom."
+)
 SUBJECTS = (
     "a cat", "the sea", "two kings", "mathematics", "Rome", "love", "a long winter", "the moon", "trains", "bread",
     "a garden", "war", "the desert", "music", "an island", "old age", "a lighthouse", "chess", "a river", "ghosts",
@@ -85,7 +91,10 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("batch.json"), help="where the numbers go")
     arguments = parser.parse_args()
     console = Console()
-    prompts = [f"Make up a book about {subject}." for subject in SUBJECTS[: arguments.prompts]]
+    prompts = [
+        [{"role": "system", "content": SYSTEM}, {"role": "user", "content": f"Make up a book about {subject}."}]
+        for subject in SUBJECTS[: arguments.prompts]
+    ]
     results = []
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console) as progress:
@@ -106,11 +115,12 @@ def main() -> None:
     console.print(f"written to {arguments.output}")
 
 
-def measure(progress: Progress, model: constrain.Model, prompts: list[str], repeat: int) -> Result:
+def measure(progress: Progress, model: constrain.Model, prompts: list[Prompt], repeat: int) -> Result:
     """Both ways in turns, after a first answer each that compiles the schema and makes the contexts."""
     task = progress.add_task(f"{model.parallel} at once", total=repeat * (len(prompts) + 1) + 1)
-    constrain.complete(model, "Warm up.", schema=SCHEMA, temperature=0)
-    constrain.complete_batch(model, ["Warm up."], schema=SCHEMA, temperature=0)
+    options = {"schema": SCHEMA, "show_schema": False, "temperature": 0}
+    constrain.complete(model, "Warm up.", **options)
+    constrain.complete_batch(model, ["Warm up."], **options)
     alone: list[Completion] = []
     batch: list[Completion] = []
     alone_seconds, batch_seconds = [], []
@@ -118,11 +128,11 @@ def measure(progress: Progress, model: constrain.Model, prompts: list[str], repe
         started = time.perf_counter()
         alone = []
         for prompt in prompts:
-            alone.append(constrain.complete(model, prompt, schema=SCHEMA, temperature=0))
+            alone.append(constrain.complete(model, prompt, **options))
             progress.advance(task)
         alone_seconds.append(time.perf_counter() - started)
         started = time.perf_counter()
-        batch = constrain.complete_batch(model, prompts, schema=SCHEMA, temperature=0)
+        batch = constrain.complete_batch(model, prompts, **options)
         batch_seconds.append(time.perf_counter() - started)
         progress.advance(task)
     rate_alone = statistics.median(count(alone) / seconds for seconds in alone_seconds)
