@@ -157,7 +157,9 @@ class Model:
         with self._lock:
             self._require_open()
             if self._scheduler is None:
-                self._scheduler = Scheduler(Sequences(self.llama, self.parallel, self.n_ctx))
+                with _loading, _error_log(verbose=self.llama.verbose):
+                    sequences = Sequences(self.llama, self.parallel, self.n_ctx)
+                self._scheduler = Scheduler(sequences)
             return self._scheduler
 
     def close(self) -> None:

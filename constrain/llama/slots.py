@@ -116,15 +116,16 @@ class Slots:
     def take(self, wanted: Tokens) -> Slot | None:
         """A slot to write to, with as much as is known of the beginning of ``wanted``, but never its last token.
 
-        The slot that was released longest ago is overwritten, except where another one can go on just as it is: so the
-        others stay known. ``None`` if all slots are busy.
+        The slot that was released longest ago is overwritten, except where another one can go on and loses little: so
+        what the others hold stays known. ``None`` if all slots are busy.
         """
         idle = [slot for slot in self._slots if not slot.busy]
         if not idle:
             return None
         source = self._best(wanted)
         target = min(idle, key=lambda slot: (slot.length > 0, slot.released))
-        if not source.busy and self._known(source, wanted) == source.length > 0:
+        known = self._known(source, wanted)
+        if known and not source.busy and source.length - known < self.worth_copying:
             target = source
         target.busy = True
         if not self.fill(target, wanted):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import time
 from typing import Any, Literal
 
 import jsonschema
+import psutil
 import pydantic
 import pytest
 
@@ -269,6 +271,20 @@ def test_a_llama_that_was_given_is_not_closed(model: constrain.Model) -> None:
         assert constrain.generate_batch(wrapped, ["Yes?"], schema=bool)
         wrapped.close()
     assert llama.create_completion("Hello", max_tokens=1)["choices"]
+
+
+def test_too_little_memory_says_what_to_do(capfd: pytest.CaptureFixture[str]) -> None:
+    model = constrain.Model(n_ctx=8192, n_threads=1, parallel=200)  # takes some 37 GB, and cannot be had
+    limit = resource.getrlimit(resource.RLIMIT_AS)
+    used = psutil.Process().memory_info().vms
+    resource.setrlimit(resource.RLIMIT_AS, (used + 2**31, limit[1]))
+    try:
+        with pytest.raises(constrain.ModelError, match="smaller n_ctx or parallel"):
+            constrain.generate_batch(model, ["x"], schema=bool)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limit)
+    assert capfd.readouterr().err == ""
+    assert constrain.generate(model, "Yes?", schema=bool) in (True, False)
 
 
 @pytest.mark.parametrize("parallel", [0, -1, 10**6])

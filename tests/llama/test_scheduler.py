@@ -202,12 +202,24 @@ def test_two_conversations_that_alternate_keep_what_they_said(start: Any) -> Non
 
 def test_what_is_not_worth_copying_is_evaluated(start: Any) -> None:
     scheduler, model = start(count=2)
-    for prompt in ([1, 2, 3, 4, 5], [1, 2, 3, 6, 7]):
+    for prompt in ([1, 2, 3, *[4] * 20], [1, 2, 3, *[5] * 20]):
         one = request(prompt, max_tokens=1)
         scheduler.submit(one)
         one.done.result(30)
         assert one.cached_tokens == 0
     assert model.copied == []
+
+
+def test_a_conversation_that_goes_on_stays_in_its_slot(start: Any) -> None:
+    scheduler, model = start(count=4)
+    prompt = [1, 2, 3] * 10
+    for _ in range(3):
+        one = request(prompt, max_tokens=4)
+        scheduler.submit(one)
+        one.done.result(30)
+        prompt = [*prompt, *one.answer.tokens[:-2], 7, 8]  # the end of an answer is often spelled otherwise
+    assert model.copied == []
+    assert [len(cells) > 0 for cells in model.cells] == [True, False, False, False]
 
 
 def test_more_requests_than_slots_come_in_order(start: Any) -> None:
