@@ -25,12 +25,16 @@ class _Sequence:
 
 
 class Aside:
-    """States of earlier sequences in main memory: together at most ``n_ctx`` tokens, the oldest are dropped first."""
+    """States of earlier sequences in main memory: together at most ``n_ctx`` tokens, the oldest are dropped first.
 
-    def __init__(self, context: llama_cpp.llama_context_p, sequence: int, n_ctx: int) -> None:
+    ``one_state``: a sequence can only go on after its last token (recurrent models).
+    """
+
+    def __init__(self, context: llama_cpp.llama_context_p, sequence: int, n_ctx: int, *, one_state: bool) -> None:
         self._context = context
         self._sequence = sequence
         self._n_ctx = n_ctx
+        self._one_state = one_state
         self._kept: list[_Sequence] = []
 
     def exchange(self, present: NDArray[np.intc], wanted: NDArray[np.intc]) -> NDArray[np.intc]:
@@ -42,12 +46,12 @@ class Aside:
 
         Returns the tokens that are in the context now; none if llama.cpp could not take a state back.
         """
-        shared = common_prefix(present, wanted)
-        best = max(self._kept, key=lambda one: common_prefix(one.tokens, wanted), default=None)
+        shared = self._usable(present, wanted)
+        best = max(self._kept, key=lambda one: self._usable(one.tokens, wanted), default=None)
         lost = len(present) - shared
         if lost >= max(_WORTH_KEEPING, len(present) // _LOST_PART):
             self._keep(present.copy())
-        if best is None or common_prefix(best.tokens, wanted) < shared + _WORTH_KEEPING:
+        if best is None or self._usable(best.tokens, wanted) < shared + _WORTH_KEEPING:
             return present
         self._kept = [one for one in self._kept if one is not best]
         size = len(best.state)
@@ -55,9 +59,13 @@ class Aside:
         read = llama_cpp.llama_state_seq_set_data(self._context, data, size, self._sequence)
         return best.tokens if read == size else best.tokens[:0]
 
+    def _usable(self, known: NDArray[np.intc], wanted: NDArray[np.intc]) -> int:
+        length = common_prefix(known, wanted[:-1])
+        return 0 if self._one_state and length < len(known) else length
+
     def _keep(self, tokens: NDArray[np.intc]) -> None:
-        # An earlier state of the same conversation is of no use any more.
-        kept = [one for one in self._kept if common_prefix(one.tokens, tokens) < len(one.tokens)]
+        # What the new state can do as well is of no use any more.
+        kept = [one for one in self._kept if self._usable(tokens, np.append(one.tokens, 0)) < len(one.tokens)]
         while kept and sum(len(one.tokens) for one in kept) + len(tokens) > self._n_ctx:
             del kept[0]
         state = np.empty(llama_cpp.llama_state_seq_get_size(self._context, self._sequence), np.uint8)

@@ -46,7 +46,7 @@ class Context:
         self._n_batch: int = llama_cpp.llama_n_batch(self._pointer)
         self.n_ctx: int = min(llama_cpp.llama_n_ctx_seq(self._pointer), len(llama.input_ids))
         self.n_vocab: int = llama.n_vocab()
-        self._aside = Aside(self._pointer, _ONLY_SEQUENCE, self.n_ctx)
+        self._aside = Aside(self._pointer, _ONLY_SEQUENCE, self.n_ctx, one_state=self._one_state)
         self.leaves_a_core: bool = llama_cpp.llama_n_threads(self._pointer) < len(os.sched_getaffinity(0))
         self.candidates = Candidates(self.n_vocab)
         self._token = (llama_cpp.llama_token * 1)()
