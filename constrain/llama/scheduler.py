@@ -272,13 +272,14 @@ class Scheduler:
     def _batches(self) -> list[list[tuple[_Sequence, int]]]:
         """What is evaluated in this step: sequences, and how many tokens of each.
 
-        llama.cpp evaluates only sequences of the same number of tokens together, so nothing else shares a batch.
+        llama.cpp evaluates only sequences of the same number of tokens together, so nothing else shares a batch; and
+        only neighbours, in the order of their slots.
         """
         ready = [one for one in self._active if one.leader is None]
         room = self._evaluator.n_batch
         short = min(_SHORT, room)
         writing: dict[int, list[tuple[_Sequence, int]]] = {}
-        for sequence in ready:
+        for sequence in sorted(ready, key=lambda one: one.place.index):
             if (count := self._count(sequence)) <= short:
                 writing.setdefault(count, []).append((sequence, count))
         batches = [
