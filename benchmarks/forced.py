@@ -200,7 +200,7 @@ def compare(
     SAMPLED.clear()
     chain = Chain(Sampling(temperature=HEAT, seed=seed), vocabulary.n_vocab)
     eos = frozenset(vocabulary.eos)
-    answer = Noted(prompt, chain, constraint.matcher(), eos=eos, max_tokens=max_tokens, **options)
+    answer = Noted(prompt, chain, constraint.matcher, eos=eos, max_tokens=max_tokens, **options)
     seconds = timed(model, watched, answer)
     runs = [size for size in watched.runs if size]
     chain = Chain(Sampling(temperature=HEAT, seed=seed), vocabulary.n_vocab)

@@ -121,7 +121,7 @@ def ours(model: constrain.Model, heat: float, *, constrained: bool) -> Iterator[
     answer = Answer(
         model.prompt_tokens(PROMPT),
         Chain(Sampling(temperature=heat, seed=SEED), vocabulary.n_vocab),
-        constrain.compile(SCHEMA, vocabulary).matcher() if constrained else None,
+        constrain.compile(SCHEMA, vocabulary).matcher if constrained else None,
         eos=frozenset(vocabulary.eos) if constrained else frozenset(),
         encode=vocabulary.encode,
         token_bytes=vocabulary.token_bytes,

@@ -222,7 +222,7 @@ def decoding(
     answer = Answer(
         model.prompt_tokens(PROMPT),
         Chain(Sampling(temperature=heat, seed=SEED), vocabulary.n_vocab),
-        None if constraint is None else constraint.matcher(),
+        None if constraint is None else constraint.matcher,
         eos=frozenset(vocabulary.eos) if constraint else frozenset(),
         encode=vocabulary.encode,
         token_bytes=vocabulary.token_bytes,

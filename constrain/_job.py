@@ -64,7 +64,7 @@ class Job:
         return Answer(
             self.tokens,
             Chain(self.sampling, vocabulary.n_vocab),
-            None if self.constraint is None else self.constraint.matcher(),
+            None if self.constraint is None else self.constraint.matcher,
             eos=frozenset(vocabulary.eos),
             encode=vocabulary.encode,
             token_bytes=vocabulary.token_bytes,

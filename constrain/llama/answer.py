@@ -7,9 +7,8 @@
 Where the matcher leaves one continuation, its tokens follow the one just chosen (``constrain/_forced.py`` says which),
 without sampling (so neither biases nor penalties have a say in them), and all of them are evaluated together.
 
-A constrained answer always ends. With every token taken it is made sure that the shortest completion known from
-there still fits into the tokens left; a token after which it would not is taken back, and the completion known
-before is written instead. The same completion ends an answer whose time is up. It needs no evaluation.
+A constrained answer always ends: its matcher knows how many tokens are left, and only allows what can be completed
+within them. The completion that the matcher knows also ends an answer whose time is up. It needs no evaluation.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from constrain._errors import BudgetError, ModelError
 from constrain._forced import certain_tokens
-from constrain.llama.plan import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     from constrain.llama.sampler import Chain
 
 FinishReason = Literal["stop", "length", "timeout"]
-"""Why an answer ended: by itself or at a stop text; at ``max_tokens``; at the ``timeout``."""
+"""Why an answer ended: by itself or at a stop text; closed by the token budget, or cut there; at the ``timeout``."""
 
 _CONTEXT_TOKENS = 8
 """Tokens before a forced text that it is tokenized with. Tokenizers look at what is near: at the word around."""
@@ -57,8 +55,12 @@ class Matcher(Protocol):
     def accept_many(self, token_ids: Sequence[int], /) -> int:
         """Takes tokens as long as they are allowed; returns how many."""
 
-    def shortest_completion(self) -> bytes:
-        """Bytes after which the answer is complete."""
+    def completion_tokens(self) -> list[int]:
+        """Tokens after which the answer is complete, no more than are left."""
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether the tokens left have decided what was allowed."""
 
     def forced_after(self, before: bytes, /) -> tuple[bytes, list[int]]:
         """The only bytes that can follow ``before``, the end of what was taken, and where these two are open."""
@@ -86,7 +88,7 @@ class Answer:
     Args:
         prompt: the tokens of the prompt; only their number matters here.
         chain: chooses among the allowed tokens.
-        matcher: what is allowed, at the beginning of a text; ``None`` for anything.
+        start: makes the matcher for a number of tokens (``Constraint.matcher``); ``None`` where anything is allowed.
         eos: the tokens that end a generation.
         encode: bytes to tokens, as in ``Vocabulary``.
         token_bytes: the bytes of a token.
@@ -95,6 +97,7 @@ class Answer:
         wants_stop: called with the bytes of each token as it is taken; ``True`` ends the answer.
 
     Attributes:
+        matcher: what is allowed next, once the answer has begun; ``None`` for anything.
         tokens: all tokens of the answer so far, without the end of generation.
         is_done: whether the answer is complete.
         finish_reason: why, once it is.
@@ -102,7 +105,7 @@ class Answer:
 
     prompt: Sequence[int]
     chain: Chain
-    matcher: Matcher | None
+    start: Callable[[int], Matcher] | None
     _: KW_ONLY
     eos: Collection[int]
     encode: Callable[[bytes], list[int]]
@@ -111,11 +114,11 @@ class Answer:
     deadline: float | None = None
     wants_stop: Callable[[bytes], bool] = _never
 
+    matcher: Matcher | None = field(default=None, init=False)
     tokens: list[int] = field(default_factory=list, init=False)
     is_done: bool = field(default=False, init=False)
     finish_reason: FinishReason = field(default="stop", init=False)
     _limit: int = field(default=0, init=False)
-    _plan: Plan = field(default=Plan(b"", ()), init=False)
 
     def begin(self, n_ctx: int) -> tuple[int, ...]:
         """Checks that an answer fits into a context of ``n_ctx`` tokens; returns what to evaluate with the prompt.
@@ -123,11 +126,15 @@ class Answer:
         Raises ``ModelError`` if the prompt leaves no room in the context, and ``BudgetError`` if the tokens left are
         too few for any answer.
         """
-        self._limit = self._room(n_ctx)
-        matcher = self.matcher
-        if matcher is None:
+        self._limit, name = self._room(n_ctx)
+        if self.start is None:
             return self._finish("length") if self._limit == 0 else ()
-        return self._follow(matcher, self._forced(matcher, None))
+        try:
+            self.matcher = self.start(self._limit)
+        except BudgetError as error:
+            message = f"{name}, but the shortest answer takes {error.needed} tokens"
+            raise BudgetError(message, needed=error.needed) from None
+        return self._follow(self.matcher, self._forced(self.matcher, None))
 
     def choose(self, logits: NDArray[np.float32], candidates: Candidates) -> tuple[int, ...]:
         """Takes the next token and those that follow it by force, or the tokens that complete the answer, if any.
@@ -146,10 +153,7 @@ class Answer:
         token = candidates.first() if count == 1 else self.chain.choose(candidates, count)
         self._accept(matcher, token)
         if token in self.eos:
-            return self._finish("stop")
-        if not (matcher.is_finished or self._keeps_within(matcher, self._left - 1)):
-            matcher.rollback(1)
-            return self._close(matcher, "length")
+            return self._end(matcher)
         return self._follow(matcher, self._forced(matcher, token))
 
     def take(self, token: int) -> tuple[int, ...]:
@@ -179,13 +183,8 @@ class Answer:
             assert self.matcher is not None
             self.matcher.compute_mask()
 
-    @property
-    def _left(self) -> int:
-        """Tokens that may still be taken."""
-        return self._limit - len(self.tokens)
-
-    def _room(self, n_ctx: int) -> int:
-        """The most tokens that may be generated; checks that an answer fits."""
+    def _room(self, n_ctx: int) -> tuple[int, str]:
+        """The most tokens that may be generated, and what limits them."""
         room = n_ctx - len(self.prompt)
         if not self.prompt:
             raise ModelError("the prompt is empty, and the model has no token to begin a text with")
@@ -194,16 +193,9 @@ class Answer:
                 f"the prompt has {len(self.prompt)} tokens, but the context holds {n_ctx}, the answer included; "
                 f"load the model with a larger n_ctx"
             )
-        limit, name = room, f"the prompt of {len(self.prompt)} tokens leaves room for {room} in the context"
         if self.max_tokens is not None and self.max_tokens <= room:
-            limit, name = self.max_tokens, f"max_tokens is {self.max_tokens}"
-        if self.matcher is not None:
-            text = self.matcher.shortest_completion()
-            tokens = tuple(self.encode(text))
-            self._plan, needed = Plan(text, tokens), len(tokens)
-            if needed > limit:
-                raise BudgetError(f"{name}, but the shortest answer takes {needed} tokens", needed=needed)
-        return limit
+            return self.max_tokens, f"max_tokens is {self.max_tokens}"
+        return room, f"the prompt of {len(self.prompt)} tokens leaves room for {room} in the context"
 
     def _forced(self, matcher: Matcher, token: int | None) -> list[int]:
         """What takes the place of ``token``, which was just accepted: mostly itself, or followed by forced tokens.
@@ -221,8 +213,7 @@ class Answer:
             return chosen
         matcher.rollback(len(chosen))
         accepted = matcher.accept_many(tokens)
-        left = self._left - accepted
-        if accepted == len(tokens) and left >= 0 and (matcher.is_finished or self._keeps_within(matcher, left)):
+        if accepted == len(tokens):
             return tokens
         matcher.rollback(accepted)
         for token in chosen:
@@ -236,29 +227,22 @@ class Answer:
             self.chain.accept(token)
             stopped |= self._add(token)
         if matcher.is_finished:
-            self.is_done = True
+            self._end(matcher)
         elif stopped:
             return (*tokens, *self._close(matcher, "stop"))
-        elif self._left == 0:
-            self._finish("length")
         return tuple(tokens)
 
-    def _keeps_within(self, matcher: Matcher, left: int) -> bool:
-        """Whether the answer can be completed in ``left`` tokens from here, as far as is known; plans for it."""
-        plan = self._plan.followed_by(matcher.shortest_completion(), left, self.encode, self.token_bytes)
-        if plan is not None:
-            self._plan = plan
-        return plan is not None
-
     def _close(self, matcher: Matcher, reason: FinishReason) -> tuple[int, ...]:
-        """Ends the answer with the plan."""
-        planned = self._plan.tokens
-        closing = tuple(self.encode(self._plan.text)) if planned is None else planned
+        """Ends the answer with the completion that the matcher knows."""
+        closing = tuple(matcher.completion_tokens())
         for token in closing:
             self._accept(matcher, token)
             self._add(token)
         self._finish(reason)
         return closing
+
+    def _end(self, matcher: Matcher) -> tuple[int, ...]:
+        return self._finish("length" if matcher.is_narrowed else "stop")
 
     def _finish(self, reason: FinishReason) -> tuple[int, ...]:
         self.is_done = True

@@ -116,7 +116,7 @@ class Decoding:
 
     def _next(self) -> tuple[int, ...]:
         evaluator = self.evaluator
-        if self.answer.matcher is None:
+        if self.answer.start is None:
             return self.answer.take(evaluator.sample(self.answer.chain))
         return self.answer.choose(evaluator.logits(), evaluator.candidates)
 

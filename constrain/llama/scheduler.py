@@ -310,7 +310,7 @@ class Scheduler:
         if not sequence.chosen:
             sequence.chosen = True
             sequence.request.prompt_seconds = sequence.lap()
-        if answer.matcher is None:
+        if answer.start is None:
             return answer.take(self._evaluator.sample(place, answer.chain))
         return answer.choose(self._evaluator.logits(place), self._candidates)
 
@@ -349,7 +349,7 @@ class Scheduler:
 
 def _choose_late(answer: Answer, candidates: Candidates) -> tuple[int, ...]:
     """The end of an answer whose time is up; what the model says does not matter."""
-    if answer.matcher is None:
+    if answer.start is None:
         return answer.take(_NO_TOKEN)
     return answer.choose(_NO_LOGITS, candidates)
 

@@ -70,7 +70,7 @@ def make_answer(schema: Any, **options: Any) -> Answer:
     return Answer(
         [0],
         options.pop("chain", None) or Chain(Sampling(temperature=0), N_VOCAB),
-        constrain.compile(schema, VOCABULARY, whitespace="compact").matcher(),
+        constrain.compile(schema, VOCABULARY, whitespace="compact").matcher,
         eos=VOCABULARY.eos,
         encode=MERGER,
         token_bytes=VOCABULARY.token_bytes,
@@ -190,7 +190,7 @@ def test_masks_are_prepared() -> None:
     answer = Answer(
         [0],
         Chain(Sampling(temperature=0), vocabulary.n_vocab),
-        constraint.matcher(),
+        constraint.matcher,
         eos=vocabulary.eos,
         encode=merger,
         token_bytes=vocabulary.token_bytes,
@@ -208,7 +208,7 @@ def test_a_mask_is_prepared_while_the_model_computes() -> None:
     answer = Answer(
         [0],
         Chain(Sampling(temperature=0), vocabulary.n_vocab),
-        constrain.compile({"type": "string", "pattern": "^[abc]*$"}, vocabulary).matcher(),
+        constrain.compile({"type": "string", "pattern": "^[abc]*$"}, vocabulary).matcher,
         eos=vocabulary.eos,
         encode=merger,
         token_bytes=vocabulary.token_bytes,

@@ -107,7 +107,7 @@ def run(
     """An answer, at temperature 0 or with a seed at temperature 1, and what was evaluated together."""
     vocabulary = model.vocabulary
     assert vocabulary.encode is not None
-    matcher = constrain.compile(schema, vocabulary, whitespace=space).matcher()
+    start = constrain.compile(schema, vocabulary, whitespace=space).matcher
     sampling = (
         Sampling(temperature=0) if seed is None else Sampling(temperature=1, top_k=0, top_p=1, min_p=0, seed=seed)
     )
@@ -115,7 +115,7 @@ def run(
     answer = Answer(
         prompt,
         Chain(sampling, vocabulary.n_vocab),
-        matcher if forced else Unforced(matcher),
+        start if forced else lambda max_tokens: Unforced(start(max_tokens)),
         eos=frozenset(vocabulary.eos),
         encode=vocabulary.encode,
         token_bytes=vocabulary.token_bytes,

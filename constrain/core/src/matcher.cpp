@@ -242,12 +242,15 @@ bool Matcher::accepting() {
 }
 
 bool Matcher::finished() {
-  if (ended_ || (max_tokens_ && left() == 0)) return true;
+  if (ended_) return true;
   const Place& place = here();
+  const bool used_up = max_tokens_ && left() == 0;
   try {
-    return automaton_->accepting(place) && automaton_->next_bytes(place).empty();
+    const bool whole = automaton_->accepting(place) && automaton_->next_bytes(place).empty();
+    if (used_up && !whole) progress_.back().narrowed = true;
+    return whole || used_up;
   } catch (const LimitError&) {  // what else is possible is not known
-    return false;
+    return used_up;
   }
 }
 
