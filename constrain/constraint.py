@@ -89,9 +89,16 @@ class Constraint:
         """Is this whole text in the language? A ``str`` is taken as UTF-8."""
         return self._core.accepts(text.encode() if isinstance(text, str) else text)
 
-    def matcher(self) -> Matcher:
-        """A matcher at the beginning of a text."""
-        return Matcher(self)
+    def matcher(self, max_tokens: int | None = None) -> Matcher:
+        """A matcher at the beginning of a text.
+
+        With ``max_tokens`` (end of generation not counted) its masks only allow tokens after which the text can be
+        completed within that number: whoever follows them always ends in time with a whole text. Raises
+        ``BudgetError`` if not even the shortest text known fits; its ``needed`` tokens do.
+        """
+        if max_tokens is not None and max_tokens < 0:
+            raise ValueError(f"max_tokens is {max_tokens}; it must be 0 or more")
+        return Matcher(self, max_tokens=max_tokens)
 
     def allocate_bitmask(self, batch_size: int = 1) -> NDArray[np.uint32]:
         """A bitmask for ``Matcher.fill_bitmask``: uint32, shape (batch_size, ceil(n_vocab / 32)), all zero.
@@ -120,15 +127,21 @@ class Matcher(core.Matcher):
     ``fill_candidates(logits, candidates)`` writes ``llama_token_data`` (int32 id, float32 logit, float32 p = 0) for the
     allowed tokens, ascending, and returns their number; ``logits`` is float32 of shape (n_vocab,).
     ``forced_bytes()`` is what the language leaves no choice about, ``shortest_completion()`` bytes of a shortest text
-    that finishes from here, ``min_tokens_left`` the tokens those take. ``is_accepting``: the text may end here.
-    ``is_finished``: end-of-generation was accepted, or nothing else is possible.
+    that finishes from here. ``completion_tokens()`` are tokens of a short one (with a budget: that fits into it), and
+    ``min_tokens_left`` is their number. ``is_accepting``: the text may end here. ``is_finished``: end-of-generation was
+    accepted, or nothing else is possible. ``is_narrowed``: the budget has left out tokens of some mask on the way here.
     IndexError for a token id that is not in the vocabulary.
     """
 
     __slots__ = ("constraint",)
 
-    def __init__(self, constraint: Constraint, state: core.Matcher | None = None) -> None:
-        super().__init__(constraint._core if state is None else state)
+    def __init__(
+        self, constraint: Constraint, state: core.Matcher | None = None, *, max_tokens: int | None = None
+    ) -> None:
+        if state is None:
+            super().__init__(constraint._core, max_tokens)
+        else:
+            super().__init__(state)
         self.constraint = constraint
 
     def fork(self) -> Matcher:

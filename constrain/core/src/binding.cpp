@@ -84,11 +84,19 @@ uint32_t token_of(const Vocabulary& vocabulary, nb::handle object) {
                          std::to_string(vocabulary.size()) + " tokens").c_str());
 }
 
-// The mask of where the matcher stands. What must be computed is computed without the GIL.
-const Mask& mask_of(Matcher& matcher) {
-  if (const Mask* known = matcher.known_mask()) return *known;
+// Computes the mask of where the matcher stands, and what the budget has to do with it, without the GIL.
+void prepare(Matcher& matcher) {
+  if (matcher.ended() || matcher.known_mask()) return;
   nb::gil_scoped_release release;
-  return matcher.mask();
+  matcher.ample(matcher.mask());
+}
+
+// Writes the mask of where the matcher stands. What must be computed is computed without the GIL.
+void fill(Matcher& matcher, std::span<uint32_t> words) {
+  if (matcher.ended()) return std::fill(words.begin(), words.end(), 0u);
+  if (const Mask* known = matcher.known_mask(); known && matcher.ample(*known)) return matcher.fill(*known, words);
+  nb::gil_scoped_release release;
+  matcher.fill(matcher.mask(), words);
 }
 
 std::span<const std::string_view> token_views(const nb::list& tokens, std::vector<std::string_view>& views) {
@@ -234,11 +242,12 @@ void bind_grammar(nb::module_& m) {
 void bind_matcher(nb::module_& m) {
   nb::class_<Matcher>(m, "Matcher")
       .def("__init__",
-           [](Matcher* self, std::shared_ptr<CompiledGrammar> grammar) {
+           [](Matcher* self, std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_t> max_tokens) {
              Locked lock(*grammar);
-             new (self) Matcher(grammar);
+             nb::gil_scoped_release release;
+             new (self) Matcher(grammar, max_tokens);
            },
-           "grammar"_a)
+           "grammar"_a, "max_tokens"_a = nb::none())
       .def("__init__",
            [](Matcher* self, Matcher& other) {
              Locked lock(other.grammar());
@@ -250,11 +259,7 @@ void bind_matcher(nb::module_& m) {
              Buffer buffer(bitmask, "bitmask", "IiLl", 4, self.grammar().vocabulary().words(), true);
              std::span<uint32_t> words = buffer.as<uint32_t>();
              Locked lock(self.grammar());
-             if (self.ended()) {
-               std::fill(words.begin(), words.end(), 0u);
-             } else {
-               self.fill(mask_of(self), words);
-             }
+             fill(self, words);
            },
            "bitmask"_a)
       .def("fill_candidates",
@@ -273,9 +278,8 @@ void bind_matcher(nb::module_& m) {
              std::span<const float> values = scores.as<const float>();
              auto* target = static_cast<Candidate*>(out.buf);
              Locked lock(self.grammar());
-             if (self.ended()) return size_t{0};
              std::vector<uint32_t> words(vocabulary.words());
-             self.fill(mask_of(self), words);
+             fill(self, words);
              return gather(words, values, target);
            },
            "logits"_a, "candidates"_a)
@@ -325,8 +329,19 @@ void bind_matcher(nb::module_& m) {
                    [](Matcher& self) {
                      Locked lock(self.grammar());
                      nb::gil_scoped_release release;
-                     return self.shortest_completion_tokens();
+                     return self.tokens_to_finish();
                    })
+      .def_prop_ro("is_narrowed",
+                   [](Matcher& self) {
+                     Locked lock(self.grammar());
+                     return self.narrowed();
+                   })
+      .def("completion_tokens",
+           [](Matcher& self) {
+             Locked lock(self.grammar());
+             nb::gil_scoped_release release;
+             return self.completion();
+           })
       .def("shortest_completion",
            [](Matcher& self) {
              std::string text;
@@ -364,7 +379,7 @@ void bind_matcher(nb::module_& m) {
       .def("compute_mask",
            [](Matcher& self) {
              Locked lock(self.grammar());
-             if (!self.ended()) mask_of(self);
+             prepare(self);
            })
       .def("diagnose",
            [](Matcher& self, nb::handle token) {
@@ -393,6 +408,10 @@ NB_MODULE(_kernel, m) {
       raise("LimitError", e.what());
     } catch (const ModelError& e) {
       raise("ModelError", e.what());
+    } catch (const BudgetError& e) {
+      nb::object type = nb::module_::import_("constrain._errors").attr("BudgetError");
+      nb::object error = type(e.what(), "needed"_a = e.needed);
+      PyErr_SetObject(type.ptr(), error.ptr());
     }
   });
   bind_vocabulary(m);

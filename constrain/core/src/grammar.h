@@ -68,6 +68,7 @@ struct Grammar {
   std::vector<Condition> conditions;
   std::vector<Action> actions;
   bool self_delimiting = false;
+  bool may_need_fresh = false;  // some edge reads only texts or values that were not read before
   bool has_values = false;    // some slot is a set of values
   bool reads_groups = false;  // some edge reads a rule with a value that must be distinct
 

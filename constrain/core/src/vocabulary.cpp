@@ -72,6 +72,8 @@ std::vector<uint32_t> token_offsets(std::span<const std::string_view> tokens) {
 Vocabulary::Vocabulary(std::span<const std::string_view> tokens, std::vector<uint32_t> special, std::vector<uint32_t> eos)
     : text_(joined(tokens)), offsets_(token_offsets(tokens)), special_(std::move(special)), eos_(std::move(eos)), trie_(tokens) {
   std::sort(eos_.begin(), eos_.end());
+  for (std::string_view token : tokens) longest_token_ = std::max(longest_token_, token.size());
+  index_beginnings();
 }
 
 bool Vocabulary::is_eos(uint32_t id) const { return std::binary_search(eos_.begin(), eos_.end(), id); }
@@ -110,7 +112,7 @@ void Vocabulary::keep_run(const Hash& key, std::shared_ptr<const UnitRun> run) c
 }
 
 size_t Vocabulary::memory_bytes() const {
-  return text_.capacity() + 4 * (offsets_.capacity() + special_.capacity() + eos_.capacity()) + trie_.memory_bytes();
+  return text_.capacity() + 4 * (offsets_.capacity() + special_.capacity() + eos_.capacity() + singles_.capacity() + pairs_.capacity()) + trie_.memory_bytes();
 }
 
 size_t Vocabulary::store_bytes() const {
