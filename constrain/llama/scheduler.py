@@ -181,6 +181,18 @@ class Scheduler:
             thread.join()
 
     def _drive(self) -> None:
+        try:
+            self._work()
+        except BaseException as error:  # an error of this module: nobody may wait for ever
+            with self._lock:
+                self._closed, self._thread = True, None
+                left = [*self._active, *self._waiting]
+                self._waiting.clear()
+            for sequence in left:
+                self._end(sequence, error)
+            raise
+
+    def _work(self) -> None:
         """Works until nothing is left to do."""
         while True:
             self._dismiss()

@@ -358,6 +358,22 @@ def test_a_failed_evaluation_ends_what_was_in_it_and_no_more(start: Any) -> None
     assert requests[2].answer.tokens == expected([2, 9])
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_an_error_that_nobody_foresaw_leaves_nobody_waiting(start: Any) -> None:
+    scheduler, model = start(count=1)
+    model.gate = threading.Semaphore(0)
+    requests = [request([1, 2]), request([3])]
+    for one in requests:
+        scheduler.submit(one)
+    model.evaluate = lambda _: 1 / 0  # type: ignore[method-assign]
+    model.gate.release(10**6)
+    for one in requests:
+        with pytest.raises(ZeroDivisionError):
+            one.done.result(30)
+    with pytest.raises(constrain.ModelError, match="closed"):
+        scheduler.submit(request([1]))
+
+
 def test_those_who_waited_for_a_sequence_that_fails_read_on_themselves(start: Any) -> None:
     scheduler, model = start(count=4, n_batch=64)
     model.gate = threading.Semaphore(0)
