@@ -179,9 +179,9 @@ def test_samples_of_one_prompt_evaluate_it_once(start: Any, one_state: bool, len
     for one in requests:
         one.done.result(30)
         assert one.answer.tokens == expected(prompt, length)
-    # The prompt once and its last token for each of the other three; the last token of an answer is not evaluated.
-    assert model.evaluated == 2 + 100 + 3 + 4 * (length - 1)
-    assert sorted(one.cached_tokens for one in requests) == [0, 99, 99, 99]
+    # The prompt once and its last two tokens for each of the other three; the last token of an answer is not evaluated.
+    assert model.evaluated == 2 + 100 + 3 * 2 + 4 * (length - 1)
+    assert sorted(one.cached_tokens for one in requests) == [0, 98, 98, 98]
 
 
 def test_two_conversations_that_alternate_keep_what_they_said(start: Any) -> None:
