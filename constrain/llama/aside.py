@@ -60,7 +60,7 @@ class Aside:
         return best.tokens if read == size else best.tokens[:0]
 
     def _usable(self, known: NDArray[np.intc], wanted: NDArray[np.intc]) -> int:
-        length = common_prefix(known, wanted[:-1])
+        length = reusable_prefix(known, wanted)
         return 0 if self._one_state and length < len(known) else length
 
     def _keep(self, tokens: NDArray[np.intc]) -> None:
@@ -72,6 +72,15 @@ class Aside:
         data = state.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
         written = llama_cpp.llama_state_seq_get_data(self._context, data, len(state), self._sequence)
         self._kept = [*kept, _Sequence(tokens, state)] if written == len(state) else kept
+
+
+def reusable_prefix(known: NDArray[np.intc], wanted: NDArray[np.intc]) -> int:
+    """How many tokens of ``wanted`` need not be evaluated again; the last two always are.
+
+    The last one is for its logits. Alone it would go through kernels of llama.cpp for single tokens, that round
+    otherwise than those which read a prompt: then the answer to a prompt would depend on whether it was known.
+    """
+    return common_prefix(known, wanted[:-2])
 
 
 def common_prefix(one: NDArray[np.intc], other: NDArray[np.intc]) -> int:

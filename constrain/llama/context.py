@@ -11,7 +11,7 @@ import llama_cpp
 import numpy as np
 
 from constrain._errors import ModelError
-from constrain.llama.aside import Aside, common_prefix
+from constrain.llama.aside import Aside, reusable_prefix
 from constrain.llama.binding import Candidates
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ class Context:
     def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:
         """Evaluates a prompt and returns how many of its tokens were there from calls before.
 
-        The last token is always evaluated, for its logits. Returns early, with the logits of an inner token, once
-        ``time.monotonic()`` is past ``deadline``.
+        The last two tokens are always evaluated (see ``reusable_prefix``). Returns early, with the logits of an inner
+        token, once ``time.monotonic()`` is past ``deadline``.
         """
         wanted = np.asarray(tokens, dtype=np.intc)
         kept = self._keep(self._exchange(wanted))
@@ -114,7 +114,7 @@ class Context:
         if now is not present:
             llama.input_ids[: len(now)] = now
             llama.n_tokens = len(now)
-        return common_prefix(now, wanted[:-1])
+        return reusable_prefix(now, wanted)
 
     def _held(self) -> int:
         """The number of tokens that llama.cpp has."""

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from constrain._errors import ModelError
-from constrain.llama.aside import common_prefix
+from constrain.llama.aside import reusable_prefix
 from constrain.llama.binding import Candidates
 from constrain.llama.slots import Slot, Slots
 
@@ -181,6 +181,18 @@ class Scheduler:
             thread.join()
 
     def _drive(self) -> None:
+        try:
+            self._work()
+        except BaseException as error:  # an error of this module: nobody may wait for ever
+            with self._lock:
+                self._closed, self._thread = True, None
+                left = [*self._active, *self._waiting]
+                self._waiting.clear()
+            for sequence in left:
+                self._end(sequence, error)
+            raise
+
+    def _work(self) -> None:
         """Works until nothing is left to do."""
         while True:
             self._dismiss()
@@ -232,7 +244,7 @@ class Scheduler:
         """Looks for an earlier sequence that is about to read the same tokens, to take them over from it."""
         sequence.leader, sequence.shared = None, sequence.place.length + self.slots.worth_copying - 1
         for other in self._active[: self._active.index(sequence)]:
-            shared = common_prefix(other.wanted, sequence.wanted[:-1])
+            shared = reusable_prefix(other.wanted, sequence.wanted)
             if shared > sequence.shared and not (self._evaluator.one_state and other.place.length > shared):
                 sequence.leader, sequence.shared = other, shared
 

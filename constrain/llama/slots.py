@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from constrain._errors import ModelError
-from constrain.llama.aside import common_prefix
+from constrain.llama.aside import reusable_prefix
 from constrain.llama.sequences import Piece
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Slots:
         return iter(self._slots)
 
     def take(self, wanted: Tokens) -> Slot | None:
-        """A slot to write to, with as much as is known of the beginning of ``wanted``, but never its last token.
+        """A slot to write to, with as much as is known of the beginning of ``wanted``, but never its last two.
 
         The slot that was released longest ago is overwritten, except where another one can go on and loses little: so
         what the others hold stays known. ``None`` if all slots are busy.
@@ -190,8 +190,8 @@ class Slots:
         return max(self._slots, key=lambda slot: (self._known(slot, wanted), not slot.busy, slot.released))
 
     def _known(self, slot: Slot, wanted: Tokens) -> int:
-        """How many tokens of a slot can serve ``wanted``, the last of which is evaluated in any case."""
-        length = common_prefix(slot.tokens, wanted[:-1])
+        """How many tokens of a slot can serve ``wanted``."""
+        length = reusable_prefix(slot.tokens, wanted)
         return 0 if self._evaluator.one_state and length != slot.length else length
 
     def _cut(self, slot: Slot, length: int) -> None:

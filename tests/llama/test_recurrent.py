@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import constrain
+from constrain._job import Run, prepare
 from tests.llama.recurrent import write_mamba
 
 if TYPE_CHECKING:
@@ -35,12 +37,22 @@ def test_a_batch_gives_the_answers_of_one_at_a_time(mamba: Path, options: Any) -
 
 def test_samples_share_their_prompt(mamba: Path) -> None:
     with constrain.Model(mamba, n_ctx=256, n_threads=1, parallel=4) as model:
-        constrain.generate_batch(model, ["x"], max_tokens=1)
-        [samples] = constrain.complete_batch(model, PROMPTS[:1], n=3, max_tokens=8, seed=1)
-        length = samples[0].usage.prompt_tokens
-        assert max(one.usage.cached_tokens for one in samples) == length - 1
-        for number, sample in enumerate(samples):
-            assert sample.tokens == constrain.complete(model, PROMPTS[0], max_tokens=8, seed=1 + number).tokens
+        all_there = threading.Event()
+        first = Run(prepare(model, "x", None, {"max_tokens": 1}))
+        first.request.receive = lambda _: all_there.wait(30) and None  # keeps the model busy until then
+        job = prepare(model, PROMPTS[0], None, {"max_tokens": 8, "seed": 1})
+        samples = [Run(job.sample(number)) for number in range(3)]
+        for run in (first, *samples):
+            run.submit()
+        all_there.set()
+        completions = []
+        for run in samples:
+            run.request.done.result(30)
+            completions.append(run.finish()[1])
+        length = len(job.tokens)
+        assert sorted(one.usage.cached_tokens for one in completions) == [0, length - 2, length - 2]
+        for number, one in enumerate(completions):
+            assert one.tokens == constrain.complete(model, PROMPTS[0], max_tokens=8, seed=1 + number).tokens
 
 
 def test_sequences_that_alternate_go_on_where_they_were(mamba: Path) -> None:
@@ -51,7 +63,7 @@ def test_sequences_that_alternate_go_on_where_they_were(mamba: Path) -> None:
         assert context.prefill(second) == 0
         assert context.prefill([*first, 40, 41]) == len(first)
         after = context.logits().copy()
-        assert context.prefill([*second, 50]) == len(second)
+        assert context.prefill([*second, 50, 51]) == len(second)
         assert context.prefill(first) == 0, "a state cannot be taken back"
         with constrain.Model(mamba, n_ctx=256, n_threads=1) as fresh:
             fresh.context.prefill([*first, 40, 41])

@@ -179,9 +179,9 @@ def test_samples_of_one_prompt_evaluate_it_once(start: Any, one_state: bool, len
     for one in requests:
         one.done.result(30)
         assert one.answer.tokens == expected(prompt, length)
-    # The prompt once and its last token for each of the other three; the last token of an answer is not evaluated.
-    assert model.evaluated == 2 + 100 + 3 + 4 * (length - 1)
-    assert sorted(one.cached_tokens for one in requests) == [0, 99, 99, 99]
+    # The prompt once and its last two tokens for each of the other three; the last token of an answer is not evaluated.
+    assert model.evaluated == 2 + 100 + 3 * 2 + 4 * (length - 1)
+    assert sorted(one.cached_tokens for one in requests) == [0, 98, 98, 98]
 
 
 def test_two_conversations_that_alternate_keep_what_they_said(start: Any) -> None:
@@ -356,6 +356,22 @@ def test_a_failed_evaluation_ends_what_was_in_it_and_no_more(start: Any) -> None
             one.done.result(30)
     requests[2].done.result(30)
     assert requests[2].answer.tokens == expected([2, 9])
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_an_error_that_nobody_foresaw_leaves_nobody_waiting(start: Any) -> None:
+    scheduler, model = start(count=1)
+    model.gate = threading.Semaphore(0)
+    requests = [request([1, 2]), request([3])]
+    for one in requests:
+        scheduler.submit(one)
+    model.evaluate = lambda _: 1 / 0  # type: ignore[method-assign]
+    model.gate.release(10**6)
+    for one in requests:
+        with pytest.raises(ZeroDivisionError):
+            one.done.result(30)
+    with pytest.raises(constrain.ModelError, match="closed"):
+        scheduler.submit(request([1]))
 
 
 def test_those_who_waited_for_a_sequence_that_fails_read_on_themselves(start: Any) -> None:
