@@ -21,6 +21,7 @@ from constrain.batch.files import BatchFiles, check_paths, note_path
 from constrain.batch.lines import LineError, Task, read_lines, read_task
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
     from pathlib import Path
 
     from constrain.batch import Answerer, Progress
@@ -44,7 +45,7 @@ def completion(value: object) -> Completion:
     return Completion(value, json.dumps(value), (), Usage(3, 1, 2), Timings(0, 0, 0, 0), "stop", None)
 
 
-def echo(task: Task, _: threading.Event) -> Completion:
+def echo(task: Task, _: Future[None]) -> Completion:
     return completion(task.prompt)
 
 
@@ -59,13 +60,13 @@ class Batch:
         self,
         answer: Answerer = echo,
         *,
-        parallel: int = 3,
+        threads: int = 3,
         settings: dict[str, object] = SETTINGS,
         restart: bool = False,
         seed: int | None = None,
     ) -> list[Progress]:
         with BatchFiles(self.output, self.errors, settings, restart=restart) as files:
-            return list(run(self.prompts, files, answer, None, {"seed": seed}, parallel=parallel))
+            return list(run(self.prompts, files, answer, None, {"seed": seed}, threads=threads))
 
     def values(self) -> dict[int, object]:
         """The answers by line, each of which has one."""
@@ -117,7 +118,7 @@ def test_separators_of_unicode_are_part_of_a_line(tmp_path: Path) -> None:
     batch.run()
     assert batch.values() == {1: text[:7], 2: text}
     # whoever takes these for ends of lines finds whole lines, too
-    assert [json.loads(line)["line"] for line in batch.output.read_text("utf-8").splitlines()] == [1, 2]
+    assert {json.loads(line)["line"] for line in batch.output.read_text("utf-8").splitlines()} == {1, 2}
 
 
 def test_texts_are_written_as_they_are_where_that_is_possible(tmp_path: Path) -> None:
@@ -162,7 +163,7 @@ WRONG_LINES = {
 @pytest.mark.parametrize("line", WRONG_LINES, ids=[line[:40] for line in WRONG_LINES])
 def test_a_wrong_line_is_reported_with_its_number(line: bytes, tmp_path: Path) -> None:
     batch = Batch(tmp_path, b'"a"\n' + line + b'\n"b"\n')
-    last = batch.run(parallel=1)[-1]
+    last = batch.run(threads=1)[-1]
     assert (last.answered, last.failed) == (2, 1)
     assert batch.values() == {1: "a", 3: "b"}
     [error] = records(batch.errors)
@@ -172,7 +173,7 @@ def test_a_wrong_line_is_reported_with_its_number(line: bytes, tmp_path: Path) -
 
 def test_a_wrong_line_is_reported_with_its_id(tmp_path: Path) -> None:
     batch = Batch(tmp_path, b'{"prompt": "a", "id": "x", "seed": "1"}\n{"id": 7}\n')
-    assert [each.failure and each.failure[:7] for each in batch.run(parallel=1)] == ["line 1:", "line 2:"]
+    assert [each.failure and each.failure[:7] for each in batch.run(threads=1)] == ["line 1:", "line 2:"]
     assert {each["line"]: each["id"] for each in records(batch.errors)} == {1: "x", 2: 7}
 
 
@@ -206,12 +207,12 @@ def test_input_is_read_as_it_is_needed(tmp_path: Path) -> None:
     reader = read_lines(batch.prompts)
     begun: list[int] = []
 
-    def answer(task: Task, _: threading.Event) -> Completion:
+    def answer(task: Task, _: Future[None]) -> Completion:
         begun.append(task.line)
         return completion(0)
 
     with BatchFiles(batch.output, batch.errors, SETTINGS, restart=False) as files:
-        progress = run(batch.prompts, files, answer, None, {}, parallel=2)
+        progress = run(batch.prompts, files, answer, None, {}, threads=2)
         next(progress)
         progress.close()
     assert next(reader) == (1, b'{"prompt": "p1"}')
@@ -222,7 +223,7 @@ def test_input_is_read_as_it_is_needed(tmp_path: Path) -> None:
 
 
 def test_tasks_that_fail_are_skipped_and_tried_again(tmp_path: Path) -> None:
-    def picky(task: Task, stop: threading.Event) -> Completion:
+    def picky(task: Task, stop: Future[None]) -> Completion:
         if task.prompt == "p2":
             raise UnsupportedSchemaError("no", pointer="/pattern")
         if task.prompt == "p3":
@@ -249,18 +250,18 @@ def test_tasks_that_fail_are_skipped_and_tried_again(tmp_path: Path) -> None:
 def test_any_other_error_ends_the_batch_and_the_rest_is_answered_next_time(tmp_path: Path) -> None:
     begun = threading.Barrier(2, timeout=60)
 
-    def broken(task: Task, stop: threading.Event) -> Completion:
+    def broken(task: Task, stop: Future[None]) -> Completion:
         if task.line == 2:
             begun.wait()
             raise MemoryError
         if task.line == 3:
             begun.wait()
-            assert stop.wait(60)  # told to give up
+            stop.result(60)  # told to give up
         return echo(task, stop)
 
     batch = Batch(tmp_path, prompts(20))
     with pytest.raises(MemoryError):
-        batch.run(broken, parallel=2)
+        batch.run(broken, threads=2)
     assert 2 not in batch.values()
     batch.run()
     assert batch.values() == {number: f"p{number}" for number in range(1, 21)}
@@ -332,7 +333,7 @@ def test_no_line_is_lost_or_doubled_when_killed(moment: str, tmp_path: Path) -> 
 @pytest.mark.parametrize("left", [1, 10, -1])
 def test_a_torn_last_line_is_cut_off(left: int, tmp_path: Path) -> None:
     batch = Batch(tmp_path, prompts(3))
-    batch.run(parallel=1)
+    batch.run(threads=1)
     content = batch.output.read_bytes()
     last = content[:-1].rfind(b"\n") + 1
     batch.output.write_bytes(content[: last + left] if left > 0 else content[:left])

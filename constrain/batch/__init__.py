@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import threading
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
 _MODEL_BEGINNING = 1 << 20
 """Bytes of a model file that are compared: metadata and vocabulary, but not gigabytes of weights."""
 
-Answerer: TypeAlias = "Callable[[Task, threading.Event], Completion]"
-"""Answers one task, or gives up when the event is set.
+Answerer: TypeAlias = "Callable[[Task, Future[None]], Completion]"
+"""Answers one task, or gives up when the future is done.
 
 What it raises as ``ConstrainError`` or ``LineError`` is about this task; every other error is the end of the batch.
 """
@@ -60,23 +59,23 @@ class _Outcome:
 
 
 def run(
-    prompts: Path, files: BatchFiles, answer: Answerer, schema: str | None, options: Options, *, parallel: int
+    prompts: Path, files: BatchFiles, answer: Answerer, schema: str | None, options: Options, *, threads: int
 ) -> Iterator[Progress]:
     """Answers all lines that have no answer yet; yields after each.
 
     Args:
         prompts: the input, JSON Lines: see ``read_task``.
         files: takes the answers.
-        answer: answers one line; called by ``parallel`` threads at once.
+        answer: answers one line; called by ``threads`` threads.
         schema: JSON text; of lines without a schema of their own.
         options: of lines without options of their own. ``seed`` is that of line 1, and one more for each line after
             it, so that equal prompts have different answers.
-        parallel: how many lines are answered at the same time.
+        threads: how many lines are under way at the same time.
     """
     progress = Progress(len(files.answered))
     remaining = ((number, line) for number, line in read_lines(prompts) if number not in files.answered)
 
-    def attempt(number: int, line: bytes, stop: threading.Event) -> _Outcome:
+    def attempt(number: int, line: bytes, stop: Future[None]) -> _Outcome:
         found: Id = None
         try:
             task = read_task(number, line, schema, options)
@@ -87,7 +86,7 @@ def run(
         except ConstrainError as error:
             return _Outcome(number, found, error)
 
-    with contextlib.closing(_outcomes(remaining, attempt, parallel)) as outcomes:
+    with contextlib.closing(_outcomes(remaining, attempt, threads)) as outcomes:
         for each in outcomes:
             named: dict[str, object] = {"line": each.line} if each.id is None else {"line": each.line, "id": each.id}
             if isinstance(each.result, Exception):
@@ -102,26 +101,26 @@ def run(
 
 def _outcomes(
     remaining: Iterable[tuple[int, bytes]],
-    attempt: Callable[[int, bytes, threading.Event], _Outcome],
-    parallel: int,
+    attempt: Callable[[int, bytes, Future[None]], _Outcome],
+    threads: int,
 ) -> Generator[_Outcome, None, None]:
     """What becomes of the lines, as it is known; reads not much further ahead than it answers."""
-    stop = threading.Event()
+    stop: Future[None] = Future()
     waiting = iter(remaining)
     pending: set[Future[_Outcome]] = set()
-    with ThreadPoolExecutor(parallel, thread_name_prefix="constrain-batch") as threads:
+    with ThreadPoolExecutor(threads, thread_name_prefix="constrain-batch") as pool:
         try:
             while True:
-                for number, line in islice(waiting, 2 * parallel - len(pending)):
-                    pending.add(threads.submit(attempt, number, line, stop))
+                for number, line in islice(waiting, 2 * threads - len(pending)):
+                    pending.add(pool.submit(attempt, number, line, stop))
                 if not pending:
                     return
                 done, pending = wait(pending, return_when=FIRST_COMPLETED)
                 for future in done:
                     yield future.result()
         finally:
-            stop.set()
-            threads.shutdown(wait=False, cancel_futures=True)
+            stop.set_result(None)
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def answerer(model: Model, schema: str | None) -> Answerer:
@@ -132,7 +131,7 @@ def answerer(model: Model, schema: str | None) -> Answerer:
     if schema is not None:
         constraint._compile(schema, model.vocabulary, close_objects=True)
 
-    def answer(task: Task, stop: threading.Event) -> Completion:
+    def answer(task: Task, stop: Future[None]) -> Completion:
         try:
             events: Any = stream(model, task.prompt, schema=task.schema, **task.options)
         except ValueError as error:
@@ -141,7 +140,7 @@ def answerer(model: Model, schema: str | None) -> Answerer:
             for event in events:
                 if isinstance(event, Finished):
                     return event.completion
-                if stop.is_set():
+                if stop.done():
                     break
         raise CancelledError
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _LISTED = 10
 """Lines without an answer that are listed on the terminal; the file of errors has all."""
 
+_READY = 2
+"""Lines that are made ready while ``parallel`` others are answered, so that the model never waits for them."""
+
 
 def batch(
     prompts: Annotated[Path, typer.Argument(help="JSON Lines: a text, or an object with prompt or messages, a line.")],
@@ -73,7 +76,9 @@ def batch(
     with BatchFiles(output, errors, made_from, restart=restart) as files:
         with shared.working(console, f"Loading {model.name}"):
             answer = batches.answerer(Model(model, n_ctx=n_ctx), text)
-        counts = _follow(console, prompts, batches.run(prompts, files, answer, text, options, parallel=parallel))
+        counts = _follow(
+            console, prompts, batches.run(prompts, files, answer, text, options, threads=parallel + _READY)
+        )
     console.print(_summary(counts, output, errors), markup=False)
     if counts.failed:
         raise typer.Exit(shared.LINES_FAILED)
