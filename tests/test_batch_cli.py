@@ -19,6 +19,7 @@ from constrain._errors import BudgetError, UnsupportedSchemaError
 from constrain.batch import run
 from constrain.batch.files import BatchFiles, check_paths, note_path
 from constrain.batch.lines import LineError, Task, read_lines, read_task
+from tests.test_cli import run_on_terminal
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -330,6 +331,30 @@ def test_no_line_is_lost_or_doubled_when_killed(moment: str, tmp_path: Path) -> 
     assert [error["line"] for error in records(batch.errors)] == [count]
 
 
+FULL = """
+import resource, sys
+from pathlib import Path
+from tests.test_batch_cli import Batch, prompts
+
+batch = Batch(Path(sys.argv[1]), prompts(20))
+resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, 1_000))
+try:
+    batch.run()
+except OSError as error:
+    print(error)
+"""
+
+
+def test_a_full_disk_ends_the_batch_and_loses_nothing(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", FULL, str(tmp_path)]
+    done = subprocess.run(program, check=True, timeout=120, capture_output=True, text=True)
+    assert "out.jsonl: a line was not written whole" in done.stdout
+    assert (tmp_path / "out.jsonl").stat().st_size == 1_000
+    batch = Batch(tmp_path, prompts(20))
+    assert batch.run()[-1].known > 0
+    assert batch.values() == {number: f"p{number}" for number in range(1, 21)}
+
+
 @pytest.mark.parametrize("left", [1, 10, -1])
 def test_a_torn_last_line_is_cut_off(left: int, tmp_path: Path) -> None:
     batch = Batch(tmp_path, prompts(3))
@@ -517,6 +542,22 @@ def test_the_command_tells_of_lines_without_an_answer(folder: Path) -> None:
     kinds = ["LineError", "ModelError", "PatternError", "BudgetError", *["LineError"] * 4]
     assert errors == dict(enumerate(kinds, 2))
     assert [each["line"] for each in records(folder / "out.jsonl")] == [1]
+
+
+def test_the_command_lists_some_of_the_lines_without_an_answer(folder: Path) -> None:
+    (folder / "in.jsonl").write_text("{\n" * 30)
+    done = finished(folder)
+    assert done.returncode == 3
+    assert done.stderr.count("not JSON") == 10
+    assert len(records(folder / "out.errors.jsonl")) == 30
+
+
+def test_the_command_shows_on_a_terminal_how_far_it_is(folder: Path) -> None:
+    given = [str(folder / name) for name in ("in.jsonl", "out.jsonl", "schema.json")]
+    status, shown = run_on_terminal("batch", given[0], "-o", given[1], "--schema", given[2], "--max-tokens", "24")
+    assert status == 0
+    for expected in ("Loading SmolLM2", "answers", "/8", "8 answers"):
+        assert expected in shown
 
 
 def test_the_command_refuses_to_mix_answers(folder: Path) -> None:
