@@ -33,6 +33,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 import constrain
+from constrain.llama.answer import Answer
 from constrain.llama.decode import Decoding
 from constrain.llama.sampler import Chain, Sampling
 
@@ -138,8 +139,7 @@ def tokens_per_second(loop: Callable[[float], Iterator[int]], heat: float, token
 def ours(model: constrain.Model, heat: float, *, constrained: bool) -> Iterator[int]:
     """Our loop. Without a constraint it goes on past the end of generation, as ``Llama.generate`` does."""
     vocabulary = model.vocabulary
-    decoding = Decoding(
-        model.context,
+    answer = Answer(
         model.prompt_tokens(PROMPT),
         Chain(Sampling(temperature=heat, seed=SEED), vocabulary.n_vocab),
         constrain.compile(SCHEMA, vocabulary).matcher() if constrained else None,
@@ -147,7 +147,7 @@ def ours(model: constrain.Model, heat: float, *, constrained: bool) -> Iterator[
         encode=vocabulary.encode,
         token_bytes=vocabulary.token_bytes,
     )
-    return decoding.steps()
+    return Decoding(model.context, answer).steps()
 
 
 def theirs(model: constrain.Model, heat: float, *, grammar: bool) -> Iterator[int]:

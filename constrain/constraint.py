@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from constrain import core
 from constrain._errors import ConstrainError
+from constrain._forced import certain_tokens
 from constrain._schema_text import parse_schema, schema_text
 from constrain.grammar import Grammar
 
@@ -135,27 +136,16 @@ class Matcher(core.Matcher):
         return Matcher(self.constraint, self)
 
     def forced_tokens(self) -> list[int]:
-        """``forced_bytes()`` in the tokenizer's own tokenization, as far as no longer token could straddle its end.
+        """The beginning of ``forced_bytes()`` in the tokenizer's own tokens, as far as these are certain.
 
-        Empty without ``Vocabulary.encode``.
+        What could be the beginning of a longer token together with what follows is left out. Empty without
+        ``Vocabulary.encode``.
         """
-        encode = self.constraint.vocabulary.encode
-        forced = self.forced_bytes()
-        if encode is None or not forced:
+        vocabulary = self.constraint.vocabulary
+        if vocabulary.encode is None:
             return []
-        tokens = encode(forced)
-        probe = self.fork()
-        probe.accept_many(tokens)
-        if probe.is_finished:  # nothing follows that could join the last token
-            return tokens
-        settled = self.constraint.vocabulary._core.settled(forced)
-        end = kept = 0
-        for token in tokens:
-            end += len(self.constraint.vocabulary.token_bytes(token))
-            if end > settled:
-                break
-            kept += 1
-        return tokens[:kept]
+        text, open_starts = self.forced_after(b"")
+        return certain_tokens(text, open_starts, b"", vocabulary.encode, vocabulary.token_bytes) if text else []
 
     def explain(self, token_id: int) -> str:
         """Why a token is not allowed here: the byte at which it fails, what was expected there, and from where."""

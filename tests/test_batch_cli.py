@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from constrain._api import Completion, Timings, Usage
+from constrain._completion import Completion, Timings, Usage
 from constrain._errors import BudgetError, UnsupportedSchemaError
-from constrain.batch import run
+from constrain.batch import Progress, run
 from constrain.batch.files import BatchFiles, check_paths, note_path
 from constrain.batch.lines import LineError, Task, read_lines, read_task
 from tests.test_cli import run_on_terminal
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from pathlib import Path
 
-    from constrain.batch import Answerer, Progress
+    from constrain.batch import Answerer
 
 SCHEMA = {
     "type": "object",
@@ -85,7 +85,7 @@ def prompts(count: int) -> bytes:
 
 def test_an_answer_says_which_line_it_belongs_to(tmp_path: Path) -> None:
     batch = Batch(tmp_path, b'{"prompt": "a", "id": "first"}\n"b"\n{"messages": [{"role": "user", "content": "c"}]}\n')
-    assert [each.answered for each in batch.run()] == [1, 2, 3]
+    assert [each.answered for each in batch.run()] == [0, 1, 2, 3]
     found = {each["line"]: each for each in records(batch.output)}
     usage = {"prompt_tokens": 3, "cached_tokens": 1, "completion_tokens": 2}
     assert found[1] == {
@@ -132,7 +132,7 @@ def test_texts_are_written_as_they_are_where_that_is_possible(tmp_path: Path) ->
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"\xef\xbb\xbf"])
 def test_a_file_without_prompts_has_no_answers(content: bytes, tmp_path: Path) -> None:
     batch = Batch(tmp_path, content)
-    assert batch.run() == []
+    assert batch.run() == [Progress(0)]
     assert batch.output.read_bytes() == b""
     assert not batch.errors.exists()
 
@@ -174,7 +174,7 @@ def test_a_wrong_line_is_reported_with_its_number(line: bytes, tmp_path: Path) -
 
 def test_a_wrong_line_is_reported_with_its_id(tmp_path: Path) -> None:
     batch = Batch(tmp_path, b'{"prompt": "a", "id": "x", "seed": "1"}\n{"id": 7}\n')
-    assert [each.failure and each.failure[:7] for each in batch.run(threads=1)] == ["line 1:", "line 2:"]
+    assert [each.failure and each.failure[:7] for each in batch.run(threads=1)] == [None, "line 1:", "line 2:"]
     assert {each["line"]: each["id"] for each in records(batch.errors)} == {1: "x", 2: 7}
 
 
@@ -214,6 +214,7 @@ def test_input_is_read_as_it_is_needed(tmp_path: Path) -> None:
 
     with BatchFiles(batch.output, batch.errors, SETTINGS, restart=False) as files:
         progress = run(batch.prompts, files, answer, None, {}, threads=2)
+        next(progress)
         next(progress)
         progress.close()
     assert next(reader) == (1, b'{"prompt": "p1"}')
@@ -370,7 +371,7 @@ def test_what_is_complete_is_left_as_it_is(tmp_path: Path) -> None:
     batch = Batch(tmp_path, prompts(3))
     batch.run()
     content = batch.output.read_bytes()
-    assert batch.run() == []
+    assert batch.run() == [Progress(3)]
     assert batch.output.read_bytes() == content
 
 
@@ -394,8 +395,8 @@ def test_answers_from_other_settings_are_not_mixed(settings: dict[str, object], 
     with pytest.raises(ValueError, match=message):
         batch.run(settings=settings)
     assert batch.output.read_bytes() == content
-    assert len(batch.run(settings=settings, restart=True)) == 2
-    assert batch.run(settings=settings) == []
+    assert batch.run(settings=settings, restart=True)[-1] == Progress(0, 2)
+    assert batch.run(settings=settings) == [Progress(2)]
 
 
 def test_an_output_that_nobody_knows_is_left_alone(tmp_path: Path) -> None:
@@ -431,7 +432,7 @@ def test_an_output_without_answers_may_be_begun_with_other_settings(tmp_path: Pa
     batch = Batch(tmp_path, b"")
     batch.run()
     batch.prompts.write_bytes(prompts(1))
-    assert len(batch.run(settings={**SETTINGS, "input": {}})) == 1
+    assert batch.run(settings={**SETTINGS, "input": {}})[-1] == Progress(0, 1)
 
 
 def test_one_process_writes_an_output_at_a_time(tmp_path: Path) -> None:
@@ -441,7 +442,7 @@ def test_one_process_writes_an_output_at_a_time(tmp_path: Path) -> None:
         pytest.raises(ValueError, match="another process is writing"),
     ):
         batch.run(restart=True)
-    assert len(batch.run()) == 1
+    assert batch.run()[-1] == Progress(0, 1)
 
 
 def test_files_have_one_purpose_each(tmp_path: Path) -> None:
@@ -479,8 +480,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def command(*more: str) -> list[str]:
-    given = ["batch", "in.jsonl", "-o", "out.jsonl", "--schema", "schema.json", "--max-tokens", "24", *more]
-    return [sys.executable, "-m", "constrain", *given]
+    given = ["batch", "in.jsonl", "-o", "out.jsonl", "--schema", "schema.json", "--max-tokens", "24", "--threads", "1"]
+    return [sys.executable, "-m", "constrain", *given, *more]
 
 
 def finished(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
@@ -544,6 +545,13 @@ def test_the_command_tells_of_lines_without_an_answer(folder: Path) -> None:
     assert [each["line"] for each in records(folder / "out.jsonl")] == [1]
 
 
+def test_the_command_has_nothing_to_do(folder: Path) -> None:
+    (folder / "in.jsonl").write_text("")
+    done = finished(folder)
+    assert (done.returncode, done.stderr) == (0, "out.jsonl: 0 answers\n")
+    assert (folder / "out.jsonl").read_bytes() == b""
+
+
 def test_the_command_lists_some_of_the_lines_without_an_answer(folder: Path) -> None:
     (folder / "in.jsonl").write_text("{\n" * 30)
     done = finished(folder)
@@ -554,7 +562,8 @@ def test_the_command_lists_some_of_the_lines_without_an_answer(folder: Path) -> 
 
 def test_the_command_shows_on_a_terminal_how_far_it_is(folder: Path) -> None:
     given = [str(folder / name) for name in ("in.jsonl", "out.jsonl", "schema.json")]
-    status, shown = run_on_terminal("batch", given[0], "-o", given[1], "--schema", given[2], "--max-tokens", "24")
+    more = ["--schema", given[2], "--max-tokens", "24", "--threads", "1"]
+    status, shown = run_on_terminal("batch", given[0], "-o", given[1], *more)
     assert status == 0
     for expected in ("Loading SmolLM2", "answers", "/8", "8 answers"):
         assert expected in shown

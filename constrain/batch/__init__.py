@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from constrain._errors import ConstrainError
 from constrain.batch.lines import LineError, Task, read_lines, read_task
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
     from pathlib import Path
 
-    from constrain._api import Completion, Options
+    from constrain._completion import Completion
+    from constrain._options import Options
     from constrain.batch.files import BatchFiles
     from constrain.batch.lines import Id
     from constrain.llama.model import Model
@@ -61,7 +62,7 @@ class _Outcome:
 def run(
     prompts: Path, files: BatchFiles, answer: Answerer, schema: str | None, options: Options, *, threads: int
 ) -> Iterator[Progress]:
-    """Answers all lines that have no answer yet; yields after each.
+    """Answers all lines that have no answer yet; yields before the first and after each.
 
     Args:
         prompts: the input, JSON Lines: see ``read_task``.
@@ -73,6 +74,7 @@ def run(
         threads: how many lines are under way at the same time.
     """
     progress = Progress(len(files.answered))
+    yield progress
     remaining = ((number, line) for number, line in read_lines(prompts) if number not in files.answered)
 
     def attempt(number: int, line: bytes, stop: Future[None]) -> _Outcome:
@@ -126,23 +128,24 @@ def _outcomes(
 def answerer(model: Model, schema: str | None) -> Answerer:
     """What has a model answer tasks. Raises what ``complete`` does if ``schema``, that of most, is no use."""
     from constrain import constraint
-    from constrain._api import Finished, stream
+    from constrain._job import Run, prepare
 
     if schema is not None:
         constraint._compile(schema, model.vocabulary, close_objects=True)
 
     def answer(task: Task, stop: Future[None]) -> Completion:
         try:
-            events: Any = stream(model, task.prompt, schema=task.schema, **task.options)
+            job = prepare(model, task.prompt, task.schema, task.options)
         except ValueError as error:
             raise LineError(str(error)) from error
-        with contextlib.closing(events):
-            for event in events:
-                if isinstance(event, Finished):
-                    return event.completion
-                if stop.done():
-                    break
-        raise CancelledError
+        run = Run(job)
+        done = run.request.done
+        run.submit()
+        wait((done, stop), return_when=FIRST_COMPLETED)
+        if not done.done():
+            done.cancel()  # The model is rid of it before its next step.
+        done.result()
+        return run.finish()[1]
 
     return answer
 

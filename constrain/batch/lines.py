@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from constrain._api import Options, Prompt
+    from constrain._models import Prompt
+    from constrain._options import Options
 
 Id: TypeAlias = str | int | float | None
 

@@ -24,7 +24,8 @@ except ModuleNotFoundError as error:
     raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[cli]'") from error
 
 if TYPE_CHECKING:
-    from constrain._api import Completion, Options
+    from constrain._completion import Completion
+    from constrain._options import Options
     from constrain.check import Check
     from constrain.json_schema.findings import Finding
     from constrain.vocabulary import Vocabulary
@@ -68,6 +69,7 @@ def generate(
     repeat_penalty: shared.RepeatPenalty = 1.0,
     timeout: shared.Timeout = None,
     n_ctx: shared.Context = None,
+    n_threads: shared.Threads = None,
     show_schema: shared.ShowSchema = True,  # noqa: FBT002
 ) -> None:
     """Asks a model, and prints its answer: JSON that matches the schema."""
@@ -88,7 +90,7 @@ def generate(
     with shared.working(console, f"Loading {model.name if model else 'the default model'}"):
         from constrain.llama.model import Model
 
-        loaded = Model(model, n_ctx=n_ctx)
+        loaded = Model(model, n_ctx=n_ctx, n_threads=n_threads)
     completion = _answer(console, loaded, asked, text, options)
     note = f"{completion.usage.completion_tokens} tokens in {completion.timings.generation:.2f} s"
     if completion.timings.generation > 0 and completion.usage.completion_tokens > 1:
@@ -101,7 +103,8 @@ def generate(
 
 def _answer(console: Console, model: Any, prompt: str, schema: str | None, options: Options) -> Completion:
     """Writes the answer to standard output: as it grows on a terminal, otherwise when it is whole."""
-    from constrain._api import Finished, stream
+    from constrain._api import stream
+    from constrain._completion import Finished
 
     live = sys.stdout.isatty()
     events = stream(model, prompt, schema=schema, **options)

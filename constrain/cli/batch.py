@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,7 @@ from constrain.cli import shared
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from constrain._api import Options
+    from constrain._options import Options
     from constrain.batch import Progress as Counts
 
 _LISTED = 10
@@ -45,6 +46,7 @@ def batch(
     repeat_penalty: shared.RepeatPenalty = 1.0,
     timeout: shared.Timeout = None,
     n_ctx: shared.Context = None,
+    n_threads: shared.Threads = None,
     show_schema: shared.ShowSchema = True,  # noqa: FBT002
 ) -> None:
     """Answers a file of prompts; after an interruption, the same command goes on where it was.
@@ -73,12 +75,12 @@ def batch(
     }
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     made_from = {**batches.settings(prompts, text, model, options), "ctx": n_ctx}
-    with BatchFiles(output, errors, made_from, restart=restart) as files:
+    with BatchFiles(output, errors, made_from, restart=restart) as files, contextlib.ExitStack() as loaded:
         with shared.working(console, f"Loading {model.name}"):
-            answer = batches.answerer(Model(model, n_ctx=n_ctx), text)
-        counts = _follow(
-            console, prompts, batches.run(prompts, files, answer, text, options, threads=parallel + _READY)
-        )
+            used = loaded.enter_context(Model(model, n_ctx=n_ctx, n_threads=n_threads, parallel=parallel))
+            answer = batches.answerer(used, text)
+        run = batches.run(prompts, files, answer, text, options, threads=parallel + _READY)
+        counts = _follow(console, prompts, run)
     console.print(_summary(counts, output, errors), markup=False)
     if counts.failed:
         raise typer.Exit(shared.LINES_FAILED)

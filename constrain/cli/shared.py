@@ -26,6 +26,7 @@ Seed = Annotated[int | None, typer.Option(min=0, help="Makes sampling reproducib
 RepeatPenalty = Annotated[float, typer.Option(help="Divides the logits of recent tokens.")]
 Timeout = Annotated[float | None, typer.Option(min=0, help="Seconds until the answer is ended.")]
 Context = Annotated[int | None, typer.Option("--ctx", min=0, help="Context in tokens; 0 for the model's.")]
+Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Threads to compute with.")]
 ShowSchema = Annotated[bool, typer.Option(help="Whether the prompt shows the schema.")]
 
 

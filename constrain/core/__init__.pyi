@@ -54,8 +54,6 @@ class Vocabulary:
     @property
     def memory_bytes(self) -> int: ...
     def token_bytes(self, token_id: int) -> bytes: ...
-    def settled(self, text: bytes) -> int:
-        """How many bytes at the beginning of ``text`` no token can cover together with what may follow ``text``."""
 
 class CompiledGrammar:
     """The automaton of a grammar over a vocabulary, built as it is used; safe to share between threads."""
@@ -85,6 +83,20 @@ class Matcher:
     def reset(self) -> None: ...
     def shortest_completion(self) -> bytes: ...
     def forced_bytes(self) -> bytes: ...
+    def forced_after(self, before: bytes) -> tuple[bytes, list[int]]:
+        """(forced bytes, open starts), for the end ``before`` of what was accepted; a start is an offset into both.
+
+        A token may begin at an open start that goes on beyond the end of the forced bytes. These end with a whole
+        UTF-8 character. No starts if nothing is forced.
+        """
+
+    @property
+    def knows_mask(self) -> bool:
+        """Is the mask here known, so that the next ``fill_...`` only looks it up?"""
+
+    def compute_mask(self) -> None:
+        """Computes the mask here, if it is not known, without the GIL."""
+
     def diagnose(self, token_id: int) -> tuple[bool, bool, int, list[int]]:
         """(allowed, failed at the end of the text, byte offset of the failure, terminals expected there)."""
 

@@ -55,24 +55,19 @@ class Context:
         """
         wanted = np.asarray(tokens, dtype=np.intc)
         kept = self._keep(self._common_prefix(wanted))
-        done = kept
-        while done < len(wanted) and not (deadline is not None and done > kept and time.monotonic() > deadline):
-            chunk = np.ascontiguousarray(wanted[done : done + self._n_batch])
-            data = chunk.ctypes.data_as(llama_cpp.llama_token_p)
-            self._decode(llama_cpp.llama_batch_get_one(data, len(chunk)))
-            self._llama.input_ids[done : done + len(chunk)] = chunk
-            done += len(chunk)
-            self._llama.n_tokens = done
+        self._evaluate(wanted[kept:], deadline)
         return kept
 
-    def decode(self, token: int) -> None:
-        """Evaluates one more token."""
+    def decode(self, tokens: Sequence[int]) -> None:
+        """Evaluates more tokens, at most as many as the context holds, for the logits after the last one."""
         llama = self._llama
-        self._token[0] = token
-        self._decode(self._single)
         position = llama.n_tokens
-        llama.input_ids[position] = token
-        llama.n_tokens = position + 1
+        if len(tokens) == 1:  # most often: no array is made for it
+            self._token[0] = llama.input_ids[position] = tokens[0]
+            self._decode(self._single)
+            llama.n_tokens = position + 1
+            return
+        self._evaluate(np.asarray(tokens, dtype=np.intc))
 
     def logits(self) -> NDArray[np.float32]:
         """The logits after the last token, float32 of shape (n_vocab,): a view, valid until the next evaluation."""
@@ -89,6 +84,19 @@ class Context:
         """Chooses from the whole vocabulary; llama.cpp tells the chain of the token itself."""
         token: int = llama_cpp.llama_sampler_sample(chain.pointer, self._pointer, -1)
         return token
+
+    def _evaluate(self, tokens: NDArray[np.intc], deadline: float | None = None) -> None:
+        """Evaluates tokens in as few batches as possible; no further one once ``deadline`` is past."""
+        llama = self._llama
+        done = 0
+        while done < len(tokens) and not (deadline is not None and done > 0 and time.monotonic() > deadline):
+            chunk = np.ascontiguousarray(tokens[done : done + self._n_batch])
+            data = chunk.ctypes.data_as(llama_cpp.llama_token_p)
+            self._decode(llama_cpp.llama_batch_get_one(data, len(chunk)))
+            position = llama.n_tokens
+            llama.input_ids[position : position + len(chunk)] = chunk
+            llama.n_tokens = position + len(chunk)
+            done += len(chunk)
 
     def _common_prefix(self, wanted: NDArray[np.intc]) -> int:
         length = min(self._llama.n_tokens, len(wanted) - 1)

@@ -80,21 +80,6 @@ ByteSet Automaton::next_bytes(const Place& place) {
   return result;
 }
 
-// Where a limit is met it is not known what else is possible, so nothing is forced.
-std::string Automaton::forced_bytes(Place place, size_t limit) {
-  std::string forced;
-  try {
-    while (forced.size() < limit && !accepting(place)) {
-      ByteSet next = next_bytes(place);
-      if (next.size() != 1) break;
-      forced.push_back(static_cast<char>(next.first()));
-      step(place, next.first());
-    }
-  } catch (const LimitError&) {
-  }
-  return forced;
-}
-
 size_t Automaton::memory_bytes() const {
   return lexer_.memory_bytes() + memory_.memory_bytes() + parser_.memory_bytes() + mask_ids_.bytes() + mask_bytes_ +
          rows_.size() * sizeof(Row) + parts_.size() * 64 + paths_.size() * (sizeof(OwnPath) + sizeof(Segment)) + path_ids_.bytes() +

@@ -58,7 +58,8 @@ class Automaton {
   bool allows(const Place& place, uint32_t token);
 
   std::string shortest_completion(const Place& place);  // a shortest text (bytes) that completes `place`
-  std::string forced_bytes(Place place, size_t limit);
+  std::string forced_bytes(Place& place, size_t limit);  // moves on to where there is a choice
+  std::vector<uint32_t> open_starts(std::string_view text, const Place& place);
   ByteSet next_bytes(const Place& place);
 
   Lexer& lexer() { return lexer_; }
@@ -80,6 +81,7 @@ class Automaton {
   void add_following(Mask& mask, const LexemePart& part, const Place& next);
   void leave_to_text(Mask& mask, uint32_t node) const;
   bool surely_goes_on(const Place& place) const;
+  bool token_goes_on(uint32_t node, const Place& place);
   void finish_only(Mask& mask, const Place& place);
   void settle(Mask& mask) const;
   void add_tokens(std::vector<uint32_t>& to, uint32_t node) const;

@@ -131,9 +131,6 @@ void bind_vocabulary(nb::module_& m) {
              return nb::bytes(bytes.data(), bytes.size());
            },
            "token_id"_a)
-      .def("settled",
-           [](const Vocabulary& self, nb::bytes text) { return self.settled({text.c_str(), text.size()}); },
-           "text"_a)
       .def_prop_ro("memory_bytes", [](const Vocabulary& self) { return self.memory_bytes() + self.store_bytes(); });
 }
 
@@ -365,6 +362,26 @@ void bind_matcher(nb::module_& m) {
                text = self.forced_bytes();
              }
              return nb::bytes(text.data(), text.size());
+           })
+      .def("forced_after",
+           [](Matcher& self, nb::bytes before) {
+             std::pair<std::string, std::vector<uint32_t>> result;
+             {
+               Locked lock(self.grammar());
+               result = self.forced_after({before.c_str(), before.size()});
+             }
+             return std::pair(nb::bytes(result.first.data(), result.first.size()), std::move(result.second));
+           },
+           "before"_a)
+      .def_prop_ro("knows_mask",
+                   [](Matcher& self) {
+                     Locked lock(self.grammar());
+                     return self.ended() || self.known_mask() != nullptr;
+                   })
+      .def("compute_mask",
+           [](Matcher& self) {
+             Locked lock(self.grammar());
+             if (!self.ended()) mask_of(self);
            })
       .def("diagnose",
            [](Matcher& self, nb::handle token) {

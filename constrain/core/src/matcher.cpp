@@ -12,6 +12,17 @@ namespace {
 constexpr size_t max_forced_bytes = 4096;      // at a time
 constexpr size_t tokens_between_checks = 64;  // of the size of the tables, where no mask is asked for
 
+// Length of `text` without the beginning of a UTF-8 character at its end.
+size_t whole_characters(std::string_view text) {
+  for (size_t back = 1; back <= std::min<size_t>(3, text.size()); ++back) {
+    const auto byte = static_cast<uint8_t>(text[text.size() - back]);
+    if ((byte & 0xC0) == 0x80) continue;  // of a character that began before
+    const size_t length = byte < 0xC0 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+    return length > back ? text.size() - back : text.size();
+  }
+  return text.size();
+}
+
 }  // namespace
 
 CompiledGrammar::CompiledGrammar(Grammar grammar, std::shared_ptr<const Vocabulary> vocabulary, size_t limit)
@@ -185,8 +196,26 @@ uint32_t Matcher::shortest_completion_tokens() {
 
 std::string Matcher::forced_bytes() {
   if (ended_) return {};
-  const Place& place = here();
+  Place place = here();
   return automaton_->forced_bytes(place, max_forced_bytes);
+}
+
+// The forced bytes without a character that is not all there, and the offsets into `before` (the end of what has been
+// read) and them at which a token may begin that goes on beyond their end.
+std::pair<std::string, std::vector<uint32_t>> Matcher::forced_after(std::string_view before) {
+  if (ended_) return {};
+  Place place = here();
+  const std::string forced = automaton_->forced_bytes(place, max_forced_bytes);
+  if (forced.empty()) return {};
+  std::string text = std::string(before) + forced;
+  const size_t whole = whole_characters(text);
+  if (whole <= before.size()) return {};
+  if (whole < text.size()) {
+    text.resize(whole);
+    place = here();
+    automaton_->step(place, std::string_view(text).substr(before.size()));
+  }
+  return {text.substr(before.size()), automaton_->open_starts(text, place)};
 }
 
 Explanation Matcher::explain(uint32_t token) {

@@ -72,6 +72,7 @@ class Matcher {
   std::string shortest_completion();
   uint32_t shortest_completion_tokens();
   std::string forced_bytes();
+  std::pair<std::string, std::vector<uint32_t>> forced_after(std::string_view before);
   Explanation explain(uint32_t token);
 
  private:

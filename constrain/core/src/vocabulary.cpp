@@ -76,23 +76,6 @@ Vocabulary::Vocabulary(std::span<const std::string_view> tokens, std::vector<uin
 
 bool Vocabulary::is_eos(uint32_t id) const { return std::binary_search(eos_.begin(), eos_.end(), id); }
 
-size_t Vocabulary::settled(std::string_view text) const {
-  for (size_t start = 0; start < text.size(); ++start) {  // is the rest a proper beginning of a token?
-    uint32_t node = Trie::root;
-    size_t at = start;
-    for (; at < text.size(); ++at) {
-      uint32_t next = Trie::root;
-      trie_.each_child(node, [&](uint32_t child) {
-        if (trie_.byte(child) == static_cast<uint8_t>(text[at])) next = child;
-      });
-      if (next == Trie::root) break;
-      node = next;
-    }
-    if (at == text.size() && trie_.has_children(node)) return start;
-  }
-  return text.size();
-}
-
 std::shared_ptr<const LexemePart> Vocabulary::find_part(const Hash& key) const {
   std::scoped_lock lock(mutex_);
   auto found = parts_.find(key);

@@ -101,7 +101,6 @@ class Vocabulary {
   const std::vector<uint32_t>& special() const { return special_; }
   const std::vector<uint32_t>& eos() const { return eos_; }
   bool is_eos(uint32_t id) const;
-  size_t settled(std::string_view text) const;  // bytes that no token can cover together with what follows `text`
 
   std::shared_ptr<const LexemePart> find_part(const Hash& key) const;
   void keep_part(const Hash& key, std::shared_ptr<const LexemePart> part) const;
