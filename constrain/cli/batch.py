@@ -26,7 +26,7 @@ _READY = 2
 
 
 def batch(
-    prompts: Annotated[Path, typer.Argument(help="JSON Lines: a text, or an object with prompt or messages, a line.")],
+    prompts: Annotated[Path, typer.Argument(help="JSON Lines: each a string, or an object with prompt or messages.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Takes an answer a line, as they are finished.")],
     errors: Annotated[
         Path | None, typer.Option(help="Takes the lines that have no answer, and why; by default beside the output.")
@@ -51,7 +51,7 @@ def batch(
 ) -> None:
     """Answers a file of prompts; after an interruption, the same command goes on where it was.
 
-    A line of the input is a JSON text, or an object with "prompt" or "messages", and maybe "id", "schema",
+    A line of the input is a JSON string, or an object with "prompt" or "messages", and maybe "id", "schema",
     "max_tokens", "temperature" and so on. Exit status 3 if some lines could not be answered.
     """
     from constrain import batch as batches
