@@ -203,7 +203,6 @@ def test_threads_may_compile_and_walk_several_constraints_over_one_vocabulary() 
         assert list(pool.map(lambda number: walks(number, fresh), range(16))) == expected
 
 
-@pytest.mark.skipif(not LONG, reason="takes minutes; CONSTRAIN_LONG=1 runs it")
 def test_a_million_tokens_leave_memory_flat_and_masks_as_they_were() -> None:
     vocabulary = small_vocabulary()
     constraint = constrain.compile(TREE, vocabulary)

@@ -5,7 +5,7 @@
                                                      +--- prepare -------+    the next mask, while the model computes
 
 Where the matcher leaves one continuation, its tokens follow the one just chosen (``constrain/_forced.py`` says which),
-without sampling, and all of them are evaluated together.
+without sampling (so neither biases nor penalties have a say in them), and all of them are evaluated together.
 
 A constrained answer always ends. With every token taken it is made sure that the shortest completion known from
 there still fits into the tokens left; a token after which it would not is taken back, and the completion known

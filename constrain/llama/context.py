@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import time
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import llama_cpp
 import numpy as np
 
 from constrain._errors import ModelError
+from constrain.llama.aside import Aside, common_prefix
 from constrain.llama.binding import Candidates
 
 if TYPE_CHECKING:
@@ -38,9 +40,14 @@ class Context:
         if llama_cpp.llama_model_has_encoder(llama._model.model):
             raise ModelError(f"{llama.model_path}: models with an encoder are not supported")
         self._window: int = llama_cpp.llama_model_n_swa(llama._model.model)
+        self._one_state: bool = llama_cpp.llama_model_is_recurrent(
+            llama._model.model
+        ) or llama_cpp.llama_model_is_hybrid(llama._model.model)
         self._n_batch: int = llama_cpp.llama_n_batch(self._pointer)
         self.n_ctx: int = min(llama_cpp.llama_n_ctx_seq(self._pointer), len(llama.input_ids))
         self.n_vocab: int = llama.n_vocab()
+        self._aside = Aside(self._pointer, _ONLY_SEQUENCE, self.n_ctx)
+        self.leaves_a_core: bool = llama_cpp.llama_n_threads(self._pointer) < len(os.sched_getaffinity(0))
         self.candidates = Candidates(self.n_vocab)
         self._token = (llama_cpp.llama_token * 1)()
         self._single = llama_cpp.llama_batch_get_one(self._token, 1)
@@ -48,13 +55,13 @@ class Context:
         self._logits = np.empty(0, np.float32)
 
     def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:
-        """Evaluates a prompt and returns how many of its tokens were there from the call before.
+        """Evaluates a prompt and returns how many of its tokens were there from calls before.
 
         The last token is always evaluated, for its logits. Returns early, with the logits of an inner token, once
         ``time.monotonic()`` is past ``deadline``.
         """
         wanted = np.asarray(tokens, dtype=np.intc)
-        kept = self._keep(self._common_prefix(wanted))
+        kept = self._keep(self._exchange(wanted))
         self._evaluate(wanted[kept:], deadline)
         return kept
 
@@ -98,24 +105,36 @@ class Context:
             llama.n_tokens = position + len(chunk)
             done += len(chunk)
 
-    def _common_prefix(self, wanted: NDArray[np.intc]) -> int:
-        length = min(self._llama.n_tokens, len(wanted) - 1)
-        differ = np.flatnonzero(self._llama.input_ids[:length] != wanted[:length])
-        return int(differ[0]) if len(differ) else length
+    def _exchange(self, wanted: NDArray[np.intc]) -> int:
+        """Makes room without losing conversations that may go on; returns how many tokens of ``wanted`` are known."""
+        llama = self._llama
+        llama.n_tokens = min(llama.n_tokens, self._held())
+        present = llama.input_ids[: llama.n_tokens]
+        now = self._aside.exchange(present, wanted)
+        if now is not present:
+            llama.input_ids[: len(now)] = now
+            llama.n_tokens = len(now)
+        return common_prefix(now, wanted[:-1])
+
+    def _held(self) -> int:
+        """The number of tokens that llama.cpp has."""
+        last: int = llama_cpp.llama_memory_seq_pos_max(self._memory, _ONLY_SEQUENCE)
+        return last + 1
 
     def _keep(self, length: int) -> int:
         """Shortens the sequence to its first ``length`` tokens, or to none where the memory cannot do that.
 
-        Recurrent models keep one state only; with a sliding window the tokens before the cut may be gone already.
+        Recurrent models have one state only, that after the last token; with a sliding window the tokens before the
+        cut may be gone already.
         """
         llama = self._llama
         memory = self._memory
-        usable = length > 0 and llama_cpp.llama_memory_seq_rm(memory, _ONLY_SEQUENCE, length, -1)
+        usable = length > 0 and not (self._one_state and length != self._held())
+        usable = usable and llama_cpp.llama_memory_seq_rm(memory, _ONLY_SEQUENCE, length, -1)
         if usable:
             first = llama_cpp.llama_memory_seq_pos_min(memory, _ONLY_SEQUENCE)
-            last = llama_cpp.llama_memory_seq_pos_max(memory, _ONLY_SEQUENCE)
             oldest_needed = max(0, length - self._window) if self._window else 0
-            usable = last == length - 1 and first <= oldest_needed
+            usable = self._held() == length and (self._one_state or first <= oldest_needed)
         if not usable:
             llama_cpp.llama_memory_clear(memory, True)  # noqa: FBT003
             length = 0

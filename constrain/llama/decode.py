@@ -1,16 +1,23 @@
 """The decode loop of a single sequence: an answer decides, a context evaluates.
 
-prompt --prefill--> logits --choose--> tokens --decode--> logits ...
+    prompt --prefill--> logits --choose--> tokens --decode--> logits ...
+                                           mask  --compute-->
+
+A mask that is not known yet is computed by a second thread while llama.cpp computes, which needs no GIL. That is left
+out where all cores are llama.cpp's: it would wait for the thread they are taken from. Most masks are known, and need
+no second thread.
 """
 
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from functools import cache
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -18,6 +25,8 @@ if TYPE_CHECKING:
     from constrain.llama.answer import Answer
     from constrain.llama.binding import Candidates
     from constrain.llama.sampler import Chain
+
+T = TypeVar("T")
 
 
 class Evaluator(Protocol):
@@ -30,6 +39,10 @@ class Evaluator(Protocol):
     @property
     def candidates(self) -> Candidates:
         """A buffer for as many candidates as there are tokens."""
+
+    @property
+    def leaves_a_core(self) -> bool:
+        """Whether another thread can compute while this evaluates."""
 
     def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:
         """Evaluates a prompt; returns how much of it was known."""
@@ -71,21 +84,46 @@ class Decoding:
             yield from tokens
             return
         started = time.perf_counter()
-        known = self.evaluator.prefill([*answer.prompt, *tokens], answer.deadline)
-        self.cached_tokens = min(known, len(answer.prompt))
+        self.cached_tokens = min(self._prefill(tokens), len(answer.prompt))
         self.prompt_seconds = time.perf_counter() - started
         yield from tokens
         tokens = ()
         while not answer.is_done:
             started = time.perf_counter()
             if tokens:
-                self.evaluator.decode(tokens)
+                self._decode(tokens)
             tokens = self._next()
             self.generation_seconds += time.perf_counter() - started
             yield from tokens
+
+    def _prefill(self, tokens: Sequence[int]) -> int:
+        answer = self.answer
+        return self._preparing(lambda: self.evaluator.prefill([*answer.prompt, *tokens], answer.deadline))
+
+    def _decode(self, tokens: Sequence[int]) -> None:
+        if self.answer.is_prepared:
+            self.evaluator.decode(tokens)
+        else:
+            self._preparing(lambda: self.evaluator.decode(tokens))
+
+    def _preparing(self, evaluate: Callable[[], T]) -> T:
+        """Evaluates while the answer prepares its next choice."""
+        if not self.evaluator.leaves_a_core:
+            return evaluate()
+        preparing = _helper().submit(self.answer.prepare)
+        try:
+            return evaluate()
+        finally:
+            if not preparing.cancel():  # where the helper was busy, the choice itself computes what it needs
+                preparing.result()
 
     def _next(self) -> tuple[int, ...]:
         evaluator = self.evaluator
         if self.answer.matcher is None:
             return self.answer.take(evaluator.sample(self.answer.chain))
         return self.answer.choose(evaluator.logits(), evaluator.candidates)
+
+
+@cache
+def _helper() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="constrain-mask")

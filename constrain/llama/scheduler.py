@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from constrain._errors import ModelError
+from constrain.llama.aside import common_prefix
 from constrain.llama.binding import Candidates
-from constrain.llama.slots import Slot, Slots, common_prefix
+from constrain.llama.slots import Slot, Slots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -241,13 +242,15 @@ class Scheduler:
             leader = sequence.leader
             if leader is None:
                 continue
-            if leader.slot is None:
+            gone = leader.slot is None
+            if not gone and leader.place.length < sequence.shared:
+                continue
+            self.slots.fill(sequence.place, sequence.wanted)
+            sequence.leader = None
+            if gone:
                 self._follow(sequence)
-            elif leader.slot.length >= sequence.shared:
-                self.slots.copy(leader.slot, sequence.place, sequence.shared)
-                sequence.leader = None
-                if not sequence.chosen:
-                    sequence.request.cached_tokens = min(sequence.place.length, len(sequence.request.answer.prompt))
+            if not sequence.chosen:
+                sequence.request.cached_tokens = min(sequence.place.length, len(sequence.request.answer.prompt))
 
     def _step(self) -> None:
         """Evaluates the next tokens of all active sequences, and lets them choose."""

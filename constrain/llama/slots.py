@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from constrain._errors import ModelError
+from constrain.llama.aside import common_prefix
 from constrain.llama.sequences import Piece
 
 if TYPE_CHECKING:
@@ -121,15 +122,25 @@ class Slots:
         idle = [slot for slot in self._slots if not slot.busy]
         if not idle:
             return None
-        known = {slot: self._known(slot, wanted) for slot in self._slots}
-        source = max(self._slots, key=lambda slot: (known[slot], not slot.busy, slot.released))
+        source = self._best(wanted)
         target = min(idle, key=lambda slot: (slot.length > 0, slot.released))
-        if not source.busy and known[source] == source.length > 0:
+        if not source.busy and self._known(source, wanted) == source.length > 0:
             target = source
         target.busy = True
-        if known[source] < known[target] + self.worth_copying or not self.copy(source, target, known[source]):
-            self._cut(target, min(known[target], target.length))
+        if not self.fill(target, wanted):
+            self._cut(target, self._known(target, wanted))
         return target
+
+    def fill(self, target: Slot, wanted: Tokens) -> bool:
+        """Makes the beginning of ``wanted`` that another slot knows all of ``target``, if that is worth copying.
+
+        If it could not be copied after all, ``target`` is as it was, or empty.
+        """
+        source = self._best(wanted)
+        length = self._known(source, wanted)
+        if source is target or length < self._known(target, wanted) + self.worth_copying:
+            return False
+        return self.copy(source, target, length)
 
     def release(self, slot: Slot) -> None:
         """Lets others write to a slot. What it holds stays known until one does."""
@@ -173,6 +184,10 @@ class Slots:
             slot.length = end
         return places
 
+    def _best(self, wanted: Tokens) -> Slot:
+        """The slot that knows most of the beginning of ``wanted``."""
+        return max(self._slots, key=lambda slot: (self._known(slot, wanted), not slot.busy, slot.released))
+
     def _known(self, slot: Slot, wanted: Tokens) -> int:
         """How many tokens of a slot can serve ``wanted``, the last of which is evaluated in any case."""
         length = common_prefix(slot.tokens, wanted[:-1])
@@ -185,10 +200,3 @@ class Slots:
             slot.length = length
         else:
             self.clear(slot)
-
-
-def common_prefix(one: Tokens, other: Tokens) -> int:
-    """The number of tokens at the beginning that are the same."""
-    length = min(len(one), len(other))
-    differ = np.flatnonzero(one[:length] != other[:length])
-    return int(differ[0]) if len(differ) else length

@@ -40,6 +40,8 @@ VOCABULARY = constrain.Vocabulary.from_tokens(TOKENS, eos=[EOS], encode=encode)
 class Scripted:
     """A model whose wishes are a list: at step ``i`` it would like ``wishes[i]`` most, then the ids in order."""
 
+    leaves_a_core = True
+
     def __init__(self, wishes: Sequence[int], *, n_ctx: int = 100) -> None:
         self.wishes = list(wishes)
         self.n_ctx = n_ctx
@@ -110,14 +112,14 @@ def test_takes_what_the_model_likes_best_of_what_is_allowed() -> None:
     assert decoding.answer.finish_reason == "stop"
 
 
-def test_evaluates_the_prompt_and_every_token_but_the_last() -> None:
-    _, model, tokens = run([ABC], language(b"abcc"))
-    assert tokens == [ABC, C]
-    assert model.evaluated == [A, A, ABC]
+def test_evaluates_the_prompt_and_what_is_followed_by_a_choice() -> None:
+    _, model, tokens = run([ABC, B], language(b"abcca", b"abccb", b"bb"))
+    assert tokens == [ABC, C, B]
+    assert model.evaluated == [A, A, ABC, C]
 
 
 def test_ends_where_nothing_can_follow_without_asking_the_model() -> None:
-    _, model, tokens = run([AB], language(b"ab"))
+    _, model, tokens = run([AB], language(b"ab", b"b"))
     assert tokens == [AB]
     assert model.step == 1
 

@@ -83,6 +83,7 @@ class Automaton {
   bool surely_goes_on(const Place& place) const;
   bool token_goes_on(uint32_t node, const Place& place);
   void finish_only(Mask& mask, const Place& place);
+  void fill_way_to_finish(const Place& place, std::span<uint32_t> words);
   void settle(Mask& mask) const;
   void add_tokens(std::vector<uint32_t>& to, uint32_t node) const;
 

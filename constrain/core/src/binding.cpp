@@ -13,6 +13,7 @@
 #include <cstring>
 #include <optional>
 
+#include "candidates.h"
 #include "errors.h"
 #include "import.h"
 #include "matcher.h"
@@ -266,11 +267,6 @@ void bind_matcher(nb::module_& m) {
                Py_buffer* view;
                ~Release() { PyBuffer_Release(view); }
              } release_out{&out};
-             struct Candidate {  // llama_token_data
-               int32_t id;
-               float logit;
-               float p;
-             };
              if (static_cast<size_t>(out.len) < vocabulary.size() * sizeof(Candidate)) {
                throw nb::value_error(("candidates must hold " + std::to_string(vocabulary.size()) + " llama_token_data (12 bytes each)").c_str());
              }
@@ -280,20 +276,7 @@ void bind_matcher(nb::module_& m) {
              if (self.ended()) return size_t{0};
              std::vector<uint32_t> words(vocabulary.words());
              self.fill(mask_of(self), words);
-             size_t n = 0;
-             for (size_t w = 0; w < words.size(); ++w) {
-               const auto first = static_cast<uint32_t>(w * 32);
-               if (words[w] == ~uint32_t{0} && first + 32 <= values.size()) {  // most words, where a string may go on
-                 for (uint32_t i = 0; i < 32; ++i) target[n + i] = {static_cast<int32_t>(first + i), values[first + i], 0.0f};
-                 n += 32;
-                 continue;
-               }
-               for (uint32_t bits = words[w]; bits; bits &= bits - 1) {
-                 const uint32_t token = first + static_cast<uint32_t>(std::countr_zero(bits));
-                 target[n++] = {static_cast<int32_t>(token), values[token], 0.0f};
-               }
-             }
-             return n;
+             return gather(words, values, target);
            },
            "logits"_a, "candidates"_a)
       .def("accept",

@@ -20,10 +20,6 @@ constexpr uint32_t max_repeated = 1'000;   // times that one byte is read to see
 constexpr uint32_t after_minimum = 4;      // of them, more than are needed
 constexpr unsigned bytes_repeated = 2;     // different ones
 
-std::string limit_message(const char* what, const char* name, uint32_t limit) {
-  return std::string(what) + " (" + name + " = " + std::to_string(limit) + ")";
-}
-
 }  // namespace
 
 // Search for a nullable derivative, breadth first and then where one seems nearest. What lies on the way to one is live;

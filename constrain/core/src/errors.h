@@ -1,6 +1,7 @@
 // The kernel's own errors; the binding turns each into the Python class of the same name.
 #pragma once
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 
@@ -22,5 +23,9 @@ struct UndecidedError : LimitError {
 struct ModelError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+
+inline std::string limit_message(const char* what, const char* name, size_t limit) {
+  return std::string(what) + " (" + name + " = " + std::to_string(limit) + ")";
+}
 
 }  // namespace constrain

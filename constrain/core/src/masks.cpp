@@ -258,23 +258,32 @@ void Automaton::fill(const Mask& mask, const Place& place, std::span<uint32_t> w
     std::fill(words.begin(), words.end(), 0u);
   }
   for (uint32_t token : mask.add) set_bit(words, token);
-  if (mask.limited && !mask.eos) {  // the way to finish comes first, so that the others leave it enough to be verified
-    const uint8_t onward = static_cast<uint8_t>(shortest_completion(place)[0]);
-    allow_call();
-    vocabulary_.trie().each_child(Trie::root, [&](uint32_t child) {
-      if (vocabulary_.trie().byte(child) != onward) return;
-      for (uint32_t token : vocabulary_.trie().tokens(child)) {
-        if (allows(place, token)) set_bit(words, token);
-      }
-    });
-    allow_call();
-  }
+  const bool at_end = place.fresh ? parser_.closure(place.set).accepting : mask.eos;
+  if (mask.limited && !at_end) fill_way_to_finish(place, words);
   for (uint32_t token : mask.by_text) {
     if (allows(place, token)) set_bit(words, token);
   }
-  if (place.fresh ? parser_.closure(place.set).accepting : mask.eos) {
+  if (at_end) {
     for (uint32_t token : vocabulary_.eos()) set_bit(words, token);
   }
+}
+
+// It comes first, so that the other tokens leave it enough to be verified.
+void Automaton::fill_way_to_finish(const Place& place, std::span<uint32_t> words) {
+  std::string text;
+  try {
+    text = shortest_completion(place);
+  } catch (const LimitError&) {  // no way is known; the tokens that follow are verified one by one all the same
+  }
+  allow_call();
+  if (text.empty()) return;
+  vocabulary_.trie().each_child(Trie::root, [&](uint32_t child) {
+    if (vocabulary_.trie().byte(child) != static_cast<uint8_t>(text[0])) return;
+    for (uint32_t token : vocabulary_.trie().tokens(child)) {
+      if (allows(place, token)) set_bit(words, token);
+    }
+  });
+  allow_call();
 }
 
 }  // namespace constrain

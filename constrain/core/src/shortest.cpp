@@ -18,10 +18,6 @@ constexpr size_t max_shortest_work = 200'000;     // of one search for a shortes
 constexpr size_t max_finishing_work = 2'000'000;  // of one search for some match
 constexpr uint32_t max_units_followed = 4'000;    // of a window
 
-std::string limit_message(const char* what, const char* name, uint32_t limit) {
-  return std::string(what) + " (" + name + " = " + std::to_string(limit) + ")";
-}
-
 }  // namespace
 
 // Whether a shortest match takes a search to find; that of others is put together from their parts.
