@@ -60,7 +60,9 @@ def run_on_terminal(*arguments: str | Path) -> tuple[int, str]:
 
 
 def test_generate_prints_json_and_nothing_else(schema: Path) -> None:
-    done = run("generate", "Make up a person.", "--schema", schema, "--seed", "1", "--max-tokens", "60")
+    done = run(
+        "generate", "Make up a person.", "--schema", schema, "--seed", "1", "--max-tokens", "60", "--threads", "1"
+    )
     assert (done.returncode, done.stderr) == (0, "")
     jsonschema.validate(json.loads(done.stdout), SCHEMA)
     again = run("generate", "-", "--schema", schema, "--seed", "1", "--max-tokens", "60", text="Make up a person.")

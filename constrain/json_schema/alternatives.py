@@ -26,7 +26,7 @@ from constrain.json_schema.objects import ANY_OBJECT, ObjectShape, intersect_obj
 from constrain.json_schema.shapes import FALSE, NULL, TRUE, Shapes
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Callable, Container, Iterable, Iterator
 
     from constrain.json_schema.goal import Goal
     from constrain.json_schema.goals import Goals
@@ -91,13 +91,15 @@ def _all_together(goals: Goals, members: list[Alternative]) -> list[Alternative]
                 both = _intersection(goals, other, member)
                 if both is not None and not _covers(goals, other, both) and not _covers(goals, member, both):
                     more.append(both)
-        found = _without_absorbed(found, more, members[number:])
+        found = _without_absorbed(goals, found, more, members[number:])
         if len(found) > MAX_TOGETHER:
             return None
     return found
 
 
-def _without_absorbed(found: list[Alternative], more: list[Alternative], later: list[Alternative]) -> list[Alternative]:
+def _without_absorbed(
+    goals: Goals, found: list[Alternative], more: list[Alternative], later: list[Alternative]
+) -> list[Alternative]:
     """Both lists without what one of the second list makes superfluous, whichever later ones hold, too."""
     kept = [*found, *more]
     superfluous: set[int] = set()
@@ -108,7 +110,7 @@ def _without_absorbed(found: list[Alternative], more: list[Alternative], later: 
                 for each in kept
                 if each is not larger
                 and id(each) not in superfluous
-                and _absorbs(larger, each)
+                and _absorbs(goals, larger, each)
                 and all(_absorbs_with(larger, each, member) for member in later)
             }
     return [each for each in kept if id(each) not in superfluous]
@@ -289,11 +291,14 @@ def _covers(goals: Goals, one: Alternative, both: Alternative) -> bool:
     in_whole = {pattern.text: pattern.goal for pattern in whole.patterns}
     pairs += ((in_whole.get(pattern.text, whole.additional), pattern.goal) for pattern in part.patterns)
     pairs.append((whole.additional, part.additional))
-    return all(a is b or a is ANY or _structure(goals, b) is None for a, b in pairs)
+    return all(a is b or _structure(goals, b) is None for a, b in pairs)
 
 
-def _absorbs(larger: Alternative, shape: Alternative) -> bool:
-    """Whether all objects of ``shape``, closed, are of ``larger``, closed, with their keys in the same order."""
+def _absorbs(goals: Goals, larger: Alternative, shape: Alternative) -> bool:
+    """Whether all objects of ``shape``, closed, are of ``larger``, closed, with their keys in the same order.
+
+    And that whatever else is asked of the keys that ``shape`` declares.
+    """
     if isinstance(larger, Combined) or isinstance(shape, Combined):
         return False
     if not set(shape.required) >= set(larger.required) or _late(shape) != _late(larger):
@@ -308,7 +313,12 @@ def _absorbs(larger: Alternative, shape: Alternative) -> bool:
         others = [name for name in larger.properties if name not in kept.properties]
         if any(goal is not NOTHING for goal in key_goals(kept, others).values()):
             return False
-    return _implies(kept, larger)
+
+    def absorbed(one: Goal, two: Goal) -> bool:
+        """Objects within the values may have fewer keys where less is asked for, since they are closed, too."""
+        return one is two or one is NOTHING or (_goal_implies(one, two) and _structure(goals, one) is None)
+
+    return _implies(kept, larger, absorbed)
 
 
 def _late(shape: ObjectShape) -> list[str]:
@@ -323,35 +333,40 @@ def _absorbs_with(larger: Alternative, shape: Alternative, member: Alternative) 
     return not shape.open or _asks_for(_closed_shape(member), larger, except_for=shape.properties)
 
 
-def _implies(one: ObjectShape, two: ObjectShape) -> bool:
+def _goal_implies(one: Goal, two: Goal) -> bool:
+    return one is two or two is ANY or one is NOTHING or set(two.parts) <= set(one.parts)
+
+
+def _implies(one: ObjectShape, two: ObjectShape, implies: Callable[[Goal, Goal], bool] = _goal_implies) -> bool:
     """Whether it is plain to see that all objects of the first shape have the second."""
     if not set(one.required) >= set(two.required) or max(one.minimum, len(one.required)) < two.minimum:
         return False
     if two.maximum is not None and (one.maximum is None or one.maximum > two.maximum):
         return False
-    return _asks_for(one, two)
+    return _asks_for(one, two, implies)
 
 
-def _asks_for(one: ObjectShape, two: ObjectShape, except_for: Container[str] = ()) -> bool:
+def _asks_for(
+    one: ObjectShape,
+    two: ObjectShape,
+    implies: Callable[[Goal, Goal], bool] = _goal_implies,
+    except_for: Container[str] = (),
+) -> bool:
     """Whether the first shape asks of every key what the second asks, apart from some keys."""
     if one.additional is NOTHING and not one.patterns and not two.patterns:
         asked, other = two.properties, two.additional
         return all(
-            goal is NOTHING or name in except_for or _goal_implies(goal, asked.get(name, other))
+            goal is NOTHING or name in except_for or implies(goal, asked.get(name, other))
             for name, goal in one.properties.items()
         )
     names = [name for name in dict.fromkeys((*one.properties, *two.properties)) if name not in except_for]
     ours, theirs = key_goals(one, names), key_goals(two, names)
-    if not all(_goal_implies(ours[name], theirs[name]) for name in names):
+    if not all(implies(ours[name], theirs[name]) for name in names):
         return False
     by_pattern = {pattern.text: pattern.goal for pattern in two.patterns}
     others = dict.fromkeys((*by_pattern.values(), two.additional))  # what a key may be asked for without that pattern
     for pattern in one.patterns:
         wanted: Iterable[Goal] = (by_pattern[pattern.text],) if pattern.text in by_pattern else others
-        if not all(_goal_implies(pattern.goal, goal) for goal in wanted):
+        if not all(implies(pattern.goal, goal) for goal in wanted):
             return False
-    return all(_goal_implies(one.additional, goal) for goal in others)
-
-
-def _goal_implies(one: Goal, two: Goal) -> bool:
-    return one is two or two is ANY or one is NOTHING or set(two.parts) <= set(one.parts)
+    return all(implies(one.additional, goal) for goal in others)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from itertools import combinations, permutations, product
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import jsonschema
 import pytest
@@ -18,7 +18,7 @@ from constrain.json_schema.alternatives import MAX_TOGETHER
 from tests.json_schema.grammar_interpreter import Interpreter
 from tests.support import LONG
 
-SCHEMAS = 3_000 if LONG else 80
+SCHEMAS = 1_200 if LONG else 80
 KEYS = ["a", "b", "c"]
 LEAVES: list[Any] = [{}, {"type": "integer"}, {"type": "string"}, {"const": 0}]
 Schema = dict[str, Any]
@@ -34,9 +34,9 @@ def objects(keys: list[str], values: list[Any]) -> list[dict[str, Any]]:
     return [dict(zip(names, mix, strict=True)) for names in chosen for mix in product(values, repeat=len(names))]
 
 
-def accepts(grammar: Interpreter, value: dict[str, Any]) -> bool:
+def accepts(grammar: Interpreter, value: dict[str, Any], property_order: str) -> bool:
     """Whether some order of the keys is accepted."""
-    orders = (dict(members) for members in permutations(value.items()))
+    orders = (dict(members) for members in permutations(value.items())) if property_order == "schema" else (value,)
     return any(grammar.accepts(json.dumps(each, separators=(",", ":")).encode()) for each in orders)
 
 
@@ -52,20 +52,14 @@ def plain(rng: Random) -> Schema:
     return schema
 
 
-def mixed(rng: Random, depth: int, *, alternative: bool = False) -> Schema:
-    """A schema with most ways to apply others to the same object.
-
-    Not with those that tell alternatives apart without declaring a key: alternatives that do not overlap are objects of
-    their own, which stay open if nothing is left of them.
-    """
+def mixed(rng: Random, depth: int) -> Schema:
+    """A schema with most ways to apply others to the same object."""
     if depth == 0:
         return plain(rng)
     schema = plain(rng) if rng.random() < 0.5 else {}
-    inner = lambda: mixed(rng, depth - 1, alternative=True)  # noqa: E731
+    inner = lambda: mixed(rng, depth - 1)  # noqa: E731
     for _ in range(rng.choice([1, 1, 2])):
         keyword = rng.choice(["anyOf", "anyOf", "anyOf", "allOf", "not not", "if", "dependentSchemas", "not"])
-        if keyword == "not" and alternative:
-            keyword = "anyOf"
         if keyword in ("anyOf", "allOf"):
             schema[keyword] = [inner() for _ in range(rng.randint(2, 3))]
         elif keyword == "not not":
@@ -79,28 +73,66 @@ def mixed(rng: Random, depth: int, *, alternative: bool = False) -> Schema:
     return schema
 
 
+def alternatives(schema: Schema) -> list[list[Schema]]:
+    """The schemas that each alternative consists of; what stands under other keywords makes none."""
+    own = {key: part for key, part in schema.items() if key not in ("anyOf", "allOf")}
+    found = [[own]]
+    for branch in schema.get("allOf", []):
+        found = [[*one, *two] for one in found for two in alternatives(branch)]
+    if "anyOf" in schema:
+        others = [parts for branch in schema["anyOf"] for parts in alternatives(branch)]
+        found = [[*one, *two] for one in found for two in others]
+    return found
+
+
+def closed(schema: Schema, pool: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The objects of the pool that generation allows where alternatives that do not overlap are known as such.
+
+    Those that overlap are one object, closed by ``unevaluatedProperties: false`` unless nothing would be left.
+    """
+    groups: list[tuple[list[Schema], set[int]]] = []
+    for parts in alternatives(schema):
+        validator = jsonschema.Draft202012Validator({"allOf": parts})
+        members, valid = [{"allOf": parts}], {index for index, value in enumerate(pool) if validator.is_valid(value)}
+        if valid:
+            overlapping = [group for group in groups if group[1] & valid]
+            groups = [group for group in groups if not group[1] & valid]
+            for others, values in overlapping:
+                members, valid = others + members, values | valid
+            groups.append((members, valid))
+    left: set[int] = set()
+    for members, valid in groups:
+        judge = jsonschema.Draft202012Validator({"anyOf": members, "unevaluatedProperties": False})
+        left |= {index for index in valid if judge.is_valid(pool[index])} or valid
+    return [pool[index] for index in sorted(left)]
+
+
 @pytest.mark.parametrize("property_order", ["schema", "any"])
 def test_the_keys_that_holding_branches_declare_are_allowed(property_order: str) -> None:
-    pool = objects(KEYS, [0, "s"])
-    narrowed = allowed = 0
+    pool = objects(KEYS, [0, 1, "s", None])
+    narrowed = allowed = unknown = 0
     for seed in range(SCHEMAS):
         rng = Random(seed)
         schema = {"type": "object", **plain(rng), **mixed(rng, rng.choice([1, 2, 2]))}
-        judge = jsonschema.Draft202012Validator({"allOf": [schema], "unevaluatedProperties": False})
-        expected = [value for value in pool if judge.is_valid(value)]
+        expected = closed(schema, pool)
         if not expected:
-            continue  # where nothing would be left, objects stay open
+            continue
         grammar = interpreter(schema, property_order=property_order, close_objects=True)
-        found = [value for value in pool if accepts(grammar, value)]
-        assert found == expected, f"seed {seed}: {json.dumps(schema)}"
+        found = [value for value in pool if accepts(grammar, value, property_order)]
+        if found != expected:  # alternatives that only ``not`` tells apart may count as one object
+            judge = jsonschema.Draft202012Validator({"allOf": [schema], "unevaluatedProperties": False})
+            together = [value for value in pool if judge.is_valid(value)]
+            assert together == found, f"seed {seed}: {json.dumps(schema)}"
+            unknown += 1
         narrowed += sum(map(jsonschema.Draft202012Validator(schema).is_valid, pool)) - len(expected)
         allowed += len(expected)
     assert allowed > 2 * SCHEMAS
     assert narrowed > SCHEMAS
+    assert unknown <= SCHEMAS // 50
 
 
 def nested(rng: Random, depth: int) -> Schema:
-    """A schema whose key ``x`` always has an object, which declares keys, too."""
+    """A schema whose key ``x`` has an object, which declares keys, too, or any value."""
     if depth == 0 or rng.random() < 0.3:
         inner: Schema = {
             "properties": {key: rng.choice(LEAVES[:3]) for key in rng.sample(["p", "q"], rng.randint(1, 2))}
@@ -108,6 +140,8 @@ def nested(rng: Random, depth: int) -> Schema:
         if rng.random() < 0.3:
             inner["required"] = [next(iter(inner["properties"]))]
         members = {"x": {"type": "object", **inner}, "b": rng.choice(LEAVES), "c": rng.choice(LEAVES)}
+        if rng.random() < 0.15:
+            members["x"] = {}
         schema: Schema = {
             "properties": {key: members[key] for key in sorted(rng.sample(sorted(members), 2), reverse=True)}
         }
@@ -117,23 +151,36 @@ def nested(rng: Random, depth: int) -> Schema:
     return {rng.choice(["anyOf", "anyOf", "allOf"]): [nested(rng, depth - 1) for _ in range(rng.randint(2, 3))]}
 
 
-def evaluated(schema: Schema, value: Any) -> dict[str, set[str]] | None:
-    """The keys that are evaluated in the value ("") and in its member x ("x"); ``None`` if the value is not valid."""
-    found: dict[str, set[str]] = {"": set(), "x": set()}
-    own = {key: part for key, part in schema.items() if key not in ("anyOf", "allOf")}
-    if not jsonschema.Draft202012Validator(own).is_valid(value):
-        return None
-    found[""] |= value.keys() & schema.get("properties", {}).keys()
-    if "x" in found[""]:
-        found["x"] |= value["x"].keys() & schema["properties"]["x"]["properties"].keys()
-    for keyword in ("anyOf", "allOf"):
-        branches = [evaluated(branch, value) for branch in schema.get(keyword, [])]
-        holding = [branch for branch in branches if branch is not None]
-        if branches and (not holding or (keyword == "allOf" and len(holding) < len(branches))):
-            return None
-        for branch in holding:
-            found = {place: keys | branch[place] for place, keys in found.items()}
+class Keys(NamedTuple):
+    """The keys that an alternative declares, and those in its member x; ``None`` if it leaves that open."""
+
+    outer: set[str]
+    inner: set[str] | None
+
+
+def holding(schema: Schema, value: Any) -> list[Keys]:
+    """The alternatives that hold for the value."""
+    found: list[Keys] = []
+    for parts in alternatives(schema):
+        if jsonschema.Draft202012Validator({"allOf": parts}).is_valid(value):
+            declared = [part["properties"] for part in parts if "properties" in part]
+            inner = [keys["x"]["properties"].keys() for keys in declared if "properties" in keys.get("x", {})]
+            found.append(Keys(set().union(*declared), set().union(*inner) if inner else None))
     return found
+
+
+def allowed_together(schema: Schema, value: dict[str, Any]) -> bool:
+    """Whether some of the alternatives that hold declare together all keys that the value has."""
+    every = holding(schema, value)
+    opening = [each for each in every if each.inner is None]
+    x = value.get("x")
+    within = x.keys() if isinstance(x, dict) else set()
+    return any(
+        set().union(*(each.outer for each in some)) >= value.keys()
+        and (some is opening or set().union(*(each.inner or () for each in some)) >= within)
+        for some in (every, opening)
+        if some
+    )
 
 
 def test_objects_within_alternatives_have_the_keys_of_all_that_hold() -> None:
@@ -144,13 +191,7 @@ def test_objects_within_alternatives_have_the_keys_of_all_that_hold() -> None:
     allowed = 0
     for seed in range(SCHEMAS // 2):
         schema = {"type": "object", **nested(Random(seed), 2)}
-        expected = [
-            value
-            for value in pool
-            if (keys := evaluated(schema, value))
-            and keys[""] >= value.keys()
-            and keys["x"] >= value.get("x", {}).keys()
-        ]
+        expected = [value for value in pool if allowed_together(schema, value)]
         if not expected:
             continue
         compiled = compile_schema(schema, whitespace="compact", property_order="any", close_objects=True)
@@ -161,6 +202,25 @@ def test_objects_within_alternatives_have_the_keys_of_all_that_hold() -> None:
         assert found == expected, f"seed {seed}: {json.dumps(schema)}"
         allowed += len(expected)
     assert allowed > 4 * SCHEMAS
+
+
+def with_x(*keys: str, **others: Any) -> Schema:
+    return {"properties": {"x": {"properties": {key: {} for key in keys}}, **others}}
+
+
+@pytest.mark.parametrize(
+    "branches",
+    [
+        [with_x("p", b={}), with_x("q", b={"type": "string"}), {"properties": {"c": {}, "b": {"type": "string"}}}],
+        [{"properties": {"x": {}, "b": {}}}, with_x("p"), with_x("q", c={})],
+    ],
+    ids=["each declares some", "one declares none"],
+)
+def test_an_object_within_has_the_keys_of_three_alternatives(branches: list[Schema]) -> None:
+    for order in permutations(branches):
+        grammar = interpreter({"type": "object", "anyOf": list(order)}, property_order="any", close_objects=True)
+        assert grammar.accepts(b'{"x":{"p":0,"q":0},"b":"s","c":0}')
+        assert not grammar.accepts(b'{"x":{"p":0,"q":0,"r":0},"b":"s","c":0}')
 
 
 def test_each_alternative_keeps_its_own_order_of_keys() -> None:

@@ -1,4 +1,4 @@
-"""The command line: ``constrain generate``, ``constrain check`` and ``constrain example``.
+"""The command line: ``constrain generate``, ``batch``, ``check`` and ``example``.
 
 What was asked for goes to standard output and nothing else; everything about it goes to standard error.
 """
@@ -17,12 +17,13 @@ try:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
+
+    from constrain.cli import shared
+    from constrain.cli.batch import batch
 except ModuleNotFoundError as error:
     raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[cli]'") from error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from constrain._completion import Completion
     from constrain._options import Options
     from constrain.check import Check
@@ -31,21 +32,22 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
-_FAILED, _INTERRUPTED = 1, 130
-
 _HARMLESS = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
 """Control characters, which a terminal would obey, are not for a model to write."""
 
 
 def main() -> None:
-    """Runs the command line. Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
+    """Runs the command line.
+
+    Exit status: 0 done, 1 failed, 2 wrong usage, 3 a batch is done but for some lines, 130 interrupted.
+    """
     try:
         app()
     except (ConstrainError, OSError, ValueError) as error:
         Console(stderr=True, soft_wrap=True).print(f"error: {error}", style="bold red", markup=False, highlight=False)
-        sys.exit(_FAILED)
+        sys.exit(shared.FAILED)
     except KeyboardInterrupt:
-        sys.exit(_INTERRUPTED)
+        sys.exit(shared.INTERRUPTED)
 
 
 @app.callback()
@@ -56,18 +58,19 @@ def about() -> None:
 @app.command()
 def generate(
     prompt: Annotated[str, typer.Argument(help='What to ask the model; "-" reads it from standard input.')],
-    schema: Annotated[Path | None, typer.Option(help="File with the JSON Schema of the answer.")] = None,
-    model: Annotated[Path | None, typer.Option(help="GGUF file; by default the model of the demo extra.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens of the answer.")] = None,
-    temperature: Annotated[float, typer.Option(min=0, help="0 takes the most likely token.")] = 0.8,
-    top_k: Annotated[int, typer.Option(min=0, help="Sample from this many tokens; 0 for all.")] = 40,
-    top_p: Annotated[float, typer.Option(min=0, max=1, help="Sample from tokens of this probability.")] = 0.95,
-    min_p: Annotated[float, typer.Option(min=0, max=1, help="Least probability beside the greatest.")] = 0.05,
-    seed: Annotated[int | None, typer.Option(min=0, help="Makes sampling reproducible.")] = None,
-    repeat_penalty: Annotated[float, typer.Option(help="Divides the logits of recent tokens.")] = 1.0,
-    timeout: Annotated[float | None, typer.Option(min=0, help="Seconds until the answer is ended.")] = None,
-    n_ctx: Annotated[int | None, typer.Option("--ctx", min=0, help="Context in tokens; 0 for the model's.")] = None,
-    show_schema: Annotated[bool, typer.Option(help="Whether the prompt shows the schema.")] = True,  # noqa: FBT002
+    schema: shared.SchemaFile = None,
+    model: shared.ModelFile = None,
+    max_tokens: shared.MaxTokens = None,
+    temperature: shared.Temperature = 0.8,
+    top_k: shared.TopK = 40,
+    top_p: shared.TopP = 0.95,
+    min_p: shared.MinP = 0.05,
+    seed: shared.Seed = None,
+    repeat_penalty: shared.RepeatPenalty = 1.0,
+    timeout: shared.Timeout = None,
+    n_ctx: shared.Context = None,
+    n_threads: shared.Threads = None,
+    show_schema: shared.ShowSchema = True,  # noqa: FBT002
 ) -> None:
     """Asks a model, and prints its answer: JSON that matches the schema."""
     asked = sys.stdin.read() if prompt == "-" else prompt
@@ -84,10 +87,10 @@ def generate(
         "show_schema": show_schema,
     }
     console = Console(stderr=True)
-    with _progress(console, f"Loading {model.name if model else 'the default model'}"):
+    with shared.working(console, f"Loading {model.name if model else 'the default model'}"):
         from constrain.llama.model import Model
 
-        loaded = Model(model, n_ctx=n_ctx)
+        loaded = Model(model, n_ctx=n_ctx, n_threads=n_threads)
     completion = _answer(console, loaded, asked, text, options)
     note = f"{completion.usage.completion_tokens} tokens in {completion.timings.generation:.2f} s"
     if completion.timings.generation > 0 and completion.usage.completion_tokens > 1:
@@ -106,7 +109,7 @@ def _answer(console: Console, model: Any, prompt: str, schema: str | None, optio
     live = sys.stdout.isatty()
     events = stream(model, prompt, schema=schema, **options)
     with contextlib.ExitStack() as waiting:
-        waiting.enter_context(_progress(console, "Reading the prompt" if live else "Writing the answer"))
+        waiting.enter_context(shared.working(console, "Reading the prompt" if live else "Writing the answer"))
         for event in events:
             if isinstance(event, Finished):
                 break
@@ -117,6 +120,9 @@ def _answer(console: Console, model: Any, prompt: str, schema: str | None, optio
     assert isinstance(event, Finished)
     sys.stdout.write("\n" if live else event.completion.text + "\n")
     return event.completion
+
+
+app.command()(batch)
 
 
 @app.command()
@@ -152,17 +158,7 @@ def check(
         for path, found in checks:
             _print_check(console, path, found, unit)
     if not all(found.passed for _, found in checks):
-        raise typer.Exit(_FAILED)
-
-
-@contextlib.contextmanager
-def _progress(console: Console, what: str) -> Iterator[None]:
-    """Shows that something takes its time, on a terminal."""
-    if not console.is_terminal:
-        yield
-        return
-    with console.status(f"{what} ..."):
-        yield
+        raise typer.Exit(shared.FAILED)
 
 
 def _read_schema(path: Path) -> Any:

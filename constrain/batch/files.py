@@ -1,0 +1,188 @@
+"""The files of a batch: its prompts, its answers, what could not be answered, and a note of what the answers are from.
+
+Whatever interrupts a batch, each answer is in its file once or not at all: a line is one write that reaches the disk
+before the next one begins, and what an interruption has torn is cut off before more is written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+    from types import TracebackType
+    from typing import BinaryIO
+
+    from typing_extensions import Self
+
+_NOT_AS_IS = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""What some programs take for the end of a line, and what UTF-8 cannot express."""
+
+
+class BatchFiles:
+    """Where the answers of a batch go. One process at a time may have it open.
+
+    Args:
+        output: one JSON object a line for each answer, with the number of the prompt's line as ``line``.
+        errors: the same for each line that could not be answered; begun anew whenever the files are opened, since
+            what has no answer is tried again.
+        settings: what the answers depend on, as JSON values; kept beside the output.
+        restart: whether answers that are there are thrown away.
+
+    Attributes:
+        answered: the numbers of the lines whose answers are there.
+
+    Raises ``ValueError`` if the answers that are there were made with other settings, or are no answers, and
+    ``OSError`` if the files cannot be written.
+    """
+
+    def __init__(self, output: Path, errors: Path, settings: Mapping[str, object], *, restart: bool) -> None:
+        self._output, self._note = output, note_path(output)
+        self.answered: set[int] = set()
+        with contextlib.ExitStack() as opened:
+            self._answers = opened.enter_context(output.open("ab", buffering=0))
+            _lock(self._answers, output)
+            if restart:
+                self._answers.truncate(0)
+            if self._answers.seek(0, os.SEEK_END):
+                self._compare(settings)
+                self._resume()
+            else:
+                _replace(self._note, json.dumps(settings, indent=2).encode() + b"\n")
+            self._errors = opened.enter_context(errors.open("wb", buffering=0))
+            for folder in {output.parent, errors.parent}:
+                _flush_folder(folder)
+            opened.callback(_remove_if_empty, errors)
+            self._opened = opened.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._opened.close()
+
+    def answer(self, record: Mapping[str, object]) -> None:
+        """Writes one answer; on return it is on the disk."""
+        _append(self._answers, record)
+
+    def error(self, record: Mapping[str, object]) -> None:
+        """Writes why one line has no answer; on return it is on the disk."""
+        _append(self._errors, record)
+
+    def _compare(self, settings: Mapping[str, object]) -> None:
+        try:
+            former = json.loads(self._note.read_bytes())
+        except FileNotFoundError:
+            former = None
+        except ValueError as error:
+            raise ValueError(f"{self._note} cannot be read ({error}); --restart begins {self._output} anew") from error
+        if not isinstance(former, dict):
+            raise ValueError(  # noqa: TRY004 - the file is wrong, not an argument's type
+                f"{self._output} exists, but {self._note.name} beside it, which says what it was made from, does not; "
+                f"name another output, or begin this one anew with --restart"
+            )
+        changed = [
+            key if isinstance(settings.get(key), dict) else f"{key} (it was {_shown(former, key)})"
+            for key in {**settings, **former}
+            if former.get(key) != settings.get(key)
+        ]
+        if changed:
+            raise ValueError(
+                f"{self._output} was made with another {', another '.join(changed)}; go on with what it was made "
+                f"with, name another output, or begin this one anew with --restart"
+            )
+
+    def _resume(self) -> None:
+        """Reads which answers are there, and cuts off a line that an interruption has torn."""
+        end = 0
+        with self._output.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
+                    break
+                self.answered.add(self._answered_line(number, line))
+                end += len(line)
+        self._answers.truncate(end)
+
+    def _answered_line(self, number: int, line: bytes) -> int:
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            record = None
+        found = record.get("line") if isinstance(record, dict) else None
+        if not isinstance(found, int) or found in self.answered:
+            problem = "is no answer" if not isinstance(found, int) else f"answers line {found} a second time"
+            raise ValueError(f"line {number} of {self._output} {problem}; mend it, or begin anew with --restart")
+        return found
+
+
+def check_paths(prompts: Path, written: tuple[Path, Path], *, read: Iterable[Path]) -> None:
+    """Raises ``ValueError`` if files cannot play their parts: each another one, and the prompts read more than once."""
+    if not prompts.is_file():
+        raise ValueError(f"{prompts} is no file" if prompts.exists() else f"{prompts} does not exist")
+    roles = [prompts, *written, note_path(written[0]), *read]
+    seen: set[Path] = set()
+    for path in (each.resolve() for each in roles[:4]):
+        if path in seen or path in {each.resolve() for each in roles[4:]}:
+            raise ValueError(f"{path} is named for two purposes")
+        seen.add(path)
+    for path in written:
+        if path.exists() and not path.is_file():
+            raise ValueError(f"{path} is no file")
+
+
+def note_path(output: Path) -> Path:
+    """Where it is kept what an output was made from."""
+    return output.with_name(output.name + ".run.json")
+
+
+def _shown(settings: dict[str, Any], key: str) -> str:
+    value = settings.get(key)
+    return "not given" if value is None else json.dumps(value)
+
+
+def _lock(file: BinaryIO | Any, path: Path) -> None:
+    """Until the file is closed, be it by the end of the process."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise ValueError(f"another process is writing {path}") from error
+
+
+def _append(file: Any, record: Mapping[str, object]) -> None:
+    text = json.dumps(record, ensure_ascii=False, allow_nan=False)
+    data = _NOT_AS_IS.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode() + b"\n"
+    if file.write(data) != len(data):
+        raise OSError(f"{file.name}: a line was not written whole; is the disk full?")
+    os.fsync(file.fileno())
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Writes a file that is there whole or not at all."""
+    new = path.with_name(path.name + ".new")
+    with new.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+
+
+def _remove_if_empty(path: Path) -> None:
+    if path.stat().st_size == 0:
+        path.unlink()
+
+
+def _flush_folder(folder: Path) -> None:
+    """Makes sure that names of new files are on the disk, too."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

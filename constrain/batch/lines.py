@@ -1,0 +1,148 @@
+"""The lines of a batch's input: what each asks for, or why it asks for nothing that can be answered."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from constrain._models import Prompt
+    from constrain._options import Options
+
+Id: TypeAlias = str | int | float | None
+
+_SEEDS = 2**32 - 1
+"""Seeds are smaller."""
+
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One line of the input: what to ask, and how.
+
+    Attributes:
+        line: its number, from 1.
+        id: what the line calls itself, if anything; handed through.
+        prompt, schema, options: as ``complete`` takes them.
+    """
+
+    line: int
+    id: Id
+    prompt: Prompt
+    schema: object
+    options: Options
+
+
+class LineError(ValueError):
+    """A line of the input that cannot be asked; ``id`` is what it calls itself, if that is known."""
+
+    def __init__(self, message: str, *, id: Id = None) -> None:  # noqa: A002
+        super().__init__(message)
+        self.id = id
+
+
+class _Line(BaseModel):
+    """What a line may say. Defaults only stand for what it does not say."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    prompt: str = ""
+    messages: list[dict[str, str]] = []
+    id: Id = None
+    schema_: Annotated[dict[str, Any] | bool | None, Field(alias="schema")] = None
+    max_tokens: int | None = None
+    temperature: float = 0
+    top_p: float = 0
+    top_k: int = 0
+    min_p: float = 0
+    seed: int | None = None
+    stop: str | list[str] = ""
+    logit_bias: dict[Annotated[int, Field(strict=False)], float] = {}
+    repeat_penalty: float = 0
+    timeout: float | None = None
+    show_schema: bool | str = True
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file that are not blank, with their numbers, which count from 1 and count blank ones, too.
+
+    Only a line feed ends a line (a carriage return may stand before it): other separators may be part of a JSON text.
+    """
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            text = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
+            if text := text.strip(b" \t\r\n"):
+                yield number, text
+
+
+def read_task(number: int, line: bytes, schema: str | None, options: Options) -> Task:
+    """The task that a line stands for. Raises ``LineError``.
+
+    A line is a JSON object with ``prompt`` (a text) or ``messages``, maybe ``id``, ``schema`` (``null`` for none) and
+    any of the ``Options``; or a text alone, which is the prompt.
+
+    Args:
+        number: of the line, from 1.
+        line: without what ends it.
+        schema: JSON text, for lines that say nothing about a schema.
+        options: for lines that say nothing else. ``seed`` is that of line 1, and one more for each line after it.
+    """
+    found = _parsed(line)
+    if isinstance(found, str):
+        found = {"prompt": found}
+    if not isinstance(found, dict):
+        raise LineError("neither a JSON object nor a text")
+    name = found.get("id")
+    known: Id = name if isinstance(name, (str, int, float)) else None
+    try:
+        fields: dict[str, Any] = _Line.model_validate(found).model_dump(by_alias=True, exclude_unset=True)
+    except ValidationError as error:
+        raise LineError(_complaint(error), id=known) from error
+    if ("prompt" in fields) == ("messages" in fields):
+        raise LineError("either prompt or messages must be there, and not both", id=known)
+    prompt: Prompt = fields.pop("prompt") if "prompt" in fields else fields.pop("messages")
+    used: object = fields.pop("schema", schema)
+    fields.pop("id", None)
+    seed = options.get("seed")
+    given: Options = options if seed is None else {**options, "seed": (seed + number - 1) % _SEEDS}
+    return Task(number, known, prompt, used, {**given, **fields})  # type: ignore[typeddict-item]
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return json.loads(line.decode(), object_pairs_hook=_object, parse_constant=_not_json)
+    except UnicodeDecodeError as error:
+        raise LineError(f"not UTF-8: {error}") from error
+    except json.JSONDecodeError as error:
+        raise LineError(f"not JSON: {error.msg} at character {error.pos + 1}") from error
+    except LineError:
+        raise
+    except (ValueError, RecursionError) as error:  # numbers that are too long; texts that are nested too deeply
+        raise LineError(f"not JSON that can be read: {error}") from error
+
+
+def _object(members: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(members)
+    if len(found) < len(members):
+        raise LineError("a key stands twice in one object")
+    return found
+
+
+def _not_json(name: str) -> object:
+    raise LineError(f"not JSON: {name}")
+
+
+def _complaint(error: ValidationError) -> str:
+    said: dict[str, list[str]] = {}
+    for each in error.errors(include_url=False):
+        wrong = "unknown field" if each["type"] == "extra_forbidden" else each["msg"]
+        said.setdefault(str(each["loc"][0]), []).append(wrong)
+    return "; ".join(f"{name}: {', or: '.join(wrong)}" for name, wrong in said.items())
