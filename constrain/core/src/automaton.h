@@ -39,11 +39,24 @@ struct Mask {
   bool eos = false;
   bool limited = false;  // a limit was met: what is in it is a part of what is possible
   size_t memory_bytes() const { return sizeof(*this) + 4 * (add.size() + remove.size() + by_text.size()); }
+
+  template <typename Archive>
+  void visit(Archive& archive) {
+    archive(base, add, remove, by_text, eos, limited);
+  }
 };
 
 class Automaton {
  public:
   Automaton(const Grammar& grammar, const Vocabulary& vocabulary);
+
+  // To be restored: `visit` must read all that another one's `visit` has written.
+  struct ToBeRestored {};
+  Automaton(const Grammar& grammar, const Vocabulary& vocabulary, ToBeRestored);
+  template <typename Archive>
+  void visit(Archive& archive) {  // all but completions, which are found again
+    archive(lexer_, memory_, parser_, mask_ids_, text_mask_ids_, masks_, mask_bytes_, limited_masks_, part_ids_, parts_, inside_);
+  }
 
   Place start();
   bool step(Place& place, uint8_t byte);             // false, and unchanged, if the byte cannot follow

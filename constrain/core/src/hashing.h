@@ -1,12 +1,17 @@
 // 128-bit structural hashes and the flat hash map that every interning table uses.
 //
-// Equal hashes are taken for equal values. The seed is drawn once per process, so nobody can prepare two texts that
-// collide; by chance, 2^40 values would collide with probability below 2^-48.
+// Equal hashes are taken for equal values. The seed is drawn at random, so nobody can prepare two texts that collide; by
+// chance, 2^40 values would collide with probability below 2^-48. All tables of one grammar have the same seed: that of
+// the process, or, if they were stored, that of the process which stored them (SeedScope).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
+#include <optional>
 #include <random>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace constrain {
@@ -26,8 +31,20 @@ inline uint64_t scramble(uint64_t x) {  // the finalizer of splitmix64
   return x ^ (x >> 31);
 }
 
+struct OfferedSeed {
+  std::mutex mutex;
+  std::optional<Hash> seed;
+};
+
+inline OfferedSeed& offered_seed() {
+  static OfferedSeed offered;
+  return offered;
+}
+
 inline const Hash& process_seed() {
   static const Hash seed = [] {
+    std::scoped_lock lock(offered_seed().mutex);
+    if (offered_seed().seed) return *offered_seed().seed;
     std::random_device device;
     auto word = [&device] { return (static_cast<uint64_t>(device()) << 32) | device(); };
     return Hash{word(), word()};
@@ -35,13 +52,37 @@ inline const Hash& process_seed() {
   return seed;
 }
 
+// Makes a seed that was drawn at random before that of the process, if it has none yet; says whether it is that now.
+inline bool offer_seed(const Hash& seed) {
+  {
+    std::scoped_lock lock(offered_seed().mutex);
+    offered_seed().seed = seed;
+  }
+  return process_seed() == seed;
+}
+
+inline thread_local constinit const Hash* scoped_seed = nullptr;
+
+// While it lives, this thread hashes with a given seed. Whoever uses the tables of a grammar has one (Locked, in the
+// binding).
+class SeedScope {
+ public:
+  explicit SeedScope(const Hash& seed) : before_(std::exchange(scoped_seed, &seed)) {}
+  SeedScope(const SeedScope&) = delete;
+  SeedScope& operator=(const SeedScope&) = delete;
+  ~SeedScope() { scoped_seed = before_; }
+
+ private:
+  const Hash* before_;
+};
+
 inline Hash mix(const Hash& hash, uint64_t value) {
   return {scramble(hash.low ^ value) + hash.high, scramble(hash.high + value * 0x9E3779B97F4A7C15u) ^ hash.low};
 }
 
 inline Hash mix(const Hash& hash, const Hash& value) { return mix(mix(hash, value.low), value.high); }
 
-inline Hash seeded(uint64_t tag) { return mix(process_seed(), tag); }
+inline Hash seeded(uint64_t tag) { return mix(scoped_seed ? *scoped_seed : process_seed(), tag); }
 
 // Open addressing with linear probing. Key is an integer or a Hash; the all-ones key is reserved for empty slots.
 template <typename Key, typename Value>
@@ -65,6 +106,31 @@ class FlatMap {
 
   size_t size() const { return count_; }
   size_t bytes() const { return slots_.size() * sizeof(Slot); }
+
+  // Stored as the keys and the values that are there, in the order of their slots.
+  template <typename Archive>
+  void visit(Archive& archive) {
+    if constexpr (Archive::is_writer) {
+      std::vector<Key> keys;
+      std::vector<Value> values;
+      for (const Slot& slot : slots_) {
+        if (slot.key == vacant()) continue;
+        keys.push_back(slot.key);
+        values.push_back(slot.value);
+      }
+      archive(keys, values);
+    } else {
+      const std::span<const Key> keys = archive.template array<Key>();
+      const std::span<const Value> values = archive.template array<Value>();
+      archive.require(keys.size() == values.size());
+      size_t slots = keys.empty() ? 0 : 16;
+      while (keys.size() * 3 >= slots * 2 && slots > 0) slots *= 2;
+      slots_.assign(slots, Slot{});
+      mask_ = slots - 1;
+      count_ = 0;
+      for (size_t i = 0; i < keys.size(); ++i) insert(keys[i], values[i]);
+    }
+  }
 
  private:
   struct Slot {

@@ -1,0 +1,115 @@
+// Compiled grammars and the vocabulary's mask parts as bytes, and back.
+#include "storage.h"
+
+#include <array>
+#include <bit>
+
+#include "matcher.h"
+
+namespace constrain {
+
+Hash checksum(std::span<const std::byte> data) {
+  // Every step is a bijection of the lane for a given word, and of the word for a given lane: no damage to one word, and
+  // no single flipped bit, goes unseen; four lanes run at the speed of memory.
+  constexpr std::array<uint64_t, 4> factors{0x9E3779B97F4A7C15u, 0xC2B2AE3D27D4EB4Fu, 0x165667B19E3779F9u, 0xD6E8FEB86659FD93u};
+  std::array<uint64_t, 4> lanes = factors;
+  auto step = [&](const std::byte* block) {
+    for (size_t i = 0; i < lanes.size(); ++i) {
+      uint64_t word;
+      std::memcpy(&word, block + i * sizeof word, sizeof word);
+      lanes[i] = std::rotl(lanes[i] ^ word, 29) * factors[i];
+    }
+  };
+  constexpr size_t block_bytes = 32;
+  const size_t whole = data.size() / block_bytes * block_bytes;
+  for (size_t at = 0; at < whole; at += block_bytes) step(data.data() + at);
+  if (whole < data.size()) {
+    std::array<std::byte, block_bytes> rest{};
+    std::memcpy(rest.data(), data.data() + whole, data.size() - whole);
+    step(rest.data());
+  }
+  Hash result{data.size(), factors[0]};
+  for (uint64_t lane : lanes) result = mix(result, lane);
+  return result;
+}
+
+// The grammar's own expressions come first, as bytes: they are needed only when a new generation starts from them.
+std::string CompiledGrammar::stored() {
+  if (stored_expressions_.empty()) {
+    Writer expressions;
+    expressions(grammar_.expressions);
+    stored_expressions_ = expressions.take();
+  }
+  Writer archive;
+  uint32_t n_vocab = vocabulary_->size();
+  archive(n_vocab, seed_, stored_expressions_, grammar_, *automaton_);
+  return archive.take();
+}
+
+CompiledGrammar::CompiledGrammar(std::span<const std::byte> data, std::shared_ptr<const Vocabulary> vocabulary, size_t limit)
+    : vocabulary_(std::move(vocabulary)), limit_(limit), expressions_there_(false) {
+  Reader archive(data);
+  uint32_t n_vocab = 0;
+  automaton_ = std::make_shared<Automaton>(grammar_, *vocabulary_, Automaton::ToBeRestored{});
+  archive(n_vocab);
+  archive.require(n_vocab == vocabulary_->size());
+  archive(seed_, stored_expressions_, grammar_, *automaton_);
+  archive.require_end();
+  keep_what_is_in_use();
+}
+
+void CompiledGrammar::restore_expressions() {
+  if (expressions_there_) return;
+  Reader expressions(std::as_bytes(std::span(stored_expressions_)));
+  expressions(grammar_.expressions);
+  expressions.require_end();
+  expressions_there_ = true;
+}
+
+std::string Vocabulary::stored() const {
+  std::vector<Hash> part_keys, run_keys;
+  std::vector<std::shared_ptr<const LexemePart>> parts;
+  std::vector<std::shared_ptr<const UnitRun>> runs;
+  {
+    std::scoped_lock lock(mutex_);
+    for (const auto& [key, part] : parts_) {
+      part_keys.push_back(key);
+      parts.push_back(part);
+    }
+    for (const auto& [key, run] : runs_) {
+      run_keys.push_back(key);
+      runs.push_back(run);
+    }
+  }
+  Writer archive;
+  archive(run_keys, runs, part_keys, parts);
+  return archive.take();
+}
+
+void Vocabulary::restore(std::span<const std::byte> data) const {
+  std::vector<Hash> part_keys, run_keys;
+  std::vector<std::shared_ptr<const LexemePart>> parts;
+  std::vector<std::shared_ptr<const UnitRun>> runs;
+  Reader archive(data);
+  archive(run_keys, runs, part_keys, parts);
+  archive.require(run_keys.size() == runs.size() && part_keys.size() == parts.size());
+  archive.require_end();
+  std::scoped_lock lock(mutex_);
+  auto keep = [this](auto& store, const Hash& key, const auto& value) {
+    const size_t bytes = value->memory_bytes();
+    if (store_bytes_ + bytes > store_limit || !store.emplace(key, value).second) return;
+    store_bytes_ += bytes;
+  };
+  for (size_t i = 0; i < runs.size(); ++i) keep(runs_, run_keys[i], runs[i]);
+  for (size_t i = 0; i < parts.size(); ++i) keep(parts_, part_keys[i], parts[i]);
+}
+
+std::string Vocabulary::description() const {
+  Writer archive;
+  std::string text = text_;
+  std::vector<uint32_t> offsets = offsets_, special = special_, eos = eos_;
+  archive(text, offsets, special, eos);
+  return archive.take();
+}
+
+}  // namespace constrain
