@@ -17,6 +17,7 @@
 #include "lexer.h"
 #include "memory.h"
 #include "parser.h"
+#include "storage.h"
 #include "vocabulary.h"
 
 namespace constrain {
@@ -158,11 +159,11 @@ class Automaton {
 
   FlatMap<uint64_t, uint32_t> mask_ids_;
   FlatMap<Hash, uint32_t> text_mask_ids_;  // of those that depend on the text of the lexeme under way
-  std::deque<Mask> masks_;
+  OnDemand<Mask> masks_;
   size_t mask_bytes_ = 0;
   uint64_t limited_masks_ = 0;
   FlatMap<uint32_t, uint32_t> part_ids_;
-  std::vector<std::shared_ptr<const LexemePart>> parts_;
+  OnDemand<std::shared_ptr<const LexemePart>> parts_;
   struct Row {  // dense transitions of a lexer state that trie walks meet: rows, or no_row, or unknown_row
     LexId lexer;
     MatchId matched;

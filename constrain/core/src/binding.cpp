@@ -16,6 +16,7 @@
 #include "errors.h"
 #include "import.h"
 #include "matcher.h"
+#include "precompute.h"
 #include "storage.h"
 
 namespace nb = nanobind;
@@ -240,9 +241,29 @@ void bind_grammar(nb::module_& m) {
       .def_static(
           "restore",
           [](nb::handle stored, std::shared_ptr<Vocabulary> vocabulary, size_t limit) {
-            return std::make_shared<CompiledGrammar>(Bytes(stored).view(), std::move(vocabulary), limit);
+            auto owner = std::make_shared<const Bytes>(stored);  // let go with the grammar: by Python, so with the GIL
+            return std::make_shared<CompiledGrammar>(CompiledGrammar::Stored{owner->view(), owner}, std::move(vocabulary), limit);
           },
           "stored"_a, "vocabulary"_a, "memory_limit"_a = default_memory_limit)
+      .def("precompute",
+           [](CompiledGrammar& self, size_t max_masks, size_t max_bytes) {
+             std::optional<Exploration> exploration;
+             {
+               Locked lock(self);
+               exploration.emplace(self);
+             }
+             bool more = true;
+             while (more && exploration->places() < max_masks && exploration->memory_bytes() < max_bytes) {
+               {
+                 Locked lock(self);  // for one mask each time, so that others can go on
+                 nb::gil_scoped_release release;
+                 more = exploration->advance();
+               }
+               if (PyErr_CheckSignals() != 0) throw nb::python_error();
+             }
+             return exploration->places();
+           },
+           "max_masks"_a, "max_bytes"_a)
       .def("store",
            [](CompiledGrammar& self) {
              std::string stored;

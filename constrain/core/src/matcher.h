@@ -20,8 +20,12 @@ class CompiledGrammar {
  public:
   // `limit`: bytes that one generation of tables may take.
   CompiledGrammar(Grammar grammar, std::shared_ptr<const Vocabulary> vocabulary, size_t limit);
-  // From what `stored` returned, in some process (storage.cpp).
-  CompiledGrammar(std::span<const std::byte> stored, std::shared_ptr<const Vocabulary> vocabulary, size_t limit);
+  // From what `stored` returned, in some process (storage.cpp). Look-ups go on reading it.
+  struct Stored {
+    std::span<const std::byte> data;
+    std::shared_ptr<const void> owner;
+  };
+  CompiledGrammar(Stored stored, std::shared_ptr<const Vocabulary> vocabulary, size_t limit);
 
   std::mutex& mutex() { return mutex_; }
   const Vocabulary& vocabulary() const { return *vocabulary_; }
@@ -41,12 +45,13 @@ class CompiledGrammar {
   void renew();
   void restore_expressions();
 
+  Stored stored_;
   Hash seed_ = process_seed();
   Grammar grammar_;
   std::shared_ptr<const Vocabulary> vocabulary_;
   size_t limit_;
-  bool expressions_there_ = true;   // if not, those of grammar_ are to be read from what is stored
-  std::string stored_expressions_;  // once they have been stored or restored
+  bool expressions_there_ = true;  // if not, those of grammar_ are to be read from what is stored
+  std::span<const std::byte> stored_expressions_;
   size_t threshold_ = 0;
   std::mutex mutex_;
   std::shared_ptr<Automaton> automaton_;

@@ -33,36 +33,38 @@ Hash checksum(std::span<const std::byte> data) {
   return result;
 }
 
-// The grammar's own expressions come first, as bytes: they are needed only when a new generation starts from them.
+// The grammar's own expressions are bytes within the bytes: they are needed only when a new generation starts from them.
 std::string CompiledGrammar::stored() {
-  if (stored_expressions_.empty()) {
-    Writer expressions;
-    expressions(grammar_.expressions);
-    stored_expressions_ = expressions.take();
+  std::string expressions(reinterpret_cast<const char*>(stored_expressions_.data()), stored_expressions_.size());
+  if (expressions.empty()) {
+    Writer archive;
+    archive(grammar_.expressions);
+    expressions = archive.take();
   }
   Writer archive;
   uint32_t n_vocab = vocabulary_->size();
-  archive(n_vocab, seed_, stored_expressions_, grammar_, *automaton_);
+  archive(n_vocab, seed_, expressions, grammar_, *automaton_);
   return archive.take();
 }
 
-CompiledGrammar::CompiledGrammar(std::span<const std::byte> data, std::shared_ptr<const Vocabulary> vocabulary, size_t limit)
-    : vocabulary_(std::move(vocabulary)), limit_(limit), expressions_there_(false) {
-  Reader archive(data);
+CompiledGrammar::CompiledGrammar(Stored stored, std::shared_ptr<const Vocabulary> vocabulary, size_t limit)
+    : stored_(std::move(stored)), vocabulary_(std::move(vocabulary)), limit_(limit), expressions_there_(false) {
+  Reader archive(stored_.data);
   uint32_t n_vocab = 0;
-  automaton_ = std::make_shared<Automaton>(grammar_, *vocabulary_, Automaton::ToBeRestored{});
-  archive(n_vocab);
+  archive(n_vocab, seed_);
   archive.require(n_vocab == vocabulary_->size());
-  archive(seed_, stored_expressions_, grammar_, *automaton_);
+  stored_expressions_ = std::as_bytes(archive.array<char>());
+  automaton_ = std::make_shared<Automaton>(grammar_, *vocabulary_, Automaton::ToBeRestored{});
+  archive(grammar_, *automaton_);
   archive.require_end();
   keep_what_is_in_use();
 }
 
 void CompiledGrammar::restore_expressions() {
   if (expressions_there_) return;
-  Reader expressions(std::as_bytes(std::span(stored_expressions_)));
-  expressions(grammar_.expressions);
-  expressions.require_end();
+  Reader archive(stored_expressions_);
+  archive(grammar_.expressions);
+  archive.require_end();
   expressions_there_ = true;
 }
 

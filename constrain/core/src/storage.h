@@ -1,6 +1,7 @@
 // Archives: tables as flat bytes, written and read by the same `visit(archive)` of each class.
 //
-// Arrays are copied whole, so reading costs little more than a copy. What is read has been checked before as a whole
+// Arrays are copied whole, so reading costs little more than a copy; hash tables and OnDemand are read where they lie, so
+// what is read must outlive them. What is read has been checked before as a whole
 // (checksum); a reader still never leaves its bytes, and throws StorageError where they cannot be what was written. The
 // bytes are those of this machine and this build of the kernel (alignment, byte order, layouts): no format for exchange.
 #pragma once
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -19,7 +21,6 @@
 #include <vector>
 
 #include "hashing.h"
-#include "vocabulary.h"
 
 namespace constrain {
 
@@ -33,6 +34,9 @@ template <typename T>
 constexpr bool is_plain = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>;
 template <typename A, typename B>
 constexpr bool is_plain<std::pair<A, B>> = is_plain<A> && is_plain<B>;
+
+template <typename T>
+class OnDemand;
 
 class Writer {
  public:
@@ -87,24 +91,42 @@ class Writer {
     count(items.size());
     for (auto& item : items) put(item);
   }
-  // What is shared is written once, with the first pointer to it.
+  // What is shared is written once, after the first pointer to it. A pointer: where that is, and how much is here.
   template <typename T>
   void put(std::shared_ptr<const T>& pointer) {
-    if (!pointer) return count(0);
-    const auto [place, made] = numbers_.emplace(pointer.get(), numbers_.size() + 1);
-    count(place->second);
-    if (made) put(const_cast<T&>(*pointer));  // `visit` of a writer changes nothing
+    if (!pointer) return count(0), count(0);
+    const auto [shared, first] = places_.emplace(pointer.get(), out_.size() + 2 * sizeof(uint64_t));
+    count(shared->second);
+    const size_t size = reserve();
+    if (first) put(const_cast<T&>(*pointer));  // `visit` of a writer changes nothing
+    fill(size, out_.size() - size - sizeof(uint64_t));
   }
+  template <typename T>
+  void put(OnDemand<T>& items) {
+    const size_t size = reserve();
+    std::vector<uint64_t> places;
+    for (size_t i = 0; i < items.size(); ++i) {
+      places.push_back(out_.size());
+      put(items[i]);
+    }
+    fill(size, out_.size() - size - sizeof(uint64_t));
+    put(places);
+  }
+  size_t reserve() {
+    count(0);
+    return out_.size() - sizeof(uint64_t);
+  }
+  void fill(size_t reserved, uint64_t number) { std::memcpy(out_.data() + reserved, &number, sizeof number); }
 
   std::string out_;
-  std::unordered_map<const void*, uint64_t> numbers_;
+  std::unordered_map<const void*, uint64_t> places_;
 };
 
 class Reader {
  public:
   static constexpr bool is_writer = false;
 
-  explicit Reader(std::span<const std::byte> data) : data_(data) {
+  explicit Reader(std::span<const std::byte> data) : data_(data), shared_(std::make_shared<Shared>()) {
     require(reinterpret_cast<uintptr_t>(data.data()) % storage_alignment == 0);
   }
 
@@ -116,6 +138,12 @@ class Reader {
     if (!holds) throw StorageError("stored tables are not as they were written");
   }
   void require_end() const { require(at_ == data_.size()); }
+  Reader at(uint64_t place) const {
+    require(place <= data_.size() && place % storage_alignment == 0);
+    Reader there = *this;
+    there.at_ = place;
+    return there;
+  }
 
   template <typename T>
   std::span<const T> array() {  // a view of the data
@@ -180,22 +208,65 @@ class Reader {
   }
   template <typename T>
   void get(std::shared_ptr<const T>& pointer) {
-    const uint64_t number = count();
-    if (number == 0) {
-      pointer = nullptr;
-    } else if (auto known = numbered_.find(number); known != numbered_.end()) {
+    const uint64_t place = count();
+    skip();
+    pointer = nullptr;
+    if (place == 0) return;
+    if (auto known = shared_->find(place); known != shared_->end()) {
       pointer = std::static_pointer_cast<const T>(known->second);
-    } else {
-      auto made = std::make_shared<T>();
-      numbered_.emplace(number, made);
-      get(*made);
-      pointer = std::move(made);
+      return;
     }
+    auto made = std::make_shared<T>();
+    at(place).get(*made);
+    shared_->emplace(place, made);
+    pointer = std::move(made);
   }
+  template <typename T>
+  void get(OnDemand<T>& items) {
+    skip();
+    const std::span<const uint64_t> places = array<uint64_t>();
+    items = OnDemand<T>(*this, places);
+  }
+  void skip() {
+    const uint64_t size = count();
+    require(size <= data_.size() - at_ && size % storage_alignment == 0);
+    at_ += size;
+  }
+
+  using Shared = std::unordered_map<uint64_t, std::shared_ptr<const void>>;
 
   std::span<const std::byte> data_;
   size_t at_ = 0;
-  std::unordered_map<uint64_t, std::shared_ptr<const void>> numbered_;
+  std::shared_ptr<Shared> shared_;  // by place; with all readers of the same data
+};
+
+// A growing table; what was stored of it is read entry by entry, when it is asked for.
+template <typename T>
+class OnDemand {
+ public:
+  OnDemand() = default;
+  OnDemand(const Reader& reader, std::span<const uint64_t> places) : items_(places.size()), reader_(reader), places_(places), read_(places.size()) {}
+
+  T& operator[](size_t i) { return there(i); }
+  const T& operator[](size_t i) const { return there(i); }
+  T& back() { return there(size() - 1); }
+  void push_back(T item) { items_.push_back(std::move(item)); }
+  size_t size() const { return items_.size(); }
+
+ private:
+  T& there(size_t i) const {
+    if (i < read_.size() && !read_[i]) {
+      Reader reader = reader_->at(places_[i]);
+      reader(items_[i]);
+      read_[i] = true;
+    }
+    return items_[i];
+  }
+
+  mutable std::deque<T> items_;
+  std::optional<Reader> reader_;
+  std::span<const uint64_t> places_;
+  mutable std::vector<bool> read_;
 };
 
 // Tells damaged data from whole; not from what somebody has forged.
