@@ -107,6 +107,12 @@ class CompiledGrammar:
         ``stored`` must begin at a multiple of 8 and be whole, as ``checksum`` tells. Raises StorageError otherwise.
         """
 
+    def precompute(self, max_masks: int, max_bytes: int) -> int:
+        """Computes masks along random texts; returns how many places were met.
+
+        Ends when these are ``max_masks``, when the tables take ``max_bytes``, or when hardly anything new is met.
+        """
+
     def store(self) -> bytes:
         """The grammar with its tables and the masks met so far."""
 
