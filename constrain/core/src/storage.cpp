@@ -18,6 +18,7 @@ Hash checksum(std::span<const std::byte> data) {
       uint64_t word;
       std::memcpy(&word, block + i * sizeof word, sizeof word);
       lanes[i] = std::rotl(lanes[i] ^ word, 29) * factors[i];
+      lanes[i] ^= lanes[i] >> 32;  // or the highest bit would meet that of the next word alone
     }
   };
   constexpr size_t block_bytes = 32;
