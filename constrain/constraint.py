@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 CACHED_CONSTRAINTS = 128
 """Constraints that ``compile`` remembers, the least recently used ones dropped first."""
 
-PRECOMPUTED_MASKS = 4_000
+PRECOMPUTED_MASKS = 1_000
 """Masks that ``Constraint.precompute`` computes, if there are as many."""
 
 PRECOMPUTED_BYTES = 32 << 20

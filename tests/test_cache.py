@@ -540,7 +540,6 @@ def test_a_models_vocabulary_is_that_of_its_file() -> None:
 
     model = Model()
     assert model.vocabulary.fingerprint == demo_vocabulary().fingerprint
-    model.close()
     assert small_vocabulary().fingerprint != small_vocabulary(1).fingerprint
 
 

@@ -92,9 +92,9 @@ class ExpressionStore {
   size_t memory_bytes() const;
 
   template <typename Archive>
-  void visit(Archive& archive) {  // all but shortest matches, which are found again
+  void visit(Archive& archive) {  // all but derivatives (the lexer has its steps) and shortest matches: they are found again
     archive(nodes_, children_, byte_sets_, literals_, literal_hashes_, literal_sets_, literal_set_bytes_, multiples_, interned_,
-            derivatives_, universal_, undecided_, alphabets_, firsts_, verdicts_, onward_, within_, unit_ids_, unit_targets_);
+            universal_, undecided_, alphabets_, firsts_, verdicts_, onward_, within_, unit_ids_, unit_targets_);
   }
 
  private:

@@ -101,7 +101,9 @@ bool Exploration::follow(const Place& from, uint32_t trie_node, uint32_t depth, 
   bool any = false;
   if (depth == max_token_bytes) return any;
   const double leaving = reads_free_text(from) ? free_text_weight : 1;
+  const ByteSet bytes = possible_bytes(from);
   trie.each_child(trie_node, [&](uint32_t child) {
+    if (!bytes.contains(trie.byte(child))) return;
     Place next = from;
     if (!automaton_->step(next, trie.byte(child))) return;
     const uint64_t place = key(next);
@@ -124,6 +126,18 @@ bool Exploration::follow(const Place& from, uint32_t trie_node, uint32_t depth, 
     if (!reached || *reached < total) reached_.insert(node, total);
   });
   return any;
+}
+
+// Bytes that may follow, and perhaps a few others: what cannot be is not to be kept in the tables.
+ByteSet Exploration::possible_bytes(const Place& place) {
+  Lexer& lexer = automaton_->lexer();
+  ByteSet bytes;
+  auto add = [&](LexId state) {
+    for (const Lexer::Entry& entry : lexer.copy_of_entries(state)) bytes = bytes | lexer.expressions().first(entry.expression);
+  };
+  add(place.lexer);
+  if (const Place next = automaton_->finished(place); next.set != SetId::none) add(next.lexer);
+  return bytes;
 }
 
 // May the lexeme under way end here, and is its text both remembered and one of endlessly many?

@@ -41,6 +41,7 @@ class Exploration {
   uint64_t key(const Place& place);
   void explore(uint32_t node);
   bool follow(const Place& from, uint32_t trie_node, uint32_t depth, double weight);
+  ByteSet possible_bytes(const Place& place);
   bool reads_free_text(const Place& place);
   double random();
 
