@@ -9,8 +9,8 @@ repeated thousands of times (a known mask, a known step) is the mean of a loop. 
 from __future__ import annotations
 
 import argparse
-import os
 import json
+import os
 import statistics
 import time
 from typing import TYPE_CHECKING

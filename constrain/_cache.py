@@ -82,6 +82,7 @@ class Cache:
 
     def __init__(self, path: Path) -> None:
         self.path = path / f"v{FORMAT}"
+        self._name = str(self.path)  # what every compilation looks at costs it no path objects
         self.seed: bytes | None = None
         self._warned = False
 
@@ -90,7 +91,7 @@ class Cache:
         if self.seed is not None:
             return True
         try:
-            found = self.path.lstat()
+            found = os.lstat(self._name)
         except FileNotFoundError:
             return False
         except OSError as error:
@@ -128,25 +129,31 @@ class Cache:
 
     def has(self, vocabulary: Vocabulary) -> bool:
         """Is anything kept for a vocabulary?"""
-        return self.open() and self._folder(vocabulary).is_dir()
+        return self.open() and os.path.isdir(self._folder_name(vocabulary))  # noqa: PTH112
 
     def load(self, vocabulary: Vocabulary, key: bytes) -> Stored | None:
         """What was stored under a key (32 bytes); None if there is nothing.
 
         Raises RejectedFileError for a file that is damaged, of another vocabulary or written by another version.
         """
-        path = self._file(vocabulary, key)
+        path = self._file_name(vocabulary, key)
         try:
-            with path.open("rb") as file:
-                found = os.fstat(file.fileno())
-                if found.st_size < _TABLES:
-                    raise RejectedFileError(f"{path} is cut off")
-                content = _mapped(file.fileno(), found.st_size)
+            descriptor = os.open(path, os.O_RDONLY)
         except FileNotFoundError:
             return None
         except OSError as error:
             self._warn(str(error))
             return None
+        try:
+            found = os.fstat(descriptor)
+            if found.st_size < _TABLES:
+                raise RejectedFileError(f"{path} is cut off")
+            content = _mapped(descriptor, found.st_size)
+        except OSError as error:
+            self._warn(str(error))
+            return None
+        finally:
+            os.close(descriptor)
         stored = _checked(path, memoryview(content), vocabulary.fingerprint, key)
         if time.time() - found.st_mtime > TOUCH_SECONDS:
             with contextlib.suppress(OSError):  # a directory that may only be read serves as well
@@ -160,7 +167,7 @@ class Cache:
         start = _START.pack(_MAGIC, FORMAT, 0, core.checksum(rest))
         if len(start) + len(rest) > CACHE_BYTES:
             raise OSError(f"{len(rest)} bytes are more than the cache {self.path} may hold")
-        path = self._file(vocabulary, key)
+        path = Path(self._file_name(vocabulary, key))
         path.parent.mkdir(mode=0o700, exist_ok=True)
         draft = path.parent / f".{uuid.uuid4().hex}.tmp"
         try:
@@ -184,11 +191,11 @@ class Cache:
             self._warned = True
             warnings.warn(f"the cache {self.path} is not used: {why}", RuntimeWarning, stacklevel=4)
 
-    def _folder(self, vocabulary: Vocabulary) -> Path:
-        return self.path / vocabulary.fingerprint.hex()[:32]
+    def _folder_name(self, vocabulary: Vocabulary) -> str:
+        return f"{self._name}/{vocabulary.fingerprint.hex()[:32]}"
 
-    def _file(self, vocabulary: Vocabulary, key: bytes) -> Path:
-        return self._folder(vocabulary) / ("parts" if key == _PARTS else key.hex()[:32])
+    def _file_name(self, vocabulary: Vocabulary, key: bytes) -> str:
+        return f"{self._folder_name(vocabulary)}/{'parts' if key == _PARTS else key.hex()[:32]}"
 
     def _make_room(self, kept: Path) -> None:
         """Removes what has not been used for longest, and drafts that nobody will finish."""
@@ -318,7 +325,7 @@ def _mapped(descriptor: int, size: int) -> mmap.mmap:
     return mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
 
 
-def _checked(path: Path, content: memoryview, fingerprint: bytes, key: bytes) -> Stored:
+def _checked(path: str, content: memoryview, fingerprint: bytes, key: bytes) -> Stored:
     magic, format_, zero, checksum = _START.unpack_from(content)
     if magic != _MAGIC or format_ != FORMAT or zero != 0:
         raise RejectedFileError(f"{path} is no file of this format")

@@ -79,7 +79,7 @@ class Automaton {
   Parser& parser() { return parser_; }
   const Vocabulary& vocabulary() const { return vocabulary_; }
   size_t memory_bytes() const;
-  std::vector<std::shared_ptr<const Bitmask>> common_bases() const;  // of known masks, the most common first (storage.cpp)
+  void read_masks(size_t most);  // that are stored: now, instead of when they are asked for (storage.cpp)
   uint64_t limited_masks() const { return limited_masks_; }
 
   // Derivatives that one mask may make; beyond, the mask is that of single bytes. And any other call.

@@ -4,11 +4,16 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <unordered_map>
 
 #include "matcher.h"
 
 namespace constrain {
+
+namespace {
+
+constexpr size_t masks_read_at_once = 256;  // at a microsecond or less: those that were met first are likeliest to be met
+
+}  // namespace
 
 Hash checksum(std::span<const std::byte> data) {
   // Every step is a bijection of the lane for a given word, and of the word for a given lane: no damage to one word, and
@@ -47,27 +52,12 @@ std::string CompiledGrammar::stored() {
   }
   Writer archive;
   uint32_t n_vocab = vocabulary_->size();
-  std::vector<std::shared_ptr<const Bitmask>> bases = automaton_->common_bases();
-  archive(n_vocab, seed_, expressions, grammar_, bases, *automaton_);
+  archive(n_vocab, seed_, expressions, grammar_, *automaton_);
   return archive.take();
 }
 
-// Masks are read when they are asked for; what most of them share is read at once, so that the first of them is not slow.
-std::vector<std::shared_ptr<const Bitmask>> Automaton::common_bases() const {
-  constexpr size_t most = 32;
-  std::unordered_map<const Bitmask*, std::pair<size_t, std::shared_ptr<const Bitmask>>> uses;
-  for (size_t i = 0; i < masks_.size(); ++i) {
-    if (!masks_[i].base) continue;
-    auto& [count, base] = uses[masks_[i].base.get()];
-    ++count;
-    base = masks_[i].base;
-  }
-  std::vector<std::pair<size_t, std::shared_ptr<const Bitmask>>> sorted;
-  for (const auto& [place, use] : uses) sorted.push_back(use);
-  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::vector<std::shared_ptr<const Bitmask>> bases;
-  for (size_t i = 0; i < std::min(sorted.size(), most); ++i) bases.push_back(sorted[i].second);
-  return bases;
+void Automaton::read_masks(size_t most) {
+  for (size_t i = 0; i < std::min(most, masks_.size()); ++i) static_cast<void>(masks_[i]);
 }
 
 CompiledGrammar::CompiledGrammar(Stored stored, std::shared_ptr<const Vocabulary> vocabulary, size_t limit)
@@ -78,9 +68,9 @@ CompiledGrammar::CompiledGrammar(Stored stored, std::shared_ptr<const Vocabulary
   archive.require(n_vocab == vocabulary_->size());
   stored_expressions_ = std::as_bytes(archive.array<char>());
   automaton_ = std::make_shared<Automaton>(grammar_, *vocabulary_, Automaton::ToBeRestored{});
-  std::vector<std::shared_ptr<const Bitmask>> bases;
-  archive(grammar_, bases, *automaton_);
+  archive(grammar_, *automaton_);
   archive.require_end();
+  automaton_->read_masks(masks_read_at_once);
   keep_what_is_in_use();
 }
 
