@@ -236,12 +236,12 @@ def find_cache(given: Directory = None) -> Cache | None:
             given = _users_own()
         elif given in ("", "0"):
             return None
-    return _cache_of(os.fspath(given))
+    return _cache_of(os.path.abspath(given))  # noqa: PTH100 - every compilation comes by
 
 
 @remembered
 def _cache_of(path: str) -> Cache:
-    return Cache(Path(path).absolute())
+    return Cache(Path(path))
 
 
 @remembered

@@ -162,7 +162,7 @@ class Constraint:
         >>> from constrain import Vocabulary, compile
         >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
         >>> compile({"enum": ["yes", "no"]}, vocabulary, cache=False).precompute().masks
-        9
+        7
         """
         if max_masks < 0 or max_bytes < 0:
             raise ValueError("max_masks and max_bytes must not be negative")
