@@ -3,12 +3,12 @@
     python benchmarks/generation.py                          the default model
     python benchmarks/generation.py --model gemma.gguf ...   others, one after the other
 
-Four loops write the same number of tokens each, greedily and at temperature 0.8, in turns, so that all of them meet
-the same disturbances of the machine:
+Four loops, greedily and at temperature 0.8, in short slices that alternate (``benchmarks/slices.py``), each with a
+context of its own:
 
     llama-cpp-python         Llama.generate, unconstrained
     ours, unconstrained      our loop, no matcher
-    ours, constrained        our loop with the schema; forced tokens are not skipped
+    ours, constrained        our loop with the schema, forced tokens included
     llama.cpp grammar        Llama.generate with LlamaGrammar made from the same JSON Schema
 
 The schema is an array of objects that cannot end before the number of tokens is reached. Only the tokens are timed:
@@ -22,8 +22,8 @@ import json
 import os
 import platform
 import statistics
-import time
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,8 +31,10 @@ import llama_cpp
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from slices import alternate, ratio
 
 import constrain
+from constrain.llama.answer import Answer
 from constrain.llama.decode import Decoding
 from constrain.llama.sampler import Chain, Sampling
 
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 
 SCHEMA = {
     "type": "array",
-    "minItems": 100,
+    "minItems": 40,
     "items": {
         "type": "object",
         "properties": {
@@ -61,30 +63,30 @@ SEED = 7
 
 @dataclass(frozen=True)
 class Result:
-    """Tokens per second of one loop: every repetition, and the median."""
+    """One loop: tokens per second, the median of all rounds; and seconds per token, round by round."""
 
     model: str
     temperature: float
     loop: str
     median: float
-    repetitions: list[float]
+    rounds: list[float]
 
 
 def main() -> None:
-    """Runs the loops in turns, prints a table and writes a JSON file."""
+    """Runs the loops, prints a table and writes a JSON file."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--model", nargs="*", type=Path, default=[None], help="GGUF files; the default model if none")
-    parser.add_argument("--tokens", type=int, default=128, help="tokens of each run (128)")
-    parser.add_argument("--repeat", type=int, default=5, help="runs of each loop (5)")
+    parser.add_argument("--tokens", type=int, default=16, help="tokens of a slice (16)")
+    parser.add_argument("--rounds", type=int, default=40, help="slices of each loop (40)")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads, for all loops (all cores)")
     parser.add_argument("--output", type=Path, default=Path("generation.json"), help="where the numbers go")
     arguments = parser.parse_args()
     console = Console()
     results: list[Result] = []
     for path in arguments.model:
-        model = constrain.Model(path, n_threads=arguments.threads)
-        results += measure(console, model, arguments.tokens, arguments.repeat)
-    print_table(console, results, arguments.tokens)
+        models = [constrain.Model(path, n_ctx=2048, n_threads=arguments.threads) for _ in LOOPS]
+        results += measure(console, models, arguments.tokens, arguments.rounds)
+    print_table(console, results)
     about = {
         "tokens": arguments.tokens,
         "threads": arguments.threads,
@@ -97,49 +99,26 @@ def main() -> None:
     console.print(f"written to {arguments.output}")
 
 
-def measure(console: Console, model: constrain.Model, tokens: int, repeat: int) -> list[Result]:
-    """All loops of one model, interleaved."""
-    name = Path(model.llama.model_path).name
-    loops = {
-        "llama-cpp-python": lambda heat: theirs(model, heat, grammar=False),
-        "ours, unconstrained": lambda heat: ours(model, heat, constrained=False),
-        "ours, constrained": lambda heat: ours(model, heat, constrained=True),
-        "llama.cpp grammar": lambda heat: theirs(model, heat, grammar=True),
-    }
-    temperatures = (0.0, 0.8)
-    rates: dict[tuple[float, str], list[float]] = {(heat, loop): [] for heat in temperatures for loop in loops}
+def measure(console: Console, models: list[constrain.Model], tokens: int, rounds: int) -> list[Result]:
+    """All loops, each on a model of its own."""
+    name = Path(models[0].llama.model_path).name
+    found: list[Result] = []
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console) as progress:
-        task = progress.add_task(name, total=len(rates) * (repeat + 1))
-        for repetition in range(repeat + 1):
-            for heat in temperatures:
-                order = list(loops) if repetition % 2 else list(reversed(loops))
-                for loop in order:
-                    progress.update(task, description=f"{name}, temperature {heat}, {loop}")
-                    rate = tokens_per_second(loops[loop], heat, tokens)
-                    if repetition:  # The first round warms up caches and clocks.
-                        rates[heat, loop].append(rate)
-                    progress.advance(task)
-    return [Result(name, heat, loop, statistics.median(got), got) for (heat, loop), got in rates.items()]
-
-
-def tokens_per_second(loop: Callable[[float], Iterator[int]], heat: float, tokens: int) -> float:
-    """How fast a loop writes ``tokens`` tokens after its first one."""
-    steps = loop(heat)
-    next(steps)
-    started = time.perf_counter()
-    for _ in range(tokens):
-        next(steps)
-    seconds = time.perf_counter() - started
-    steps.close()
-    return tokens / seconds
+        for heat in (0.0, 0.8):
+            task = progress.add_task(f"{name}, temperature {heat}", total=len(LOOPS) * (rounds + 1))
+            loops = {
+                loop: partial(begin, model, heat) for (loop, begin), model in zip(LOOPS.items(), models, strict=True)
+            }
+            seconds = alternate(loops, rounds, tokens, partial(progress.advance, task))
+            found += [Result(name, heat, loop, 1 / statistics.median(got), got) for loop, got in seconds.items()]
+    return found
 
 
 def ours(model: constrain.Model, heat: float, *, constrained: bool) -> Iterator[int]:
     """Our loop. Without a constraint it goes on past the end of generation, as ``Llama.generate`` does."""
     vocabulary = model.vocabulary
-    decoding = Decoding(
-        model.context,
+    answer = Answer(
         model.prompt_tokens(PROMPT),
         Chain(Sampling(temperature=heat, seed=SEED), vocabulary.n_vocab),
         constrain.compile(SCHEMA, vocabulary).matcher() if constrained else None,
@@ -147,7 +126,7 @@ def ours(model: constrain.Model, heat: float, *, constrained: bool) -> Iterator[
         encode=vocabulary.encode,
         token_bytes=vocabulary.token_bytes,
     )
-    return decoding.steps()
+    return Decoding(model.context, answer).steps()
 
 
 def theirs(model: constrain.Model, heat: float, *, grammar: bool) -> Iterator[int]:
@@ -159,24 +138,24 @@ def theirs(model: constrain.Model, heat: float, *, grammar: bool) -> Iterator[in
     return llama.generate(prompt, temp=heat, top_k=40, top_p=0.95, min_p=0.05, repeat_penalty=1.0, grammar=rules)
 
 
-def print_table(console: Console, results: list[Result], tokens: int) -> None:
-    """One row for each loop, with its rate beside that of the faster unconstrained one."""
-    table = Table(title=f"{tokens} tokens")
-    for column in (
-        "model",
-        "temperature",
-        "loop",
-        "tokens/s",
-        "of the faster unconstrained",
-        "times llama.cpp's grammar",
-    ):
+LOOPS: dict[str, Callable[[constrain.Model, float], Iterator[int]]] = {
+    "llama-cpp-python": partial(theirs, grammar=False),
+    "ours, unconstrained": partial(ours, constrained=False),
+    "ours, constrained": partial(ours, constrained=True),
+    "llama.cpp grammar": partial(theirs, grammar=True),
+}
+
+
+def print_table(console: Console, results: list[Result]) -> None:
+    """One row for each loop: its rate, and how many times as fast as others it was, by the median of the rounds."""
+    table = Table(title="tokens per second")
+    for column in ("model", "temperature", "loop", "tokens/s", "times llama-cpp-python", "times llama.cpp's grammar"):
         table.add_column(column)
     for result in results:
         setting = (result.model, result.temperature)
-        rates = {other.loop: other.median for other in results if (other.model, other.temperature) == setting}
-        share = result.median / max(rates["llama-cpp-python"], rates["ours, unconstrained"])
-        times = result.median / rates["llama.cpp grammar"]
-        numbers = (f"{result.median:.1f}", f"{share:.3f}", f"{times:.2f}")
+        rounds = {other.loop: other.rounds for other in results if (other.model, other.temperature) == setting}
+        times = [ratio(rounds[peer], result.rounds) for peer in ("llama-cpp-python", "llama.cpp grammar")]
+        numbers = (f"{result.median:.1f}", *(f"{number:.3f}" for number in times))
         table.add_row(result.model, str(result.temperature), result.loop, *numbers)
     console.print(table)
 

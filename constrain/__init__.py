@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain._api import Completion, Finished, TextDelta, Timings, Usage, complete, generate, stream
+from constrain._api import complete, generate, stream
+from constrain._completion import Completion, Finished, TextDelta, Timings, Usage
 from constrain._errors import (
     BudgetError,
     ConstrainError,
@@ -22,6 +23,8 @@ from constrain.grammar import Grammar, GrammarBuilder
 from constrain.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from constrain._async import acomplete, agenerate, astream
+    from constrain._batch import complete_batch, generate_batch
     from constrain.json_schema.strict import check_strict, strict_schema
     from constrain.json_schema.strict_checks import Violation
     from constrain.llama.model import Model
@@ -54,10 +57,15 @@ __all__ = [
     "Violation",
     "Vocabulary",
     "__version__",
+    "acomplete",
+    "agenerate",
+    "astream",
     "check_strict",
     "compile",
     "complete",
+    "complete_batch",
     "generate",
+    "generate_batch",
     "stream",
     "strict_schema",
 ]
@@ -69,6 +77,14 @@ def __getattr__(name: str) -> object:
         from constrain.llama.model import Model
 
         return Model
+    if name in ("acomplete", "agenerate", "astream"):  # asyncio
+        from constrain import _async
+
+        return getattr(_async, name)
+    if name in ("complete_batch", "generate_batch"):
+        from constrain import _batch
+
+        return getattr(_batch, name)
     if name in ("check_strict", "strict_schema"):
         from constrain.json_schema import strict
 

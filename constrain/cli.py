@@ -23,7 +23,8 @@ except ModuleNotFoundError as error:
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from constrain._api import Completion, Options
+    from constrain._completion import Completion
+    from constrain._options import Options
     from constrain.check import Check
     from constrain.json_schema.findings import Finding
     from constrain.vocabulary import Vocabulary
@@ -99,7 +100,8 @@ def generate(
 
 def _answer(console: Console, model: Any, prompt: str, schema: str | None, options: Options) -> Completion:
     """Writes the answer to standard output: as it grows on a terminal, otherwise when it is whole."""
-    from constrain._api import Finished, stream
+    from constrain._api import stream
+    from constrain._completion import Finished
 
     live = sys.stdout.isatty()
     events = stream(model, prompt, schema=schema, **options)

@@ -16,6 +16,7 @@ from constrain import core
 from constrain._cache import RejectedFileError, find_cache, store_parts
 from constrain._digest import grammar_digest, schema_digest
 from constrain._errors import ConstrainError
+from constrain._forced import certain_tokens
 from constrain._schema_text import parse_schema, schema_text
 from constrain.grammar import Grammar
 
@@ -194,9 +195,16 @@ class Constraint:
         """Is this whole text in the language? A ``str`` is taken as UTF-8."""
         return self._core.accepts(text.encode() if isinstance(text, str) else text)
 
-    def matcher(self) -> Matcher:
-        """A matcher at the beginning of a text."""
-        return Matcher(self)
+    def matcher(self, max_tokens: int | None = None) -> Matcher:
+        """A matcher at the beginning of a text.
+
+        With ``max_tokens`` (end of generation not counted) its masks only allow tokens after which the text can be
+        completed within that number: whoever follows them always ends in time with a whole text. Raises
+        ``BudgetError`` if not even the shortest text known fits; its ``needed`` tokens do.
+        """
+        if max_tokens is not None and max_tokens < 0:
+            raise ValueError(f"max_tokens is {max_tokens}; it must be 0 or more")
+        return Matcher(self, max_tokens=max_tokens)
 
     def allocate_bitmask(self, batch_size: int = 1) -> NDArray[np.uint32]:
         """A bitmask for ``Matcher.fill_bitmask``: uint32, shape (batch_size, ceil(n_vocab / 32)), all zero.
@@ -225,15 +233,21 @@ class Matcher(core.Matcher):
     ``fill_candidates(logits, candidates)`` writes ``llama_token_data`` (int32 id, float32 logit, float32 p = 0) for the
     allowed tokens, ascending, and returns their number; ``logits`` is float32 of shape (n_vocab,).
     ``forced_bytes()`` is what the language leaves no choice about, ``shortest_completion()`` bytes of a shortest text
-    that finishes from here, ``min_tokens_left`` the tokens those take. ``is_accepting``: the text may end here.
-    ``is_finished``: end-of-generation was accepted, or nothing else is possible.
+    that finishes from here. ``completion_tokens()`` are tokens of a short one (with a budget: that fits into it), and
+    ``min_tokens_left`` is their number. ``is_accepting``: the text may end here. ``is_finished``: end-of-generation was
+    accepted, or nothing else is possible. ``is_narrowed``: the budget has left out tokens of some mask on the way here.
     IndexError for a token id that is not in the vocabulary.
     """
 
     __slots__ = ("constraint",)
 
-    def __init__(self, constraint: Constraint, state: core.Matcher | None = None) -> None:
-        super().__init__(constraint._core if state is None else state)
+    def __init__(
+        self, constraint: Constraint, state: core.Matcher | None = None, *, max_tokens: int | None = None
+    ) -> None:
+        if state is None:
+            super().__init__(constraint._core, max_tokens)
+        else:
+            super().__init__(state)
         self.constraint = constraint
 
     def fork(self) -> Matcher:
@@ -241,27 +255,16 @@ class Matcher(core.Matcher):
         return Matcher(self.constraint, self)
 
     def forced_tokens(self) -> list[int]:
-        """``forced_bytes()`` in the tokenizer's own tokenization, as far as no longer token could straddle its end.
+        """The beginning of ``forced_bytes()`` in the tokenizer's own tokens, as far as these are certain.
 
-        Empty without ``Vocabulary.encode``.
+        What could be the beginning of a longer token together with what follows is left out. Empty without
+        ``Vocabulary.encode``.
         """
-        encode = self.constraint.vocabulary.encode
-        forced = self.forced_bytes()
-        if encode is None or not forced:
+        vocabulary = self.constraint.vocabulary
+        if vocabulary.encode is None:
             return []
-        tokens = encode(forced)
-        probe = self.fork()
-        probe.accept_many(tokens)
-        if probe.is_finished:  # nothing follows that could join the last token
-            return tokens
-        settled = self.constraint.vocabulary._core.settled(forced)
-        end = kept = 0
-        for token in tokens:
-            end += len(self.constraint.vocabulary.token_bytes(token))
-            if end > settled:
-                break
-            kept += 1
-        return tokens[:kept]
+        text, open_starts = self.forced_after(b"")
+        return certain_tokens(text, open_starts, b"", vocabulary.encode, vocabulary.token_bytes) if text else []
 
     def explain(self, token_id: int) -> str:
         """Why a token is not allowed here: the byte at which it fails, what was expected there, and from where."""

@@ -1,6 +1,7 @@
 """The native kernel. Private: use ``constrain.compile`` and ``constrain.Vocabulary``."""
 
 from collections.abc import Sequence
+from typing import overload
 
 from typing_extensions import Buffer
 
@@ -76,8 +77,6 @@ class Vocabulary:
     @property
     def memory_bytes(self) -> int: ...
     def token_bytes(self, token_id: int) -> bytes: ...
-    def settled(self, text: bytes) -> int:
-        """How many bytes at the beginning of ``text`` no token can cover together with what may follow ``text``."""
 
     def description(self) -> bytes:
         """All that tells this vocabulary from others."""
@@ -126,7 +125,12 @@ class CompiledGrammar:
 class Matcher:
     """One sequence's place in a compiled grammar. Not to be used by two threads at once."""
 
-    def __init__(self, grammar: CompiledGrammar | Matcher) -> None: ...
+    @overload
+    def __init__(self, grammar: CompiledGrammar, max_tokens: int | None = None) -> None:
+        """Raises BudgetError if no text is known that takes at most ``max_tokens``."""
+
+    @overload
+    def __init__(self, grammar: Matcher) -> None: ...
     def fill_bitmask(self, bitmask: Buffer) -> None: ...
     def fill_candidates(self, logits: Buffer, candidates: Buffer) -> int: ...
     def accept(self, token_id: int) -> bool: ...
@@ -134,7 +138,22 @@ class Matcher:
     def rollback(self, count: int) -> None: ...
     def reset(self) -> None: ...
     def shortest_completion(self) -> bytes: ...
+    def completion_tokens(self) -> list[int]: ...
     def forced_bytes(self) -> bytes: ...
+    def forced_after(self, before: bytes) -> tuple[bytes, list[int]]:
+        """(forced bytes, open starts), for the end ``before`` of what was accepted; a start is an offset into both.
+
+        A token may begin at an open start that goes on beyond the end of the forced bytes. These end with a whole
+        UTF-8 character. No starts if nothing is forced.
+        """
+
+    @property
+    def knows_mask(self) -> bool:
+        """Is the mask here known, so that the next ``fill_...`` only looks it up?"""
+
+    def compute_mask(self) -> None:
+        """Computes the mask here, if it is not known, without the GIL."""
+
     def diagnose(self, token_id: int) -> tuple[bool, bool, int, list[int]]:
         """(allowed, failed at the end of the text, byte offset of the failure, terminals expected there)."""
 
@@ -144,5 +163,7 @@ class Matcher:
     def is_accepting(self) -> bool: ...
     @property
     def is_finished(self) -> bool: ...
+    @property
+    def is_narrowed(self) -> bool: ...
     @property
     def min_tokens_left(self) -> int: ...

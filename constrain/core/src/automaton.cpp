@@ -64,11 +64,11 @@ bool Automaton::surely_accepting(const Place& place) {
   }
 }
 
-bool Automaton::allows(const Place& place, uint32_t token) {
+bool Automaton::allows(const Place& place, uint32_t token, const Wall* wall) {
   std::string_view bytes = vocabulary_.token(token);
   Place next = place;
   try {
-    return !bytes.empty() && step(next, bytes);
+    return !bytes.empty() && step(next, bytes) && (!wall || fits(next, *wall));
   } catch (const LimitError&) {  // not verified, so not allowed
     return false;
   }
@@ -83,25 +83,11 @@ ByteSet Automaton::next_bytes(const Place& place) {
   return result;
 }
 
-// Where a limit is met it is not known what else is possible, so nothing is forced.
-std::string Automaton::forced_bytes(Place place, size_t limit) {
-  std::string forced;
-  try {
-    while (forced.size() < limit && !accepting(place)) {
-      ByteSet next = next_bytes(place);
-      if (next.size() != 1) break;
-      forced.push_back(static_cast<char>(next.first()));
-      step(place, next.first());
-    }
-  } catch (const LimitError&) {
-  }
-  return forced;
-}
-
 size_t Automaton::memory_bytes() const {
   return lexer_.memory_bytes() + memory_.memory_bytes() + parser_.memory_bytes() + mask_ids_.bytes() + mask_bytes_ +
          rows_.size() * sizeof(Row) + parts_.size() * 64 + paths_.size() * (sizeof(OwnPath) + sizeof(Segment)) + path_ids_.bytes() +
-         origin_costs_.bytes() + inside_.bytes() + text_mask_ids_.bytes();
+         origin_costs_.bytes() + inside_.bytes() + text_mask_ids_.bytes() + set_bounds_.size() * sizeof(std::optional<Bound>) +
+         4 * path_fresh_.size() + origin_fresh_.bytes() + tokens_needed_.bytes() + end_ids_.bytes() + end_bytes_;
 }
 
 }  // namespace constrain

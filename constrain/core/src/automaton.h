@@ -4,9 +4,12 @@
 // from the grammar and live matchers replay what they have read (matcher.h). Not synchronized: CompiledGrammar locks.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,19 +34,36 @@ struct Place {
   TrackId track = TrackId::start;  // what has been read before the lexeme, where that matters
 };
 
+// A limit on what it takes to finish: `bytes`, and `fresh` texts more that differ from some that have been read.
+struct Bound {
+  uint64_t bytes = 0;
+  uint32_t fresh = 0;
+  static constexpr uint64_t unknown = uint64_t{1} << 40;
+  void add(const Bound& other) {
+    bytes = std::min(unknown, bytes + other.bytes);
+    fresh += other.fresh;
+  }
+  void widen(const Bound& other) {
+    bytes = std::max(bytes, other.bytes);
+    fresh = std::max(fresh, other.fresh);
+  }
+};
+
 // Which tokens may come next. `by_text` lists tokens that depend on the text of the lexeme under way.
 struct Mask {
   std::shared_ptr<const Bitmask> base;
   std::vector<uint32_t> add;
   std::vector<uint32_t> remove;
   std::vector<uint32_t> by_text;
+  std::vector<SetId> sets;  // in which its tokens may end, besides the one it belongs to
   bool eos = false;
   bool limited = false;  // a limit was met: what is in it is a part of what is possible
-  size_t memory_bytes() const { return sizeof(*this) + 4 * (add.size() + remove.size() + by_text.size()); }
+  mutable std::optional<Bound> bound;  // on finishing after any of its tokens; once it was asked for
+  size_t memory_bytes() const { return sizeof(*this) + 4 * (add.size() + remove.size() + by_text.size() + sets.size()); }
 
   template <typename Archive>
-  void visit(Archive& archive) {
-    archive(base, add, remove, by_text, eos, limited);
+  void visit(Archive& archive) {  // all but the bound, which is worked out again
+    archive(base, add, remove, by_text, sets, eos, limited);
   }
 };
 
@@ -68,12 +88,30 @@ class Automaton {
 
   const Mask& mask(const Place& place);
   const Mask* known_mask(const Place& place) const;
-  void fill(const Mask& mask, const Place& place, std::span<uint32_t> words);
-  bool allows(const Place& place, uint32_t token);
+  struct Wall {  // of the token budget
+    uint64_t left;        // tokens, the next one included
+    size_t read;          // as above
+    uint64_t needed;      // tokens of the plan
+    uint32_t plan_token;  // always allowed; Vocabulary::no_token if the plan is to end here
+    bool soft;            // close what is open: begin nothing new
+  };
+  void fill(const Mask& mask, const Place& place, std::span<uint32_t> words, const Wall* wall = nullptr);
+  bool allows(const Place& place, uint32_t token, const Wall* wall = nullptr);
 
-  std::string shortest_completion(const Place& place);  // a shortest text (bytes) that completes `place`
-  std::string forced_bytes(Place place, size_t limit);
+  // A shortest text that completes `place`; `thorough`: also where searches have taken so long that some short one would do.
+  std::string shortest_completion(const Place& place, bool thorough = false);
+  std::string forced_bytes(Place& place, size_t limit);  // moves on to where there is a choice
+  std::vector<uint32_t> open_starts(std::string_view text, const Place& place);
   ByteSet next_bytes(const Place& place);
+
+  // budget.cpp. Tokens in which the text can be completed, at most: from `place`, or after any token of `mask` but those
+  // that depend on the text. `read`: bytes of the longest text or value that has been remembered, at most.
+  uint64_t tokens_after_any(const Mask& mask, const Place& place, size_t read);
+  uint64_t tokens_bound(const Place& place, size_t read);
+  uint64_t tokens_needed(const Place& place);  // of the way to finish that is known; never_fits if none is
+  static constexpr uint64_t never_fits = ~uint64_t{0};
+  bool fits(const Place& place, const Wall& wall);  // after a token
+  bool fill_within(const Mask& mask, const Place& place, const Wall& wall, std::span<uint32_t> words);  // narrowed?
 
   Lexer& lexer() { return lexer_; }
   Parser& parser() { return parser_; }
@@ -85,6 +123,7 @@ class Automaton {
   // Derivatives that one mask may make; beyond, the mask is that of single bytes. And any other call.
   static constexpr size_t max_mask_work = 300'000;
   static constexpr size_t max_call_work = 2'000'000;
+  static constexpr size_t max_searched_places = 100'000;
   void allow_call() { lexer_.expressions().allow(max_call_work, "MAX_CALL_WORK = 2000000 derivatives"); }
   void allow_all() { lexer_.expressions().allow_all(); }
 
@@ -95,6 +134,7 @@ class Automaton {
   void add_following(Mask& mask, const LexemePart& part, const Place& next);
   void leave_to_text(Mask& mask, uint32_t node) const;
   bool surely_goes_on(const Place& place) const;
+  bool token_goes_on(uint32_t node, const Place& place);
   void finish_only(Mask& mask, const Place& place);
   void fill_way_to_finish(const Place& place, std::span<uint32_t> words);
   void settle(Mask& mask) const;
@@ -126,7 +166,9 @@ class Automaton {
   struct Segment {
     bool is_rule;
     uint32_t id;  // rule, or expression whose shortest match is meant
+    bool fresh = false;  // it must be a text or value that was not read before
   };
+  static constexpr uint32_t many = 0xFFFFu;  // fresh texts: and more
   static constexpr uint32_t no_path = 0xFFFFFFFFu;
   struct OwnPath {  // a way from a state of a rule to the rule's end, the cheapest unless that takes long to find
     uint64_t cost;
@@ -135,7 +177,8 @@ class Automaton {
     uint32_t next;  // in paths_, the rest of it; or no_path
   };
   static constexpr uint64_t endless = ~uint64_t{0};
-  const OwnPath& own_path(StateId state, MemoryId memory);
+  const OwnPath& own_path(StateId state, MemoryId memory) { return paths_[own_path_id(state, memory)]; }
+  uint32_t own_path_id(StateId state, MemoryId memory);
   uint64_t find_own_path(StateId state, MemoryId memory, bool keep);
   void count_search(size_t states, uint32_t rule);
   enum class PathSearch : uint8_t { without_texts, along, with_texts };
@@ -151,6 +194,29 @@ class Automaton {
   std::string completion_by_search(const Place& place);
   std::string completion_by_steps(Place place);
   void expand(const OwnPath& path, std::string& out);
+  const Item* next_waiting(const std::vector<Item>& waiting);
+
+  // budget.cpp
+  const Bound& set_bound(SetId set);
+  Bound find_set_bound(SetId set);
+  Bound place_bound(const Place& place);
+  Bound inside_bound(const Place& place);
+  Bound item_bound(const Item& item);
+  Bound lexeme_bound(TermId terminal);
+  uint32_t fresh_of_path(uint32_t path, unsigned depth);
+  uint32_t fresh_of_origin(OriginId origin);
+  uint64_t tokens_of(const Bound& bound, size_t read);
+  struct End {  // tokens after which the lexeme is in the same state
+    LexId lexer;
+    std::vector<uint32_t> tokens;  // or, where they are many,
+    Bitmask mask;
+  };
+  std::vector<End> find_ends(LexId lexer);
+  const std::vector<End>& ends_of(LexId lexer);
+  bool may_ask();
+  bool text_matters(const Place& place);
+  void add_fitting(const Mask& mask, const Place& place, const Wall& wall, const Bitmask& all, std::span<uint32_t> words);
+  void add_fitting_ends(const Place& place, const Wall& wall, Bitmask& known, std::span<uint32_t> words);
 
   const Grammar& grammar_;
   const Vocabulary& vocabulary_;
@@ -190,6 +256,19 @@ class Automaton {
   FlatMap<uint64_t, uint32_t> path_ids_;
   std::deque<OwnPath> paths_;
   FlatMap<uint32_t, uint64_t> origin_costs_;
+
+  std::vector<std::optional<Bound>> set_bounds_;     // by set
+  std::vector<std::optional<Bound>> lexeme_bounds_;  // by terminal, the grammar's own and derived ones
+  std::vector<uint32_t> path_fresh_;              // by path, plus 1; 0: not known yet
+  FlatMap<uint32_t, uint32_t> origin_fresh_;
+  uint64_t fresh_slack_ = 0;                      // by how much a fresh text may be longer than all read; 0: not known yet
+  FlatMap<Hash, uint64_t> tokens_needed_;
+  FlatMap<uint32_t, uint32_t> end_ids_;
+  std::deque<std::vector<End>> ends_;
+  size_t end_bytes_ = 0;
+  size_t searched_places_limit_ = max_searched_places;
+  bool thorough_ = false;
+  size_t questions_left_ = ~size_t{0};  // that the budget may ask about one mask
 };
 
 }  // namespace constrain

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <optional>
 
+#include "candidates.h"
 #include "errors.h"
 #include "import.h"
 #include "matcher.h"
@@ -25,7 +26,8 @@ using namespace nb::literals;
 namespace constrain {
 namespace {
 
-// Holds a grammar's mutex, and hashes with its seed. Never waits for it with the GIL held, so that whoever holds it can take the GIL.
+// Holds a grammar's mutex, and hashes with its seed. Never waits for it with the GIL held, so that whoever holds it can
+// take the GIL.
 class Locked {
  public:
   explicit Locked(CompiledGrammar& grammar) : lock_(grammar.mutex(), std::try_to_lock), seed_(grammar.seed()) {
@@ -104,11 +106,19 @@ uint32_t token_of(const Vocabulary& vocabulary, nb::handle object) {
                          std::to_string(vocabulary.size()) + " tokens").c_str());
 }
 
-// The mask of where the matcher stands. What must be computed is computed without the GIL.
-const Mask& mask_of(Matcher& matcher) {
-  if (const Mask* known = matcher.known_mask()) return *known;
+// Computes the mask of where the matcher stands, and what the budget has to do with it, without the GIL.
+void prepare(Matcher& matcher) {
+  if (matcher.ended() || matcher.known_mask()) return;
   nb::gil_scoped_release release;
-  return matcher.mask();
+  matcher.ample(matcher.mask());
+}
+
+// Writes the mask of where the matcher stands. What must be computed is computed without the GIL.
+void fill(Matcher& matcher, std::span<uint32_t> words) {
+  if (matcher.ended()) return std::fill(words.begin(), words.end(), 0u);
+  if (const Mask* known = matcher.known_mask(); known && matcher.ample(*known)) return matcher.fill(*known, words);
+  nb::gil_scoped_release release;
+  matcher.fill(matcher.mask(), words);
 }
 
 std::span<const std::string_view> token_views(const nb::list& tokens, std::vector<std::string_view>& views) {
@@ -152,9 +162,6 @@ void bind_vocabulary(nb::module_& m) {
              return nb::bytes(bytes.data(), bytes.size());
            },
            "token_id"_a)
-      .def("settled",
-           [](const Vocabulary& self, nb::bytes text) { return self.settled({text.c_str(), text.size()}); },
-           "text"_a)
       .def_prop_ro("memory_bytes", [](const Vocabulary& self) { return self.memory_bytes() + self.store_bytes(); })
       .def("description", [](const Vocabulary& self) { return python_bytes(self.description()); })
       .def("store", [](const Vocabulary& self) { return python_bytes(self.stored()); })
@@ -298,11 +305,12 @@ void bind_grammar(nb::module_& m) {
 void bind_matcher(nb::module_& m) {
   nb::class_<Matcher>(m, "Matcher")
       .def("__init__",
-           [](Matcher* self, std::shared_ptr<CompiledGrammar> grammar) {
+           [](Matcher* self, std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_t> max_tokens) {
              Locked lock(*grammar);
-             new (self) Matcher(grammar);
+             nb::gil_scoped_release release;
+             new (self) Matcher(grammar, max_tokens);
            },
-           "grammar"_a)
+           "grammar"_a, "max_tokens"_a = nb::none())
       .def("__init__",
            [](Matcher* self, Matcher& other) {
              Locked lock(other.grammar());
@@ -314,11 +322,7 @@ void bind_matcher(nb::module_& m) {
              Buffer buffer(bitmask, "bitmask", "IiLl", 4, self.grammar().vocabulary().words(), true);
              std::span<uint32_t> words = buffer.as<uint32_t>();
              Locked lock(self.grammar());
-             if (self.ended()) {
-               std::fill(words.begin(), words.end(), 0u);
-             } else {
-               self.fill(mask_of(self), words);
-             }
+             fill(self, words);
            },
            "bitmask"_a)
       .def("fill_candidates",
@@ -331,34 +335,15 @@ void bind_matcher(nb::module_& m) {
                Py_buffer* view;
                ~Release() { PyBuffer_Release(view); }
              } release_out{&out};
-             struct Candidate {  // llama_token_data
-               int32_t id;
-               float logit;
-               float p;
-             };
              if (static_cast<size_t>(out.len) < vocabulary.size() * sizeof(Candidate)) {
                throw nb::value_error(("candidates must hold " + std::to_string(vocabulary.size()) + " llama_token_data (12 bytes each)").c_str());
              }
              std::span<const float> values = scores.as<const float>();
              auto* target = static_cast<Candidate*>(out.buf);
              Locked lock(self.grammar());
-             if (self.ended()) return size_t{0};
              std::vector<uint32_t> words(vocabulary.words());
-             self.fill(mask_of(self), words);
-             size_t n = 0;
-             for (size_t w = 0; w < words.size(); ++w) {
-               const auto first = static_cast<uint32_t>(w * 32);
-               if (words[w] == ~uint32_t{0} && first + 32 <= values.size()) {  // most words, where a string may go on
-                 for (uint32_t i = 0; i < 32; ++i) target[n + i] = {static_cast<int32_t>(first + i), values[first + i], 0.0f};
-                 n += 32;
-                 continue;
-               }
-               for (uint32_t bits = words[w]; bits; bits &= bits - 1) {
-                 const uint32_t token = first + static_cast<uint32_t>(std::countr_zero(bits));
-                 target[n++] = {static_cast<int32_t>(token), values[token], 0.0f};
-               }
-             }
-             return n;
+             fill(self, words);
+             return gather(words, values, target);
            },
            "logits"_a, "candidates"_a)
       .def("accept",
@@ -407,8 +392,19 @@ void bind_matcher(nb::module_& m) {
                    [](Matcher& self) {
                      Locked lock(self.grammar());
                      nb::gil_scoped_release release;
-                     return self.shortest_completion_tokens();
+                     return self.tokens_to_finish();
                    })
+      .def_prop_ro("is_narrowed",
+                   [](Matcher& self) {
+                     Locked lock(self.grammar());
+                     return self.narrowed();
+                   })
+      .def("completion_tokens",
+           [](Matcher& self) {
+             Locked lock(self.grammar());
+             nb::gil_scoped_release release;
+             return self.completion();
+           })
       .def("shortest_completion",
            [](Matcher& self) {
              std::string text;
@@ -427,6 +423,26 @@ void bind_matcher(nb::module_& m) {
                text = self.forced_bytes();
              }
              return nb::bytes(text.data(), text.size());
+           })
+      .def("forced_after",
+           [](Matcher& self, nb::bytes before) {
+             std::pair<std::string, std::vector<uint32_t>> result;
+             {
+               Locked lock(self.grammar());
+               result = self.forced_after({before.c_str(), before.size()});
+             }
+             return std::pair(nb::bytes(result.first.data(), result.first.size()), std::move(result.second));
+           },
+           "before"_a)
+      .def_prop_ro("knows_mask",
+                   [](Matcher& self) {
+                     Locked lock(self.grammar());
+                     return self.ended() || self.known_mask() != nullptr;
+                   })
+      .def("compute_mask",
+           [](Matcher& self) {
+             Locked lock(self.grammar());
+             prepare(self);
            })
       .def("diagnose",
            [](Matcher& self, nb::handle token) {
@@ -455,6 +471,10 @@ NB_MODULE(_kernel, m) {
       raise("LimitError", e.what());
     } catch (const ModelError& e) {
       raise("ModelError", e.what());
+    } catch (const BudgetError& e) {
+      nb::object type = nb::module_::import_("constrain._errors").attr("BudgetError");
+      nb::object error = type(e.what(), "needed"_a = e.needed);
+      PyErr_SetObject(type.ptr(), error.ptr());
     }
   });
   nb::exception<StorageError>(m, "StorageError", PyExc_ValueError);

@@ -20,7 +20,6 @@ constexpr size_t min_exact_states = 500;        // also where earlier searches h
 constexpr size_t max_exact_states_ever = 400'000;  // what all searches may use
 constexpr size_t max_memory_words = 2'000'000;       // that one such search may intern
 constexpr size_t max_memory_words_ever = 20'000'000;  // that all may intern, before any way will do
-constexpr size_t max_searched_places = 100'000;
 
 }  // namespace
 
@@ -87,6 +86,7 @@ uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, P
     bool forgot;  // a text that is remembered
     uint32_t depth;
     uint32_t tried = 0;  // ways on, where they are tried one after the other
+    bool taken = false;  // the edge: what it reads and does to the memory has been worked out
   };
   const uint32_t rule = grammar_.state(start).rule;
   const std::vector<uint32_t>& needs = needs_[rule];
@@ -125,18 +125,21 @@ uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, P
     MemoryId m = visit.memory;
     Segment segment{};
     const bool again = visit.tried > 0;
-    if (visit.edge != none && !again) {  // what the edge does to the memory is worked out only now
+    if (visit.edge != none && !visit.taken) {  // only now: most edges are never taken
       const Edge& edge = grammar_.edges[visit.edge];
       const MemoryId before = m;
       int32_t remember;
       m = parser_.without_values(rule, parser_.updated(edge, rule, before, remember));
+      const bool fresh = edge.excluding >= 0 || edge.distinct >= 0;
       if (edge.kind == EdgeKind::rule) {
-        segment = {true, edge.symbol};
+        segment = {true, edge.symbol, fresh};
       } else if (edge.kind == EdgeKind::terminal) {
         TermId terminal{edge.symbol};
         if (edge.excluding >= 0) terminal = parser_.excluding(edge, rule, before);
         const ExprId e = lexer_.expression(terminal);
-        segment = {false, index(e)};
+        segment = {false, index(e), fresh};
+        if (fresh && e == ExprId::nothing) continue;
+        if (fresh) visit.cost += text_cost(lexer_.expressions().shortest(e)) + 1 - edge_cost(edge);
         if (remember >= 0 && grammar_.rules[rule].slots[static_cast<size_t>(remember)] == text_set) {
           visit.forgot |= search == PathSearch::without_texts;
           if (search != PathSearch::without_texts) {
@@ -146,9 +149,16 @@ uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, P
           }
         }
       }
-      visits[at].memory = m;
-      visits[at].forgot = visit.forgot;
+      const bool dearer = visit.cost > visits[at].cost;
+      visit.memory = m;
+      visit.taken = true;
+      visits[at] = visit;
       segments[at] = segment;
+      if (dearer && exact) {
+        heap.push_back({0, visit.cost + rest_costs_[index(visit.state)], at});
+        std::push_heap(heap.begin(), heap.end(), std::greater<>());
+        continue;
+      }
     }
     const uint64_t key = key_of(visit.state, m);
     if (!again && done.find(key)) continue;
@@ -212,13 +222,8 @@ uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, P
       if (rest == endless || !parser_.holds(edge, m)) continue;
       // (where ways are numbered, all of them are)
       if (exact && edge.kind == EdgeKind::epsilon && edge.actions_count == 0 && done.find(key_of(edge.target, m))) continue;
-      uint64_t own = edge_cost(edge);
+      const uint64_t own = edge_cost(edge);  // at least
       if (own == endless) continue;
-      if (edge.kind == EdgeKind::terminal && edge.excluding >= 0) {
-        const ExprId e = lexer_.expression(parser_.excluding(edge, rule, m));
-        if (e == ExprId::nothing) continue;
-        own = text_cost(lexer_.expressions().shortest(e)) + 1;
-      }
       uint64_t still = visit.missing;
       for (const Action& action : grammar_.actions_of(edge)) {
         if (still != 0 && action.kind == ActionKind::increment && needs[action.slot] > memory_.values(m)[action.slot]) --still;
@@ -306,12 +311,12 @@ void Automaton::solve_rules() {
   rules_solved_ = true;
 }
 
-const Automaton::OwnPath& Automaton::own_path(StateId state, MemoryId memory) {
+uint32_t Automaton::own_path_id(StateId state, MemoryId memory) {
   solve_rules();
   memory = parser_.without_values(grammar_.state(state).rule, memory);
   const uint64_t key = (uint64_t{index(state)} << 32) | index(memory);
   if (!path_ids_.find(key)) find_own_path(state, memory, true);
-  return paths_[*path_ids_.find(key)];
+  return *path_ids_.find(key);
 }
 
 uint64_t Automaton::item_cost(const Item& item) {
@@ -392,12 +397,21 @@ void Automaton::complete_item(Item item, std::string& out) {
   for (;;) {
     expand(own_path(item.state, item.memory), out);
     if (parser_.ends_text(item.origin)) return;
-    const std::vector<Item> waiting = parser_.copy_of_waiting(item.origin);
-    item = *std::min_element(waiting.begin(), waiting.end(), [this](const Item& a, const Item& b) { return item_cost(a) < item_cost(b); });
+    item = *next_waiting(parser_.copy_of_waiting(item.origin));
   }
 }
 
-std::string Automaton::shortest_completion(const Place& place) {
+// The one from which the end is nearest.
+const Item* Automaton::next_waiting(const std::vector<Item>& waiting) {
+  return &*std::min_element(waiting.begin(), waiting.end(), [this](const Item& a, const Item& b) { return item_cost(a) < item_cost(b); });
+}
+
+std::string Automaton::shortest_completion(const Place& place, bool thorough) {
+  struct Restored {
+    bool& flag;
+    ~Restored() { flag = false; }
+  } restored{thorough_};
+  thorough_ = thorough;
   std::string text = grammar_.has_values ? completion_by_steps(place) : completion_by_rules(place);
   if (grammar_.self_delimiting) return text;
   // neither knows that the longest match may swallow what follows
@@ -474,9 +488,8 @@ std::string Automaton::completion_by_search(const Place& start) {
       Hash key = mix(mix(seeded(0), (uint64_t{index(next.lexer)} << 32) | index(next.set)), index(next.text));
       if (seen.find(key)) continue;
       seen.insert(key, 1);
-      if (visits.size() > max_searched_places) {
-        throw LimitError("the shortest way to finish takes too many steps to find (MAX_SEARCHED_PLACES = " +
-                         std::to_string(max_searched_places) + ")");
+      if (visits.size() > searched_places_limit_) {
+        throw LimitError(limit_message("the shortest way to finish takes too many steps to find", "MAX_SEARCHED_PLACES", searched_places_limit_));
       }
       size_t length = visits[at].length + 1;
       visits.push_back({next, at, static_cast<uint8_t>(b), length});
@@ -499,7 +512,7 @@ std::string Automaton::completion_by_rules(const Place& place) {
   };
   // once searches have taken very long, any way will do
   auto settled = [&] {
-    return best.cost != endless && (exact_states_ > max_exact_states_ever || search_words_ > max_memory_words_ever);
+    return !thorough_ && best.cost != endless && (exact_states_ > max_exact_states_ever || search_words_ > max_memory_words_ever);
   };
   if (place.fresh) {
     const std::vector<Item> items = parser_.copy_of_items(place.set);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 
@@ -22,6 +23,11 @@ struct UndecidedError : LimitError {
 
 struct ModelError : std::runtime_error {
   using std::runtime_error::runtime_error;
+};
+
+struct BudgetError : std::runtime_error {
+  BudgetError(const std::string& message, uint64_t tokens) : std::runtime_error(message), needed(tokens) {}
+  uint64_t needed;  // tokens that are enough
 };
 
 inline std::string limit_message(const char* what, const char* name, size_t limit) {

@@ -79,6 +79,22 @@ class ExpressionStore {
   }
   std::string shortest(ExprId e);  // a shortest match; or some short one, if that takes too long to find
 
+  bool shortest_takes_search(ExprId e) const { return is_searched(nodes_[index(e)].kind) && !shortest_ids_.find(index(e)); }
+
+  // How long a match may have to be, in bytes: limits from above, told from the structure alone.
+  struct Lengths {
+    uint64_t least;      // of a shortest match
+    uint64_t rest;       // of a shortest match of what is left after any text a match may begin with
+    uint64_t longest;    // of any match
+    uint64_t positions;  // states of a nondeterministic automaton
+    uint64_t settled;    // what is left and matches, and is longer than this, has something in it that it matches without:
+    uint64_t circle;     // of at most so many bytes
+  };
+  static constexpr uint64_t no_limit = uint64_t{1} << 40;
+  const Lengths& lengths(ExprId e);
+  // `rest`, from the derivatives themselves; no_limit if there are more than `max_states`.
+  uint64_t explored_rest(ExprId e, size_t max_states);
+
   // All matches, shortest first, if there are at most `limit`.
   std::optional<std::vector<std::string>> matches(ExprId e, size_t limit);
 
@@ -190,6 +206,10 @@ class ExpressionStore {
   std::vector<Verdict> verdicts_;  // of intersections
   std::vector<int16_t> onward_;    // the first byte of the match that proved an intersection live; or -1
   FlatMap<uint32_t, uint32_t> distances_;
+  Lengths find_lengths(ExprId e);
+  uint64_t digits_of(const Node& multiple) const;
+  FlatMap<uint32_t, uint32_t> length_ids_;
+  std::deque<Lengths> lengths_;
   FlatMap<uint64_t, uint8_t> within_;
   FlatMap<Hash, uint32_t> unit_ids_;
   std::vector<std::vector<ExprId>> unit_targets_;

@@ -226,10 +226,11 @@ class RuleImporter {
     if (excluding >= 0) {
       if (edge.kind != EdgeKind::terminal) throw GrammarError("rule " + rule.name + ": only a terminal can exclude texts");
       edge.excluding = static_cast<int32_t>(slot(tuple[5], rule, text_set));
+      grammar_.may_need_fresh = true;
     }
     if (nb::cast<long long>(tuple[6]) >= 0) {
       const uint32_t values = slot(tuple[6], rule, value_set);
-      grammar_.has_values = true;
+      grammar_.has_values = grammar_.may_need_fresh = true;
       if (edge.kind == EdgeKind::rule) {
         edge.distinct = static_cast<int32_t>(values);
         grammar_.reads_groups = true;

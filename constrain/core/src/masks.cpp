@@ -136,6 +136,7 @@ void Automaton::compute(Mask& mask, const Place& here) {
 void Automaton::walk_suffixes(Mask& mask, uint32_t node, Place place) {
   const Trie& trie = vocabulary_.trie();
   std::vector<std::pair<uint32_t, Place>> stack{{node, place}};
+  SetId last = SetId::none;
   while (!stack.empty()) {
     std::tie(node, place) = stack.back();
     stack.pop_back();
@@ -148,6 +149,7 @@ void Automaton::walk_suffixes(Mask& mask, uint32_t node, Place place) {
       for (TermId t : lexer_.terminals_of(lexer_.matched(place.lexer))) unknown |= lexer_.is_tentative(t);
     }
     add_tokens(mask.add, node);
+    if (place.set != last && !trie.tokens(node).empty()) mask.sets.push_back(last = place.set);
     trie.each_child(node, [&](uint32_t child) {
       Place next = place;
       if (unknown && lexer_.step(place.lexer, trie.byte(child)) == LexId::dead) {
@@ -189,6 +191,9 @@ void Automaton::add_following(Mask& mask, const LexemePart& part, const Place& n
   Mask own = std::move(mask);
   mask = Mask{};
   compute(mask, next);
+  std::vector<SetId> sets = std::move(mask.sets);
+  sets.push_back(next.set);
+  sets.insert(sets.end(), own.sets.begin(), own.sets.end());
   const Trie& trie = vocabulary_.trie();
   if (lexer_.tentative(start) || parser_.closure(next.set).uncertain) {  // judged one by one, against the real text
     std::vector<uint32_t> all = std::move(mask.by_text);
@@ -222,6 +227,7 @@ void Automaton::add_following(Mask& mask, const LexemePart& part, const Place& n
     }
   }
   mask.eos = own.eos;
+  mask.sets = std::move(sets);
   mask.add.insert(mask.add.end(), own.add.begin(), own.add.end());
   mask.by_text.insert(mask.by_text.end(), own.by_text.begin(), own.by_text.end());
   if (!own.base) return;
@@ -241,6 +247,9 @@ void Automaton::add_following(Mask& mask, const LexemePart& part, const Place& n
 
 // Keeps many single tokens as a bitmask of their own.
 void Automaton::settle(Mask& mask) const {
+  std::sort(mask.sets.begin(), mask.sets.end());
+  mask.sets.erase(std::unique(mask.sets.begin(), mask.sets.end()), mask.sets.end());
+  mask.sets.shrink_to_fit();
   if (mask.add.size() <= max_additions) return;
   auto base = mask.base ? std::make_shared<Bitmask>(*mask.base) : std::make_shared<Bitmask>(vocabulary_.words());
   for (uint32_t token : mask.remove) clear_bit(*base, token);
@@ -250,7 +259,7 @@ void Automaton::settle(Mask& mask) const {
   mask.remove.clear();
 }
 
-void Automaton::fill(const Mask& mask, const Place& place, std::span<uint32_t> words) {
+void Automaton::fill(const Mask& mask, const Place& place, std::span<uint32_t> words, const Wall* wall) {
   if (mask.base) {
     std::copy(mask.base->begin(), mask.base->end(), words.begin());
     for (uint32_t token : mask.remove) clear_bit(words, token);
@@ -261,7 +270,7 @@ void Automaton::fill(const Mask& mask, const Place& place, std::span<uint32_t> w
   const bool at_end = place.fresh ? parser_.closure(place.set).accepting : mask.eos;
   if (mask.limited && !at_end) fill_way_to_finish(place, words);
   for (uint32_t token : mask.by_text) {
-    if (allows(place, token)) set_bit(words, token);
+    if (allows(place, token, wall)) set_bit(words, token);
   }
   if (at_end) {
     for (uint32_t token : vocabulary_.eos()) set_bit(words, token);

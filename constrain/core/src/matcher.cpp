@@ -11,6 +11,18 @@ namespace {
 
 constexpr size_t max_forced_bytes = 4096;      // at a time
 constexpr size_t tokens_between_checks = 64;  // of the size of the tables, where no mask is asked for
+constexpr uint64_t max_margin = 16;           // tokens
+
+// Length of `text` without the beginning of a UTF-8 character at its end.
+size_t whole_characters(std::string_view text) {
+  for (size_t back = 1; back <= std::min<size_t>(3, text.size()); ++back) {
+    const auto byte = static_cast<uint8_t>(text[text.size() - back]);
+    if ((byte & 0xC0) == 0x80) continue;  // of a character that began before
+    const size_t length = byte < 0xC0 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+    return length > back ? text.size() - back : text.size();
+  }
+  return text.size();
+}
 
 }  // namespace
 
@@ -66,14 +78,24 @@ bool CompiledGrammar::accepts(std::string_view text) {
   return accepted;
 }
 
-Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar) : grammar_(std::move(grammar)), automaton_(grammar_->automaton()) {
+Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_t> max_tokens)
+    : grammar_(std::move(grammar)), automaton_(grammar_->automaton()), max_tokens_(max_tokens), progress_(1) {
   places_.push_back(automaton_->start());
+  if (!max_tokens_) return;
+  automaton_->allow_call();
+  progress_[0].plan = plan_from(places_[0], nullptr, *max_tokens_);
+  const uint64_t needed = progress_[0].plan->counts[0];
+  if (needed > *max_tokens_) {
+    throw BudgetError("max_tokens is " + std::to_string(*max_tokens_) + ", but the shortest text known takes " + std::to_string(needed) + " tokens", needed);
+  }
+  margin_ = std::min(max_margin, (*max_tokens_ - needed) / 4);
 }
 
 // The current place. If a new generation has begun, what has been read is read again in it.
 Place& Matcher::here() {
   grammar_->automaton()->allow_call();
   if (automaton_ != grammar_->automaton()) {
+    if (max_tokens_ && !ended_) planned();  // as it is known now: searches of another generation may end otherwise
     std::shared_ptr<Automaton> next = grammar_->automaton();
     next->allow_all();  // what was accepted once is accepted again, however long it takes together
     Place place = next->start();
@@ -95,6 +117,7 @@ bool Matcher::accept(uint32_t token) {
   if (ended_) return false;
   if (tokens_.size() % tokens_between_checks == 0) grammar_->renew_if_full();
   Place place = here();
+  Progress progress = max_tokens_ ? progress_.back() : Progress{};
   const Vocabulary& vocabulary = grammar_->vocabulary();
   if (vocabulary.is_eos(token)) {
     if (!automaton_->surely_accepting(place)) return false;
@@ -103,24 +126,82 @@ bool Matcher::accept(uint32_t token) {
     std::string_view bytes = vocabulary.token(token);
     try {
       if (bytes.empty() || !automaton_->step(place, bytes)) return false;
+      if (max_tokens_ && !goes_on(progress, places_.back(), place, bytes)) return false;
     } catch (const LimitError&) {  // not verified within the limits, so not allowed: as in masks
       return false;
     }
   }
   tokens_.push_back(token);
   places_.push_back(place);
+  if (max_tokens_) progress_.push_back(std::move(progress));
+  ample_ = false;
   return true;
+}
+
+// Whether the text can be completed in the tokens left after `token`, which led to `place`; plans for it.
+bool Matcher::goes_on(Progress& progress, const Place& from, const Place& place, std::string_view token) {
+  if (left() == 0) return false;
+  const uint64_t left_after = left() - 1;
+  const size_t read = progress.read;  // as when the mask was made
+  if (grammar_->grammar().reads_groups) {  // groups are values: any part of the text may be one
+    progress.read += token.size();
+  } else if (automaton_->lexer().remembers(from.lexer) || automaton_->lexer().remembers(place.lexer)) {
+    progress.lexeme = (place.set == from.set ? progress.lexeme : 0) + token.size();
+    progress.read = std::max(progress.read, progress.lexeme);
+  }
+  const Plan* plan = progress.plan.get();
+  const size_t end = progress.at + token.size();
+  if (plan && std::string_view(plan->text).substr(progress.at).starts_with(token) && plan->counts[end] <= left_after) {
+    progress.at = end;
+    return true;
+  }
+  if (ample_ || automaton_->tokens_bound(place, read) <= left_after) {
+    progress.plan = nullptr;
+    return true;
+  }
+  automaton_->allow_call();
+  std::shared_ptr<const Plan> next = plan_from(place, plan, left_after);
+  if (next->counts[0] > left_after) return false;
+  progress.plan = std::move(next);
+  progress.at = 0;
+  return true;
+}
+
+// Of at most `limit` tokens, if possible.
+std::shared_ptr<const Matcher::Plan> Matcher::plan_from(const Place& place, const Plan* like, uint64_t limit) {
+  auto plan = std::make_shared<Plan>(grammar_->vocabulary().spell(automaton_->shortest_completion(place), like));
+  if (plan->counts[0] > limit) *plan = grammar_->vocabulary().spell(automaton_->shortest_completion(place, true), like);
+  if (plan->counts[0] == Vocabulary::no_spelling) {
+    throw GrammarError("the vocabulary has no token for a byte that the shortest completion needs");
+  }
+  return plan;
+}
+
+// What has been read so far, with a plan.
+const Matcher::Progress& Matcher::planned() {
+  Progress& progress = progress_.back();
+  if (!progress.plan) {
+    progress.plan = plan_from(places_.back(), nullptr, left());
+    progress.at = 0;
+    if (progress.plan->counts[0] > left()) {
+      throw LimitError("no way to finish within the token budget was found");
+    }
+  }
+  return progress;
 }
 
 void Matcher::rollback(size_t count) {
   here();
-  if (count > 0) ended_ = false;
+  if (count > 0) ended_ = ample_ = false;
   tokens_.resize(tokens_.size() - count);
   places_.resize(places_.size() - count);
+  if (max_tokens_) progress_.resize(progress_.size() - count);
 }
 
 void Matcher::reset() {
   tokens_.clear();
+  progress_.resize(1);
+  ample_ = false;
   automaton_ = grammar_->automaton();
   places_.assign(1, automaton_->start());
   ended_ = false;
@@ -137,7 +218,23 @@ const Mask& Matcher::mask() {
   return automaton_->mask(place);
 }
 
-void Matcher::fill(const Mask& mask, std::span<uint32_t> words) { automaton_->fill(mask, places_.back(), words); }
+bool Matcher::ample(const Mask& mask) {
+  if (!max_tokens_) return true;
+  if (!ample_) ample_ = automaton_->tokens_after_any(mask, places_.back(), progress_.back().read) + margin_ < left();
+  return ample_;
+}
+
+void Matcher::fill(const Mask& mask, std::span<uint32_t> words) {
+  const Place& place = places_.back();
+  if (!max_tokens_) return automaton_->fill(mask, place, words);
+  Automaton::Wall wall{left(), progress_.back().read, 0, Vocabulary::no_token, false};
+  if (ample(mask)) return automaton_->fill(mask, place, words, &wall);
+  const Progress& progress = planned();
+  wall.needed = progress.plan->counts[progress.at];
+  wall.plan_token = grammar_->vocabulary().first_token(*progress.plan, progress.at);
+  wall.soft = wall.left < wall.needed + margin_;
+  if (automaton_->fill_within(mask, place, wall, words)) progress_.back().narrowed = true;
+}
 
 bool Matcher::accepting() {
   if (ended_) return false;
@@ -146,7 +243,7 @@ bool Matcher::accepting() {
 }
 
 bool Matcher::finished() {
-  if (ended_) return true;
+  if (ended_ || (max_tokens_ && left() == 0)) return true;
   const Place& place = here();
   try {
     return automaton_->accepting(place) && automaton_->next_bytes(place).empty();
@@ -160,34 +257,48 @@ std::string Matcher::shortest_completion() {
   return automaton_->shortest_completion(place);
 }
 
-// Tokens of the shortest completion, each as long as possible.
-uint32_t Matcher::shortest_completion_tokens() {
+uint64_t Matcher::tokens_to_finish() {
   if (ended_) return 0;
-  const Trie& trie = grammar_->vocabulary().trie();
-  std::string text = shortest_completion();
-  uint32_t count = 0;
-  for (size_t at = 0; at < text.size(); ++count) {
-    size_t length = 0;
-    uint32_t node = Trie::root;
-    for (size_t i = at; i < text.size(); ++i) {
-      uint32_t next = Trie::root;
-      trie.each_child(node, [&](uint32_t child) {
-        if (trie.byte(child) == static_cast<uint8_t>(text[i])) next = child;
-      });
-      if (next == Trie::root) break;
-      node = next;
-      if (!trie.tokens(node).empty()) length = i + 1 - at;
-    }
-    if (length == 0) throw GrammarError("the vocabulary has no token for a byte that the shortest completion needs");
-    at += length;
+  const Place& place = here();
+  const Progress& progress = progress_.back();
+  return progress.plan ? progress.plan->counts[progress.at] : plan_from(place, nullptr, max_tokens_ ? left() : ~uint64_t{0})->counts[0];
+}
+
+std::vector<uint32_t> Matcher::completion() {
+  std::vector<uint32_t> tokens;
+  if (ended_) return tokens;
+  const Place& place = here();
+  const Progress& progress = progress_.back();
+  const Vocabulary& vocabulary = grammar_->vocabulary();
+  const std::shared_ptr<const Plan> plan = progress.plan ? progress.plan : plan_from(place, nullptr, max_tokens_ ? left() : ~uint64_t{0});
+  for (size_t at = progress.plan ? progress.at : 0; at < plan->text.size(); at += vocabulary.token(tokens.back()).size()) {
+    tokens.push_back(vocabulary.first_token(*plan, at));
   }
-  return count;
+  return tokens;
 }
 
 std::string Matcher::forced_bytes() {
   if (ended_) return {};
-  const Place& place = here();
+  Place place = here();
   return automaton_->forced_bytes(place, max_forced_bytes);
+}
+
+// The forced bytes without a character that is not all there, and the offsets into `before` (the end of what has been
+// read) and them at which a token may begin that goes on beyond their end.
+std::pair<std::string, std::vector<uint32_t>> Matcher::forced_after(std::string_view before) {
+  if (ended_) return {};
+  Place place = here();
+  const std::string forced = automaton_->forced_bytes(place, max_forced_bytes);
+  if (forced.empty()) return {};
+  std::string text = std::string(before) + forced;
+  const size_t whole = whole_characters(text);
+  if (whole <= before.size()) return {};
+  if (whole < text.size()) {
+    text.resize(whole);
+    place = here();
+    automaton_->step(place, std::string_view(text).substr(before.size()));
+  }
+  return {text.substr(before.size()), automaton_->open_starts(text, place)};
 }
 
 Explanation Matcher::explain(uint32_t token) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -66,10 +67,14 @@ struct Explanation {
   std::vector<uint32_t> terminals;
 };
 
-// All methods: with the grammar's mutex held. Invariant: places_ has one entry more than tokens_.
+// All methods: with the grammar's mutex held. Invariant: places_ and progress_ have one entry more than tokens_.
+//
+// With a budget, a place has a plan (a way to finish within the tokens left), or all ways on from it are known to fit. A
+// token that the plan begins with is always allowed; after another one that is, its own way to finish is the plan.
 class Matcher {
  public:
-  explicit Matcher(std::shared_ptr<CompiledGrammar> grammar);
+  // Throws BudgetError if `max_tokens` are too few for any text.
+  explicit Matcher(std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_t> max_tokens = std::nullopt);
 
   CompiledGrammar& grammar() { return *grammar_; }
   bool accept(uint32_t token);
@@ -79,22 +84,44 @@ class Matcher {
 
   const Mask* known_mask();  // null if it must be computed
   const Mask& mask();
-  void fill(const Mask& mask, std::span<uint32_t> words);  // `mask`: that of this place, just asked for
+  // `mask`: that of this place, just asked for. `ample`: whether the budget has no say in it.
+  bool ample(const Mask& mask);
+  void fill(const Mask& mask, std::span<uint32_t> words);
   bool accepting();
   bool finished();
   bool ended() const { return ended_; }  // end-of-generation was taken
   std::string shortest_completion();
-  uint32_t shortest_completion_tokens();
+  uint64_t tokens_to_finish();                // fewest, on the way that `completion` goes
+  std::vector<uint32_t> completion();         // tokens of a short way to finish; within the budget, if there is one
+  bool narrowed() const { return progress_.back().narrowed; }  // by the budget, somewhere on the way here
   std::string forced_bytes();
+  std::pair<std::string, std::vector<uint32_t>> forced_after(std::string_view before);
   Explanation explain(uint32_t token);
 
  private:
+  using Plan = Vocabulary::Spelling;
+  struct Progress {
+    std::shared_ptr<const Plan> plan;  // or null, if everything fits
+    size_t at = 0;                     // of its text has been read
+    size_t read = 0;                   // bytes of the longest text or value that was remembered, at most
+    size_t lexeme = 0;                 // bytes of the lexeme under way, if it is remembered, at most
+    bool narrowed = false;
+  };
+
   Place& here();  // in the current generation
+  uint64_t left() const { return *max_tokens_ - (tokens_.size() - ended_); }
+  std::shared_ptr<const Plan> plan_from(const Place& place, const Plan* like, uint64_t limit);
+  const Progress& planned();
+  bool goes_on(Progress& progress, const Place& from, const Place& place, std::string_view token);
 
   std::shared_ptr<CompiledGrammar> grammar_;
   std::shared_ptr<Automaton> automaton_;
   std::vector<uint32_t> tokens_;
   std::vector<Place> places_;
+  std::optional<uint64_t> max_tokens_;
+  uint64_t margin_ = 0;  // tokens before the last moment in which what is open is closed
+  std::vector<Progress> progress_;
+  bool ample_ = false;
   bool ended_ = false;
 };
 

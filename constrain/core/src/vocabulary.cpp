@@ -72,26 +72,11 @@ std::vector<uint32_t> token_offsets(std::span<const std::string_view> tokens) {
 Vocabulary::Vocabulary(std::span<const std::string_view> tokens, std::vector<uint32_t> special, std::vector<uint32_t> eos)
     : text_(joined(tokens)), offsets_(token_offsets(tokens)), special_(std::move(special)), eos_(std::move(eos)), trie_(tokens) {
   std::sort(eos_.begin(), eos_.end());
+  for (std::string_view token : tokens) longest_token_ = std::max(longest_token_, token.size());
+  index_beginnings();
 }
 
 bool Vocabulary::is_eos(uint32_t id) const { return std::binary_search(eos_.begin(), eos_.end(), id); }
-
-size_t Vocabulary::settled(std::string_view text) const {
-  for (size_t start = 0; start < text.size(); ++start) {  // is the rest a proper beginning of a token?
-    uint32_t node = Trie::root;
-    size_t at = start;
-    for (; at < text.size(); ++at) {
-      uint32_t next = Trie::root;
-      trie_.each_child(node, [&](uint32_t child) {
-        if (trie_.byte(child) == static_cast<uint8_t>(text[at])) next = child;
-      });
-      if (next == Trie::root) break;
-      node = next;
-    }
-    if (at == text.size() && trie_.has_children(node)) return start;
-  }
-  return text.size();
-}
 
 std::shared_ptr<const LexemePart> Vocabulary::find_part(const Hash& key) const {
   std::scoped_lock lock(mutex_);
@@ -127,7 +112,7 @@ void Vocabulary::keep_run(const Hash& key, std::shared_ptr<const UnitRun> run) c
 }
 
 size_t Vocabulary::memory_bytes() const {
-  return text_.capacity() + 4 * (offsets_.capacity() + special_.capacity() + eos_.capacity()) + trie_.memory_bytes();
+  return text_.capacity() + 4 * (offsets_.capacity() + special_.capacity() + eos_.capacity() + singles_.capacity() + pairs_.capacity()) + trie_.memory_bytes();
 }
 
 size_t Vocabulary::store_bytes() const {

@@ -117,7 +117,17 @@ class Vocabulary {
   const std::vector<uint32_t>& special() const { return special_; }
   const std::vector<uint32_t>& eos() const { return eos_; }
   bool is_eos(uint32_t id) const;
-  size_t settled(std::string_view text) const;  // bytes that no token can cover together with what follows `text`
+  // Fewest tokens that spell `text` from each byte on, `counts[text.size()]` being 0; no_spelling where none do. What
+  // `text` ends with as `like` does is taken over from there.
+  static constexpr uint32_t no_spelling = ~uint32_t{0};
+  struct Spelling {
+    std::string text;
+    std::vector<uint32_t> counts;
+  };
+  Spelling spell(std::string text, const Spelling* like = nullptr) const;
+  uint32_t first_token(const Spelling& spelling, size_t from) const;  // of fewest; the longest such; no_token at the end
+  static constexpr uint32_t no_token = ~uint32_t{0};
+  size_t longest_token() const { return longest_token_; }  // bytes
 
   std::shared_ptr<const LexemePart> find_part(const Hash& key) const;
   void keep_part(const Hash& key, std::shared_ptr<const LexemePart> part) const;
@@ -135,12 +145,17 @@ class Vocabulary {
 
  private:
   void charge(size_t bytes) const;
+  void index_beginnings();
+  template <typename F>
+  void each_beginning(std::string_view text, F&& f) const;
 
   std::string text_;
   std::vector<uint32_t> offsets_;
   std::vector<uint32_t> special_;
   std::vector<uint32_t> eos_;
   Trie trie_;
+  size_t longest_token_ = 0;
+  std::vector<uint32_t> singles_, pairs_;  // by the first byte, and by the first two, of a token: its node, or Trie::root
 
   struct HashOf {
     size_t operator()(const Hash& h) const { return static_cast<size_t>(h.low); }

@@ -1,0 +1,95 @@
+"""``agenerate``, ``acomplete`` and ``astream``: the asynchronous twins, many at once on one model."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from constrain._completion import Completion, Finished, TextDelta
+from constrain._job import Job, Run, prepare
+from constrain._models import as_model
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from typing_extensions import Unpack
+
+    from constrain._models import AnyModel, Prompt
+    from constrain._options import Options
+
+T = TypeVar("T")
+
+
+@overload
+async def agenerate(model: AnyModel, prompt: Prompt, *, schema: type[T], **options: Unpack[Options]) -> T: ...
+
+
+@overload
+async def agenerate(model: AnyModel, prompt: Prompt, *, schema: None = None, **options: Unpack[Options]) -> str: ...
+
+
+@overload
+async def agenerate(model: AnyModel, prompt: Prompt, *, schema: Any, **options: Unpack[Options]) -> Any: ...
+
+
+async def agenerate(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[Options]) -> Any:
+    """``generate`` for asynchronous code. As many run at once as ``Model(..., parallel=...)`` says; the others queue.
+
+    A task that is cancelled leaves the model before its next step.
+
+    >>> asyncio.run(agenerate(None, "Is the sky blue?", schema={"const": "yes"}))
+    'yes'
+    """
+    return (await acomplete(model, prompt, schema=schema, **options)).value
+
+
+async def acomplete(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[Options]) -> Completion:
+    """``complete`` for asynchronous code; see ``agenerate``."""
+    run = Run(await asyncio.to_thread(_prepare, model, prompt, schema, options))
+    try:
+        await asyncio.to_thread(run.submit)
+        await asyncio.wrap_future(run.request.done)
+    finally:
+        run.request.done.cancel()  # where the task was cancelled
+    return run.finish()[1]
+
+
+async def astream(
+    model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[Options]
+) -> AsyncIterator[TextDelta | Finished]:
+    """``stream`` for asynchronous code; see ``agenerate``. Closing the iterator cancels the generation.
+
+    The model does not wait for the reader: other requests share its steps.
+    """
+    job = await asyncio.to_thread(_prepare, model, prompt, schema, options)
+    loop = asyncio.get_running_loop()
+    pieces: asyncio.Queue[str | None] = asyncio.Queue()
+
+    def show(piece: str) -> None:
+        loop.call_soon_threadsafe(pieces.put_nowait, piece)
+
+    def ended(future: asyncio.Future[None]) -> None:
+        if not future.cancelled():
+            future.exception()  # Where the reader has left, nobody else asks.
+        pieces.put_nowait(None)
+
+    run = Run(job, show)
+    try:
+        await asyncio.to_thread(run.submit)
+        done = asyncio.wrap_future(run.request.done)
+        done.add_done_callback(ended)
+        while (piece := await pieces.get()) is not None:
+            yield TextDelta(piece)
+        await done
+        last, completion = run.finish()
+        if last:
+            yield TextDelta(last)
+        yield Finished(completion)
+    finally:
+        run.request.done.cancel()  # where the reader left
+
+
+def _prepare(model: AnyModel, prompt: Prompt, schema: Any, options: Options) -> Job:
+    job = prepare(as_model(model), prompt, schema, options)
+    _ = job.model.scheduler  # Its context is made here, not in the thread of the event loop.
+    return job

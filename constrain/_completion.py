@@ -1,0 +1,67 @@
+"""What a generation returns: the finished answer, and the events of a stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from constrain.constraint import Report
+    from constrain.llama.answer import FinishReason
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Numbers of tokens: of the prompt, how many of these were known from the call before, and of the answer."""
+
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """Wall-clock seconds: compiling the schema, waiting for the model, reading the prompt, writing the answer."""
+
+    compile: float
+    queue: float
+    prompt: float
+    generation: float
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A finished answer.
+
+    Attributes:
+        value: the answer as the type asked for; parsed JSON for a JSON Schema; the text if there is no schema.
+        text: the answer as the model wrote it.
+        tokens: the ids of its tokens, without the end of generation.
+        usage: numbers of tokens.
+        timings: where the time went.
+        finish_reason: ``"stop"`` (the answer ended by itself or at a ``stop`` text), ``"length"`` (it was brought to
+            its end to keep within ``max_tokens``) or ``"timeout"``.
+        report: ``Constraint.report`` of the schema, ``None`` without one.
+    """
+
+    value: Any
+    text: str
+    tokens: tuple[int, ...]
+    usage: Usage
+    timings: Timings
+    finish_reason: FinishReason
+    report: Report | None
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of the answer's text; all pieces together are the text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The last event of a stream: the whole answer."""
+
+    completion: Completion

@@ -1,0 +1,130 @@
+"""One request, made ready: prompt, constraint and sampling for a model. Whoever runs it gets its answer written."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from constrain import constraint as _constraint
+from constrain._completion import Completion, Timings, Usage
+from constrain._options import split_options
+from constrain._result import result_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from constrain._models import Prompt
+    from constrain._options import Options, Request
+    from constrain._result import ResultType
+    from constrain.constraint import Constraint
+    from constrain.llama import scheduler
+    from constrain.llama.answer import Answer
+    from constrain.llama.model import Model
+    from constrain.llama.sampler import Sampling
+    from constrain.llama.text import TextStream
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A request that a model can begin with. ``tokens``: the prompt's. ``compile_seconds``: for the schema."""
+
+    model: Model
+    tokens: list[int]
+    constraint: Constraint | None
+    result: ResultType
+    sampling: Sampling
+    request: Request
+    compile_seconds: float
+
+    def sample(self, number: int) -> Job:
+        """The same with a seed of its own: that of the job plus ``number``, if it has one."""
+        from llama_cpp import LLAMA_DEFAULT_SEED
+
+        seed = self.sampling.seed
+        return (
+            self
+            if seed is None
+            else replace(self, sampling=replace(self.sampling, seed=(seed + number) % LLAMA_DEFAULT_SEED))
+        )
+
+    def text(self) -> TextStream:
+        """Where the answer's text comes together."""
+        from constrain.llama.text import TextStream
+
+        return TextStream(self.request.stops, cuts=self.constraint is None)
+
+    def answer(self, text: TextStream) -> Answer:
+        """The answer, before its first token; ``text`` hears of its tokens."""
+        from constrain.llama.answer import Answer
+        from constrain.llama.sampler import Chain
+
+        vocabulary = self.model.vocabulary
+        assert vocabulary.encode is not None
+        return Answer(
+            self.tokens,
+            Chain(self.sampling, vocabulary.n_vocab),
+            None if self.constraint is None else self.constraint.matcher(),
+            eos=frozenset(vocabulary.eos),
+            encode=vocabulary.encode,
+            token_bytes=vocabulary.token_bytes,
+            max_tokens=self.request.max_tokens,
+            wants_stop=text.feed,
+        )
+
+    def completion(self, answer: Answer, text: str, cached_tokens: int, timings: Timings) -> Completion:
+        """The finished answer. Raises ``OutputValidationError``."""
+        return Completion(
+            value=self.result.parse(text),
+            text=text,
+            tokens=tuple(answer.tokens),
+            usage=Usage(len(self.tokens), cached_tokens, len(answer.tokens)),
+            timings=timings,
+            finish_reason=answer.finish_reason,
+            report=None if self.constraint is None else self.constraint.report,
+        )
+
+
+def prepare(model: Model, prompt: Prompt, schema: Any, options: Options) -> Job:
+    """Checks the options, compiles the schema and tokenizes the prompt. Raises as ``complete`` does."""
+    sampling, request = split_options(options)
+    result = result_type(schema)
+    started = time.perf_counter()
+    constraint = None
+    if schema is not None:
+        constraint = _constraint._compile(schema, model.vocabulary, close_objects=True)
+    compile_seconds = time.perf_counter() - started
+    shown = request.shown(result)
+    tokens = model.prompt_tokens(prompt, shown=shown, constrained=constraint is not None)
+    return Job(model, tokens, constraint, result, sampling, request, compile_seconds)
+
+
+class Run:
+    """A job on a model's scheduler, beside others. ``request.done`` is set when its answer is complete.
+
+    ``show`` is called with pieces of the text as they are written, from the thread that drives the model.
+    """
+
+    def __init__(self, job: Job, show: Callable[[str], None] | None = None) -> None:
+        from constrain.llama.scheduler import Request
+
+        self._job = job
+        self._text = job.text()
+        self._show = show
+        self.request: scheduler.Request = Request(job.answer(self._text), self._receive, job.request.timeout)
+
+    def submit(self) -> None:
+        """Queues it. Raises ``BudgetError`` and ``ModelError``."""
+        self._job.model.scheduler.submit(self.request)
+
+    def finish(self) -> tuple[str, Completion]:
+        """The last piece of the text, and the answer, once it is complete. Raises ``OutputValidationError``."""
+        request = self.request
+        seconds = (request.queue_seconds, request.prompt_seconds, request.generation_seconds)
+        timings = Timings(self._job.compile_seconds, *seconds)
+        last = self._text.finish()
+        return last, self._job.completion(request.answer, self._text.text, request.cached_tokens, timings)
+
+    def _receive(self, _: tuple[int, ...]) -> None:
+        if self._show is not None and (piece := self._text.take()):
+            self._show(piece)

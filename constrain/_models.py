@@ -1,0 +1,44 @@
+"""The models that callers name: by a ``Model``, a ``llama_cpp.Llama``, a path, or not at all."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from llama_cpp import Llama
+
+    from constrain.llama.model import Model
+    from constrain.llama.prompt import Message
+
+    AnyModel: TypeAlias = Model | Llama | str | os.PathLike[str] | None
+    Prompt: TypeAlias = str | Sequence[Message]
+
+_loading = threading.Lock()
+_loaded: dict[Path, Model] = {}
+
+
+def as_model(model: AnyModel) -> Model:
+    """The ``Model`` for whatever a caller names one by. Raises ``ModelError``."""
+    from llama_cpp import Llama
+
+    from constrain.llama.model import Model, default_model_path
+
+    if isinstance(model, Model):
+        return model
+    with _loading:
+        if isinstance(model, Llama):
+            # Kept in the Llama itself, so that both live equally long.
+            known: Model | None = model.__dict__.get("_constrain_model")
+            if known is None or known.is_closed:
+                known = model.__dict__["_constrain_model"] = Model(model)
+            return known
+        path = Path(default_model_path() if model is None else model).resolve()
+        if path not in _loaded or _loaded[path].is_closed:
+            _loaded.clear()
+            _loaded[path] = Model(path)
+        return _loaded[path]

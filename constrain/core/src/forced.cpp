@@ -1,0 +1,65 @@
+// What a place leaves no choice about, and which tokens could go on beyond its end.
+#include "automaton.h"
+#include "errors.h"
+
+namespace constrain {
+
+// Where a limit is met it is not known what else is possible, so nothing is forced.
+std::string Automaton::forced_bytes(Place& place, size_t limit) {
+  std::string forced;
+  try {
+    while (forced.size() < limit && !accepting(place)) {
+      Place only = place;
+      unsigned possible = 0;
+      uint8_t last = 0;
+      for (unsigned b = 0; b < 256 && possible < 2; ++b) {
+        Place next = place;
+        if (!step(next, static_cast<uint8_t>(b))) continue;
+        ++possible;
+        last = static_cast<uint8_t>(b);
+        only = next;
+      }
+      if (possible != 1) break;
+      forced.push_back(static_cast<char>(last));
+      place = only;
+    }
+  } catch (const LimitError&) {
+  }
+  return forced;
+}
+
+// Whether some token that begins like the trie's `node` is longer and can go on from `place`.
+bool Automaton::token_goes_on(uint32_t node, const Place& place) {
+  const Trie& trie = vocabulary_.trie();
+  for (uint32_t child = node + 1; child < trie.end(node); child = trie.end(child)) {
+    Place next = place;
+    if (step(next, trie.byte(child)) && (!trie.tokens(child).empty() || token_goes_on(child, next))) return true;
+  }
+  return false;
+}
+
+// Offsets into `text`, which ends at `place`, at which a token may begin that goes on beyond its end; ascending. Where
+// a limit is met it may.
+std::vector<uint32_t> Automaton::open_starts(std::string_view text, const Place& place) {
+  const Trie& trie = vocabulary_.trie();
+  std::vector<uint32_t> starts;
+  for (size_t start = 0; start < text.size(); ++start) {
+    uint32_t node = Trie::root;
+    size_t at = start;
+    for (; at < text.size(); ++at) {
+      uint32_t child = node + 1;
+      while (child < trie.end(node) && trie.byte(child) != static_cast<uint8_t>(text[at])) child = trie.end(child);
+      if (child == trie.end(node)) break;
+      node = child;
+    }
+    if (at < text.size() || !trie.has_children(node)) continue;
+    try {
+      if (!token_goes_on(node, place)) continue;
+    } catch (const LimitError&) {
+    }
+    starts.push_back(static_cast<uint32_t>(start));
+  }
+  return starts;
+}
+
+}  // namespace constrain

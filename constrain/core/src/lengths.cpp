@@ -1,0 +1,196 @@
+// How long matches must be, from the structure of an expression: limits from above, for budgets.
+//
+// A match that goes in a circle matches without it, too. So of matches that are at least n bytes long the shortest is
+// hardly longer: by less than the longest circle (`circle`), unless none that short goes in a circle at all (`settled`).
+// An automaton of p positions settles within p bytes, and its circles are no longer than that.
+#include <algorithm>
+
+#include "errors.h"
+#include "expressions.h"
+
+namespace constrain {
+
+namespace {
+
+uint64_t capped(uint64_t length) { return std::min(length, ExpressionStore::no_limit); }
+
+uint64_t times(uint64_t a, uint64_t b) {
+  if (a == 0 || b == 0) return 0;
+  return a > ExpressionStore::no_limit / b ? ExpressionStore::no_limit : capped(a * b);
+}
+
+}  // namespace
+
+const ExpressionStore::Lengths& ExpressionStore::lengths(ExprId e) {
+  if (const uint32_t* found = length_ids_.find(index(e))) return lengths_[*found];
+  const Lengths made = find_lengths(e);
+  length_ids_.insert(index(e), static_cast<uint32_t>(lengths_.size()));
+  lengths_.push_back(made);
+  return lengths_.back();
+}
+
+ExpressionStore::Lengths ExpressionStore::find_lengths(ExprId e) {
+  const Node node = nodes_[index(e)];
+  const auto of_one = [](uint64_t length) { return Lengths{length, length, length, length + 1, length, 0}; };
+  switch (node.kind) {
+    case Kind::nothing:
+    case Kind::epsilon:
+      return of_one(0);
+    case Kind::anything:
+      return {0, 0, no_limit, 1, 0, 1};
+    case Kind::bytes:
+      return of_one(1);
+    case Kind::literal:
+      return of_one(node.arg[1]);
+    case Kind::literal_set: {
+      const std::vector<std::string>& texts = literal_sets_[node.arg[0]].texts;
+      Lengths all{no_limit, 0, 0, 1, 0, 0};
+      for (uint32_t i = node.arg[1]; i < node.arg[2]; ++i) {
+        const uint64_t length = texts[i].size() - node.arg[3];
+        all.least = std::min(all.least, length);
+        all.longest = std::max(all.longest, length);
+        all.positions += length;
+      }
+      all.rest = all.settled = all.longest;
+      return all;
+    }
+    case Kind::concatenation: {
+      std::vector<Lengths> each;
+      for (ExprId rest = e;; rest = ExprId{nodes_[index(rest)].arg[1]}) {
+        const bool last = nodes_[index(rest)].kind != Kind::concatenation;
+        each.push_back(lengths(last ? rest : ExprId{nodes_[index(rest)].arg[0]}));
+        if (last) break;
+      }
+      Lengths all = of_one(0);
+      for (size_t i = each.size(); i-- > 0;) {
+        all.rest = capped(std::max(each[i].rest + all.least, all.rest));
+        all.least = capped(all.least + each[i].least);
+        all.longest = capped(all.longest + each[i].longest);
+        all.positions = capped(all.positions + each[i].positions);
+        all.settled = capped(all.settled + each[i].settled);
+        all.circle = std::max(all.circle, each[i].circle);
+      }
+      return all;
+    }
+    case Kind::alternation: {
+      Lengths all{no_limit, 0, 0, 1, 0, 0};
+      for (uint32_t i = 0; i < node.arg[1]; ++i) {
+        const Lengths each = lengths(children_[node.arg[0] + i]);
+        all.least = std::min(all.least, each.least);
+        all.rest = std::max(all.rest, each.rest);
+        all.longest = std::max(all.longest, each.longest);
+        all.positions = capped(all.positions + each.positions);
+        all.settled = std::max(all.settled, each.settled);
+        all.circle = std::max(all.circle, each.circle);
+      }
+      return all;
+    }
+    case Kind::repetition: {
+      const Lengths each = lengths(ExprId{node.arg[0]});
+      const uint64_t minimum = node.arg[1], maximum = node.arg[2] == unbounded ? no_limit : node.arg[2];
+      return {times(minimum, each.least),
+              capped(each.rest + times(minimum, each.least)),
+              times(maximum, each.longest),
+              capped(1 + times(maximum == no_limit ? minimum + 1 : maximum, each.positions)),
+              times(minimum + 1, each.settled),
+              std::max(each.circle, each.settled)};
+    }
+    case Kind::complement: {
+      const uint64_t longest = lengths(ExprId{node.arg[0]}).longest;
+      const uint64_t limit = longest < no_limit ? longest + 1 : no_limit;
+      return {limit, limit, no_limit, no_limit, no_limit, no_limit};
+    }
+    case Kind::multiple: {
+      const uint64_t digits = digits_of(node);
+      return {digits, digits, no_limit, no_limit, no_limit, no_limit};
+    }
+    case Kind::window: {
+      const Lengths part = lengths(ExprId{node.arg[0]});
+      const Lengths unit = lengths(ExprId{node.arg[1]});
+      const uint64_t minimum = node.arg[3];
+      const uint64_t states = times(part.positions, unit.positions);
+      const uint64_t most = node.arg[4] == unbounded ? no_limit : times(uint64_t{node.arg[4]} + 1, unit.longest);
+      const uint64_t longest = std::min(part.longest, most);
+      const uint64_t settled = times(capped(minimum + 1 + states), unit.longest);
+      const uint64_t rest = std::min(settled, longest);
+      return {rest, rest, longest, times(states, minimum + 2), settled, times(states, unit.longest)};
+    }
+    case Kind::intersection: {
+      uint64_t positions = 1, longest = no_limit, excluded = 0, digits = 0;
+      uint64_t states = 1, settled = 0, circle = 0;  // of the parts that are neither complements nor multiples
+      size_t plain = 0;
+      const std::span<const ExprId> span = parts(e);
+      for (ExprId part : std::vector<ExprId>(span.begin(), span.end())) {
+        const Node inner = nodes_[index(part)];
+        const Lengths each = lengths(part);
+        positions = times(positions, each.positions);
+        longest = std::min(longest, each.longest);
+        if (inner.kind == Kind::complement) {  // what is longer than all of it is not left out
+          excluded = std::max(excluded, each.least);
+        } else if (inner.kind == Kind::multiple) {
+          digits += digits_of(inner);
+        } else {
+          states = times(states, each.positions);
+          settled = each.settled;
+          circle = each.circle;
+          ++plain;
+        }
+      }
+      if (plain != 1) settled = circle = states;
+      settled = capped(std::max(excluded, settled) + circle + digits);
+      const uint64_t rest = std::min(longest, settled);
+      return {rest, rest, longest, positions, settled, settled};
+    }
+  }
+  return {no_limit, no_limit, no_limit, no_limit, no_limit, no_limit};
+}
+
+// Digits that are enough to make a multiple of what has been read, where any may follow.
+uint64_t ExpressionStore::digits_of(const Node& multiple) const { return 24 + uint64_t{multiples_[multiple.arg[0]].scale}; }
+
+// All derivatives, breadth first, and how far each is from a match, from the matches backwards.
+uint64_t ExpressionStore::explored_rest(ExprId start, size_t max_states) {
+  std::vector<ExprId> states{start};
+  std::vector<std::vector<uint32_t>> into(1);
+  FlatMap<uint32_t, uint32_t> numbers;
+  numbers.insert(index(start), 0);
+  for (uint32_t at = 0; at < states.size(); ++at) {
+    ByteSet possible = first(states[at]);
+    for (uint8_t byte : representatives({states[at]})) {
+      if (!possible.contains(byte)) continue;
+      ExprId next = ExprId::nothing;
+      try {
+        next = derivative(states[at], byte);
+      } catch (const LimitError&) {
+        return no_limit;
+      }
+      if (next == ExprId::nothing) continue;
+      const uint32_t* found = numbers.find(index(next));
+      const uint32_t number = found ? *found : static_cast<uint32_t>(states.size());
+      if (!found) {
+        if (states.size() == max_states) return no_limit;
+        numbers.insert(index(next), number);
+        states.push_back(next);
+        into.emplace_back();
+      }
+      into[number].push_back(at);
+    }
+  }
+  std::vector<uint64_t> distances(states.size(), no_limit);
+  std::vector<uint32_t> queue;
+  for (uint32_t at = 0; at < states.size(); ++at) {
+    if (!nullable(states[at])) continue;
+    distances[at] = 0;
+    queue.push_back(at);
+  }
+  for (size_t i = 0; i < queue.size(); ++i) {
+    for (uint32_t from : into[queue[i]]) {
+      if (distances[from] != no_limit) continue;
+      distances[from] = distances[queue[i]] + 1;
+      queue.push_back(from);
+    }
+  }
+  return *std::max_element(distances.begin(), distances.end());
+}
+
+}  // namespace constrain

@@ -1,0 +1,77 @@
+// Fewest tokens for a text: how long it is, where a budget counts tokens.
+#include <algorithm>
+
+#include "vocabulary.h"
+
+namespace constrain {
+
+namespace {
+
+size_t common_suffix(std::string_view a, std::string_view b) {
+  const size_t most = std::min(a.size(), b.size());
+  size_t length = 0;
+  while (length < most && a[a.size() - 1 - length] == b[b.size() - 1 - length]) ++length;
+  return length;
+}
+
+}  // namespace
+
+// Calls `f(length, node)` for every beginning of `text`, of at least one byte, that tokens begin with.
+template <typename F>
+void Vocabulary::each_beginning(std::string_view text, F&& f) const {
+  auto child_of = [this](uint32_t node, uint8_t byte) {
+    for (uint32_t child = node + 1; child < trie_.end(node); child = trie_.end(child)) {
+      if (trie_.byte(child) >= byte) return trie_.byte(child) == byte ? child : Trie::root;
+    }
+    return Trie::root;
+  };
+  const auto byte_at = [text](size_t i) { return static_cast<uint8_t>(text[i]); };
+  if (text.empty()) return;
+  uint32_t node = singles_[byte_at(0)];
+  if (node == Trie::root) return;
+  f(size_t{1}, node);
+  if (text.size() == 1) return;
+  node = pairs_[size_t{byte_at(0)} << 8 | byte_at(1)];
+  for (size_t length = 2; node != Trie::root; ++length) {
+    f(length, node);
+    if (length == text.size()) return;
+    node = child_of(node, byte_at(length));
+  }
+}
+
+void Vocabulary::index_beginnings() {
+  singles_.assign(256, Trie::root);
+  pairs_.assign(size_t{1} << 16, Trie::root);
+  trie_.each_child(Trie::root, [&](uint32_t first) {
+    singles_[trie_.byte(first)] = first;
+    trie_.each_child(first, [&](uint32_t second) { pairs_[size_t{trie_.byte(first)} << 8 | trie_.byte(second)] = second; });
+  });
+}
+
+Vocabulary::Spelling Vocabulary::spell(std::string text, const Spelling* like) const {
+  Spelling spelling{std::move(text), {}};
+  const std::string_view all = spelling.text;
+  std::vector<uint32_t>& counts = spelling.counts;
+  counts.assign(all.size() + 1, no_spelling);
+  const size_t known = like ? common_suffix(all, like->text) : 0;
+  if (known > 0) std::copy(like->counts.end() - static_cast<ptrdiff_t>(known) - 1, like->counts.end(), counts.end() - static_cast<ptrdiff_t>(known) - 1);
+  counts.back() = 0;
+  for (size_t at = all.size() - known; at-- > 0;) {
+    each_beginning(all.substr(at), [&](size_t length, uint32_t node) {
+      const uint32_t rest = counts[at + length];
+      if (rest != no_spelling && !trie_.tokens(node).empty()) counts[at] = std::min(counts[at], rest + 1);
+    });
+  }
+  return spelling;
+}
+
+uint32_t Vocabulary::first_token(const Spelling& spelling, size_t from) const {
+  uint32_t token = no_token;
+  each_beginning(std::string_view(spelling.text).substr(from), [&](size_t length, uint32_t node) {
+    const uint32_t rest = spelling.counts[from + length];
+    if (rest != no_spelling && rest + 1 == spelling.counts[from] && !trie_.tokens(node).empty()) token = trie_.tokens(node)[0];
+  });
+  return token;
+}
+
+}  // namespace constrain

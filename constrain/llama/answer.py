@@ -1,0 +1,278 @@
+"""One answer on its way: which tokens it takes, and when it ends. Whoever drives it evaluates what it takes.
+
+    begin --tokens to evaluate with the prompt--> [model] --logits--> choose --tokens to evaluate--> [model] ...
+                                                     |                   ^
+                                                     +--- prepare -------+    the next mask, while the model computes
+
+Where the matcher leaves one continuation, its tokens follow the one just chosen (``constrain/_forced.py`` says which),
+without sampling (so neither biases nor penalties have a say in them), and all of them are evaluated together.
+
+A constrained answer always ends. With every token taken it is made sure that the shortest completion known from
+there still fits into the tokens left; a token after which it would not is taken back, and the completion known
+before is written instead. The same completion ends an answer whose time is up. It needs no evaluation.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from constrain._errors import BudgetError, ModelError
+from constrain._forced import certain_tokens
+from constrain.llama.plan import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from constrain.llama.binding import Candidates
+    from constrain.llama.sampler import Chain
+
+FinishReason = Literal["stop", "length", "timeout"]
+"""Why an answer ended: by itself or at a stop text; at ``max_tokens``; at the ``timeout``."""
+
+_CONTEXT_TOKENS = 8
+"""Tokens before a forced text that it is tokenized with. Tokenizers look at what is near: at the word around."""
+
+
+class Matcher(Protocol):
+    """What an answer needs of ``constrain.Matcher``."""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing can follow."""
+
+    def fill_candidates(self, logits: Any, out: Any, /) -> int:
+        """Writes the allowed tokens with their logits into ``out`` (``CANDIDATE``), by id; returns how many."""
+
+    def accept(self, token_id: int, /) -> bool:
+        """Takes a token; ``False`` if it is not allowed."""
+
+    def rollback(self, n: int, /) -> None:
+        """Takes back the last ``n`` tokens."""
+
+    def accept_many(self, token_ids: Sequence[int], /) -> int:
+        """Takes tokens as long as they are allowed; returns how many."""
+
+    def shortest_completion(self) -> bytes:
+        """Bytes after which the answer is complete."""
+
+    def forced_after(self, before: bytes, /) -> tuple[bytes, list[int]]:
+        """The only bytes that can follow ``before``, the end of what was taken, and where these two are open."""
+
+    @property
+    def knows_mask(self) -> bool:
+        """Whether ``fill_candidates`` has nothing left to compute."""
+
+    def compute_mask(self) -> None:
+        """Does what ``fill_candidates`` would have to compute."""
+
+
+def _never(_: bytes) -> bool:
+    return False
+
+
+@dataclass(slots=True)
+class Answer:
+    """The decisions of one sequence.
+
+    Call ``begin``, evaluate the prompt and the tokens it returns, then until ``is_done`` call ``choose`` (or ``take``,
+    for an answer without matcher) with what the model says after the last token, and evaluate what that returns.
+    What is returned last, with ``is_done``, needs no evaluation.
+
+    Args:
+        prompt: the tokens of the prompt; only their number matters here.
+        chain: chooses among the allowed tokens.
+        matcher: what is allowed, at the beginning of a text; ``None`` for anything.
+        eos: the tokens that end a generation.
+        encode: bytes to tokens, as in ``Vocabulary``.
+        token_bytes: the bytes of a token.
+        max_tokens: the most tokens to generate, end of generation not counted; ``None`` for what the context holds.
+        deadline: the ``time.monotonic()`` after which the answer is brought to its end.
+        wants_stop: called with the bytes of each token as it is taken; ``True`` ends the answer.
+
+    Attributes:
+        tokens: all tokens of the answer so far, without the end of generation.
+        is_done: whether the answer is complete.
+        finish_reason: why, once it is.
+    """
+
+    prompt: Sequence[int]
+    chain: Chain
+    matcher: Matcher | None
+    _: KW_ONLY
+    eos: Collection[int]
+    encode: Callable[[bytes], list[int]]
+    token_bytes: Callable[[int], bytes]
+    max_tokens: int | None = None
+    deadline: float | None = None
+    wants_stop: Callable[[bytes], bool] = _never
+
+    tokens: list[int] = field(default_factory=list, init=False)
+    is_done: bool = field(default=False, init=False)
+    finish_reason: FinishReason = field(default="stop", init=False)
+    _limit: int = field(default=0, init=False)
+    _plan: Plan = field(default=Plan(b"", ()), init=False)
+
+    def begin(self, n_ctx: int) -> tuple[int, ...]:
+        """Checks that an answer fits into a context of ``n_ctx`` tokens; returns what to evaluate with the prompt.
+
+        Raises ``ModelError`` if the prompt leaves no room in the context, and ``BudgetError`` if the tokens left are
+        too few for any answer.
+        """
+        self._limit = self._room(n_ctx)
+        matcher = self.matcher
+        if matcher is None:
+            return self._finish("length") if self._limit == 0 else ()
+        return self._follow(matcher, self._forced(matcher, None))
+
+    def choose(self, logits: NDArray[np.float32], candidates: Candidates) -> tuple[int, ...]:
+        """Takes the next token and those that follow it by force, or the tokens that complete the answer, if any.
+
+        Args:
+            logits: after the last token evaluated, float32 of shape (n_vocab,).
+            candidates: a buffer for n_vocab candidates, which is overwritten.
+
+        Only for answers with a matcher. Raises ``ModelError`` if the matcher contradicts itself.
+        """
+        matcher = self.matcher
+        assert matcher is not None
+        if self._late():
+            return self._close(matcher, "timeout")
+        count = matcher.fill_candidates(logits, candidates.buffer)
+        token = candidates.first() if count == 1 else self.chain.choose(candidates, count)
+        self._accept(matcher, token)
+        if token in self.eos:
+            return self._finish("stop")
+        if not (matcher.is_finished or self._keeps_within(matcher, self._left - 1)):
+            matcher.rollback(1)
+            return self._close(matcher, "length")
+        return self._follow(matcher, self._forced(matcher, token))
+
+    def take(self, token: int) -> tuple[int, ...]:
+        """Takes a token that was sampled from the whole vocabulary; returns it, or nothing if the answer is complete.
+
+        Only for answers without matcher. The chain is not told of the token: ``llama_sampler_sample`` has done that.
+        """
+        if self._late():
+            return self._finish("timeout")
+        if token in self.eos:
+            return self._finish("stop")
+        stopped = self._add(token)
+        if stopped:
+            self._finish("stop")
+        elif len(self.tokens) == self._limit:
+            self._finish("length")
+        return (token,)
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether ``prepare`` has nothing to do."""
+        return self.matcher is None or self.is_done or self.matcher.knows_mask
+
+    def prepare(self) -> None:
+        """Computes the next mask, which needs no logits; another thread may do that before ``choose`` is called."""
+        if not self.is_prepared:
+            assert self.matcher is not None
+            self.matcher.compute_mask()
+
+    @property
+    def _left(self) -> int:
+        """Tokens that may still be taken."""
+        return self._limit - len(self.tokens)
+
+    def _room(self, n_ctx: int) -> int:
+        """The most tokens that may be generated; checks that an answer fits."""
+        room = n_ctx - len(self.prompt)
+        if not self.prompt:
+            raise ModelError("the prompt is empty, and the model has no token to begin a text with")
+        if room < 1:
+            raise ModelError(
+                f"the prompt has {len(self.prompt)} tokens, but the context holds {n_ctx}, the answer included; "
+                f"load the model with a larger n_ctx"
+            )
+        limit, name = room, f"the prompt of {len(self.prompt)} tokens leaves room for {room} in the context"
+        if self.max_tokens is not None and self.max_tokens <= room:
+            limit, name = self.max_tokens, f"max_tokens is {self.max_tokens}"
+        if self.matcher is not None:
+            text = self.matcher.shortest_completion()
+            tokens = tuple(self.encode(text))
+            self._plan, needed = Plan(text, tokens), len(tokens)
+            if needed > limit:
+                raise BudgetError(f"{name}, but the shortest answer takes {needed} tokens", needed=needed)
+        return limit
+
+    def _forced(self, matcher: Matcher, token: int | None) -> list[int]:
+        """What takes the place of ``token``, which was just accepted: mostly itself, or followed by forced tokens.
+
+        The matcher is moved to after them.
+        """
+        chosen = [] if token is None else [token]
+        before = b"" if token is None else self.token_bytes(token)
+        text, open_starts = matcher.forced_after(before)
+        if not text:
+            return chosen
+        context = b"".join(map(self.token_bytes, self.tokens[-_CONTEXT_TOKENS:]))
+        tokens = certain_tokens(before + text, open_starts, context, self.encode, self.token_bytes)
+        if tokens == chosen or sum(len(self.token_bytes(token)) for token in tokens) < len(before):
+            return chosen
+        matcher.rollback(len(chosen))
+        accepted = matcher.accept_many(tokens)
+        left = self._left - accepted
+        if accepted == len(tokens) and left >= 0 and (matcher.is_finished or self._keeps_within(matcher, left)):
+            return tokens
+        matcher.rollback(accepted)
+        for token in chosen:
+            self._accept(matcher, token)
+        return chosen
+
+    def _follow(self, matcher: Matcher, tokens: list[int]) -> tuple[int, ...]:
+        """Notes tokens that the matcher has accepted, and whether the answer ends with them."""
+        stopped = False
+        for token in tokens:
+            self.chain.accept(token)
+            stopped |= self._add(token)
+        if matcher.is_finished:
+            self.is_done = True
+        elif stopped:
+            return (*tokens, *self._close(matcher, "stop"))
+        elif self._left == 0:
+            self._finish("length")
+        return tuple(tokens)
+
+    def _keeps_within(self, matcher: Matcher, left: int) -> bool:
+        """Whether the answer can be completed in ``left`` tokens from here, as far as is known; plans for it."""
+        plan = self._plan.followed_by(matcher.shortest_completion(), left, self.encode, self.token_bytes)
+        if plan is not None:
+            self._plan = plan
+        return plan is not None
+
+    def _close(self, matcher: Matcher, reason: FinishReason) -> tuple[int, ...]:
+        """Ends the answer with the plan."""
+        planned = self._plan.tokens
+        closing = tuple(self.encode(self._plan.text)) if planned is None else planned
+        for token in closing:
+            self._accept(matcher, token)
+            self._add(token)
+        self._finish(reason)
+        return closing
+
+    def _finish(self, reason: FinishReason) -> tuple[int, ...]:
+        self.is_done = True
+        self.finish_reason = reason
+        return ()
+
+    def _accept(self, matcher: Matcher, token: int) -> None:
+        if not matcher.accept(token):
+            raise ModelError(f"the matcher refused the token {token} ({self.token_bytes(token)!r}), which it allowed")
+
+    def _add(self, token: int) -> bool:
+        """Notes a token of the answer; whether it leads to a stop."""
+        self.tokens.append(token)
+        return self.wants_stop(self.token_bytes(token))
+
+    def _late(self) -> bool:
+        return self.deadline is not None and time.monotonic() > self.deadline

@@ -1,0 +1,358 @@
+"""Several answers at once: continuous batching on the slots of one model.
+
+    submit --> waiting --slot--> active --tokens--> llama_decode --logits--> choose --> receive
+                                   ^                                           |
+                                   +-------------------------------------------+
+
+Sequences join and leave between steps. In each step every answer that is being written gets its next tokens evaluated,
+together with the others, and then pieces of the prompts, first come first served. What a prompt has in common with one
+that is just being read is waited for and copied.
+
+One thread drives the model while there is work, and ends with it; so nothing is left running when the program ends.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from constrain._errors import ModelError
+from constrain.llama.aside import common_prefix
+from constrain.llama.binding import Candidates
+from constrain.llama.slots import Slot, Slots
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from constrain.llama.answer import Answer
+    from constrain.llama.sequences import Tokens
+    from constrain.llama.slots import Evaluator
+
+_SHORT = 64
+"""Tokens to evaluate up to which a sequence is served before the prompts: the next token, and forced ones."""
+
+_PROMPT_SHARE = 4
+"""While answers are being written, prompts get this part (one fourth) of a batch, so that no answer stands still."""
+
+
+def _ignore(_: tuple[int, ...]) -> None:
+    pass
+
+
+@dataclass(eq=False, slots=True)
+class Request:
+    """One answer to be generated.
+
+    Attributes:
+        answer: decides its tokens.
+        receive: called with tokens as they are taken, from the thread that drives the model; what it raises ends this
+            request alone.
+        timeout: seconds from its first step on, after which the answer is brought to its end.
+        done: set when the answer is complete, or to the error that ended it. Cancelling it, from any thread, takes the
+            request out of the model before the next step.
+        cached_tokens: tokens of the prompt that were known.
+        queue_seconds, prompt_seconds, generation_seconds: wall-clock time until the first step, until the first token
+            was chosen, and from there to the end.
+    """
+
+    answer: Answer
+    receive: Callable[[tuple[int, ...]], None] = _ignore
+    timeout: float | None = None
+    done: Future[None] = field(default_factory=Future, init=False)
+    cached_tokens: int = field(default=0, init=False)
+    queue_seconds: float = field(default=0.0, init=False)
+    prompt_seconds: float = field(default=0.0, init=False)
+    generation_seconds: float = field(default=0.0, init=False)
+
+
+@dataclass(eq=False, slots=True)
+class _Sequence:
+    """A request on its way through the scheduler.
+
+    Attributes:
+        first: tokens of the answer that are known without asking the model.
+        buffer: prompt and answer so far are the first ``end`` of these tokens; int32 of shape (n_ctx,).
+        slot: where it is evaluated; ``None`` while it waits.
+        leader: another sequence whose slot will hold the first ``shared`` tokens of this one: it is waited for.
+        since: ``time.perf_counter()`` when it was queued, begun, or chose its first token.
+    """
+
+    request: Request
+    first: tuple[int, ...]
+    buffer: Tokens
+    end: int = 0
+    slot: Slot | None = None
+    leader: _Sequence | None = None
+    shared: int = 0
+    since: float = field(default_factory=time.perf_counter)
+    begun: bool = False
+    chosen: bool = False
+
+    @property
+    def wanted(self) -> Tokens:
+        """Prompt and answer so far: a view."""
+        return self.buffer[: self.end]
+
+    @property
+    def place(self) -> Slot:
+        """The slot of an active sequence."""
+        assert self.slot is not None
+        return self.slot
+
+    @property
+    def pending(self) -> int:
+        """How many tokens are to be evaluated before the next one can be chosen."""
+        return self.end - self.place.length
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the answer is to be brought to its end, which needs no evaluation."""
+        deadline = self.request.answer.deadline
+        return deadline is not None and time.monotonic() > deadline
+
+    def piece(self, count: int) -> tuple[Slot, Tokens, bool]:
+        """The next ``count`` tokens to be evaluated."""
+        slot = self.place
+        return slot, self.buffer[slot.length : slot.length + count], count == self.pending
+
+    def append(self, tokens: Sequence[int]) -> None:
+        """Adds tokens that are to be evaluated."""
+        self.buffer[self.end : self.end + len(tokens)] = tokens
+        self.end += len(tokens)
+
+    def lap(self) -> float:
+        """Seconds since the last lap."""
+        before, self.since = self.since, time.perf_counter()
+        return self.since - before
+
+
+class Scheduler:
+    """Runs requests on an evaluator, as many at once as it has sequences. Safe to use from any thread."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.n_ctx = evaluator.n_ctx
+        self.slots = Slots(evaluator)
+        self._evaluator = evaluator
+        self._candidates = Candidates(evaluator.n_vocab)
+        self._lock = threading.Lock()
+        self._waiting: deque[_Sequence] = deque()
+        self._active: list[_Sequence] = []  # in the order they came; of the driving thread alone
+        self._closed = False
+        self._thread: threading.Thread | None = None
+
+    def submit(self, request: Request) -> None:
+        """Queues a request. Raises ``ModelError`` and ``BudgetError`` as ``Answer.begin`` does."""
+        answer = request.answer
+        sequence = _Sequence(request, answer.begin(self.n_ctx), np.zeros(self.n_ctx, np.intc))
+        sequence.append(answer.prompt)
+        with self._lock:
+            if self._closed:
+                raise ModelError("the model is closed")
+            self._waiting.append(sequence)
+            if self._thread is None:
+                # No daemon: at exit the interpreter waits for its end, and takes nothing away that llama.cpp uses.
+                self._thread = threading.Thread(target=self._drive, name="constrain-scheduler", daemon=False)
+                self._thread.start()
+
+    def close(self) -> None:
+        """Ends all requests with a ``ModelError`` and frees the evaluator. Not from within a callback."""
+        self.require_other_thread()
+        with self._lock:
+            closed, self._closed = self._closed, True
+        self.join()
+        if not closed:
+            self._evaluator.close()
+
+    def require_other_thread(self) -> None:
+        """Raises ``ModelError`` in the thread that drives the model, which cannot wait for itself."""
+        if self._thread is threading.current_thread():
+            raise ModelError("a model cannot be closed by a callback of its own generation")
+
+    def join(self) -> None:
+        """Waits until there is nothing left to do."""
+        while (thread := self._thread) is not None:
+            thread.join()
+
+    def _drive(self) -> None:
+        """Works until nothing is left to do."""
+        while True:
+            self._dismiss()
+            self._admit()
+            if self._active:
+                self._step()
+                continue
+            with self._lock:
+                if not self._waiting:
+                    self._thread = None
+                    return
+
+    def _dismiss(self) -> None:
+        """Takes out what was cancelled, or everything if the scheduler is closed."""
+        with self._lock:
+            closed = self._closed
+            gone = [one for one in self._waiting if closed or one.request.done.cancelled()]
+            for sequence in gone:
+                self._waiting.remove(sequence)
+        gone += [one for one in self._active if closed or one.request.done.cancelled()]
+        for sequence in gone:
+            self._end(sequence, ModelError("the model was closed") if closed else None)
+
+    def _admit(self) -> None:
+        """Lets sequences in, in the order they came, while there are slots for them."""
+        while self._waiting:
+            sequence = self._waiting[0]
+            if not sequence.request.answer.is_done:
+                sequence.slot = self.slots.take(sequence.wanted)
+                if sequence.slot is None:
+                    return
+            self._waiting.popleft()  # Other threads only append.
+            self._begin(sequence)
+
+    def _begin(self, sequence: _Sequence) -> None:
+        request, answer = sequence.request, sequence.request.answer
+        if sequence.slot is not None:
+            self._active.append(sequence)
+            self._follow(sequence)
+        sequence.begun = True
+        request.queue_seconds = sequence.lap()
+        if sequence.slot is not None:
+            request.cached_tokens = min(sequence.slot.length, len(answer.prompt))
+        if request.timeout is not None:
+            answer.deadline = time.monotonic() + request.timeout
+        self._advance(sequence, lambda: sequence.first)
+
+    def _follow(self, sequence: _Sequence) -> None:
+        """Looks for an earlier sequence that is about to read the same tokens, to take them over from it."""
+        sequence.leader, sequence.shared = None, sequence.place.length + self.slots.worth_copying - 1
+        for other in self._active[: self._active.index(sequence)]:
+            shared = common_prefix(other.wanted, sequence.wanted[:-1])
+            if shared > sequence.shared and not (self._evaluator.one_state and other.place.length > shared):
+                sequence.leader, sequence.shared = other, shared
+
+    def _take_over(self) -> None:
+        """Gives sequences what they waited for, once it is there; lets them look again if it never will be."""
+        for sequence in self._active:
+            leader = sequence.leader
+            if leader is None:
+                continue
+            gone = leader.slot is None
+            if not gone and leader.place.length < sequence.shared:
+                continue
+            self.slots.fill(sequence.place, sequence.wanted)
+            sequence.leader = None
+            if gone:
+                self._follow(sequence)
+            if not sequence.chosen:
+                sequence.request.cached_tokens = min(sequence.place.length, len(sequence.request.answer.prompt))
+
+    def _step(self) -> None:
+        """Evaluates the next tokens of all active sequences, and lets them choose."""
+        for sequence in [one for one in self._active if one.is_late]:
+            self._advance(sequence, partial(_choose_late, sequence.request.answer, self._candidates))
+        self._take_over()
+        for batch in self._batches():
+            try:
+                places = self.slots.evaluate([one.piece(count) for one, count in batch])
+            except ModelError as error:  # All slots are empty now.
+                for sequence in list(self._active):
+                    self._end(sequence, error)
+                return
+            for (sequence, _), place in zip(batch, places, strict=True):
+                if not sequence.pending:
+                    self._advance(sequence, partial(self._choose, sequence, place))
+        self._take_over()
+
+    def _batches(self) -> list[list[tuple[_Sequence, int]]]:
+        """What is evaluated in this step: sequences, and how many tokens of each.
+
+        llama.cpp evaluates only sequences of the same number of tokens together, so nothing else shares a batch; and
+        only neighbours, in the order of their slots.
+        """
+        ready = [one for one in self._active if one.leader is None]
+        room = self._evaluator.n_batch
+        short = min(_SHORT, room)
+        writing: dict[int, list[tuple[_Sequence, int]]] = {}
+        for sequence in sorted(ready, key=lambda one: one.place.index):
+            if (count := self._count(sequence)) <= short:
+                writing.setdefault(count, []).append((sequence, count))
+        batches = [
+            group[start : start + room // count]
+            for count, group in writing.items()
+            for start in range(0, len(group), room // count)
+        ]
+        share = max(1, room // _PROMPT_SHARE) if batches else room
+        for sequence in ready:
+            if (count := self._count(sequence)) > short and share:
+                count = min(count, share)
+                batches.append([(sequence, count)])
+                share -= count
+        return batches
+
+    def _count(self, sequence: _Sequence) -> int:
+        """How many tokens of a sequence can be evaluated now.
+
+        Where there is one state for each sequence only, it stops where others are to take that over.
+        """
+        if not self._evaluator.one_state:
+            return sequence.pending
+        places = [one.shared for one in self._active if one.leader is sequence]
+        return min(places, default=sequence.end) - sequence.place.length
+
+    def _choose(self, sequence: _Sequence, place: int) -> tuple[int, ...]:
+        answer = sequence.request.answer
+        if not sequence.chosen:
+            sequence.chosen = True
+            sequence.request.prompt_seconds = sequence.lap()
+        if answer.matcher is None:
+            return answer.take(self._evaluator.sample(place, answer.chain))
+        return answer.choose(self._evaluator.logits(place), self._candidates)
+
+    def _advance(self, sequence: _Sequence, choose: Callable[[], tuple[int, ...]]) -> None:
+        """Lets an answer take tokens and hands them on. An error there is the end of this sequence alone."""
+        try:
+            tokens = choose()
+            if tokens:
+                sequence.request.receive(tokens)
+        except BaseException as error:  # noqa: BLE001 - it belongs to whoever waits for the answer
+            self._end(sequence, error)
+            return
+        if sequence.request.answer.is_done:
+            self._end(sequence)
+        else:
+            sequence.append(tokens)
+
+    def _end(self, sequence: _Sequence, error: BaseException | None = None) -> None:
+        """The end of a request: complete, cancelled, or with an error."""
+        if sequence.slot is not None:
+            self.slots.release(sequence.slot)
+            self._active.remove(sequence)
+            sequence.slot = sequence.leader = None
+        request = sequence.request
+        if sequence.chosen:
+            request.generation_seconds = sequence.lap()
+        elif sequence.begun:
+            request.prompt_seconds = sequence.lap()
+        if not request.done.set_running_or_notify_cancel():
+            return
+        if error is None:
+            request.done.set_result(None)
+        else:
+            request.done.set_exception(error)
+
+
+def _choose_late(answer: Answer, candidates: Candidates) -> tuple[int, ...]:
+    """The end of an answer whose time is up; what the model says does not matter."""
+    if answer.matcher is None:
+        return answer.take(_NO_TOKEN)
+    return answer.choose(_NO_LOGITS, candidates)
+
+
+_NO_TOKEN = -1
+_NO_LOGITS = np.zeros(0, np.float32)

@@ -1,0 +1,203 @@
+"""Which tokens are in the KV cells of each sequence, and which sequence a new prompt should take.
+
+What a prompt has in common with any sequence, in use or not, is taken over without being evaluated again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from constrain._errors import ModelError
+from constrain.llama.aside import common_prefix
+from constrain.llama.sequences import Piece
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from constrain.llama.sampler import Chain
+    from constrain.llama.sequences import Tokens
+
+
+_WORTH_COPYING = 8
+_COPIED_CELLS_PER_TOKEN = 256
+"""A prefix is copied if it saves the evaluation of 8 tokens, and of one for every 256 cells that are copied: on
+processors, evaluating a token takes as long as copying some 500 cells of the same model."""
+
+
+class Evaluator(Protocol):
+    """What slots need of a model (``constrain.llama.sequences.Sequences``)."""
+
+    @property
+    def count(self) -> int:
+        """Number of sequences."""
+
+    @property
+    def n_ctx(self) -> int:
+        """The most tokens of one sequence."""
+
+    @property
+    def n_batch(self) -> int:
+        """The most tokens of one evaluation."""
+
+    @property
+    def n_vocab(self) -> int:
+        """Number of tokens in the vocabulary."""
+
+    @property
+    def one_state(self) -> bool:
+        """Whether a sequence can only go on, or begin anew."""
+
+    def cut(self, sequence: int, length: int) -> bool:
+        """Shortens a sequence; whether that is possible. If not, it is empty then."""
+
+    def copy(self, source: int, target: int, length: int) -> bool:
+        """Makes the beginning of one sequence all of another; whether that is possible. If not, it is empty then."""
+
+    def clear(self, sequence: int) -> None:
+        """Makes a sequence empty."""
+
+    def evaluate(self, pieces: Sequence[Piece]) -> list[int]:
+        """Evaluates tokens; returns where the logits after each piece are. Raises ``ModelError``, with all empty."""
+
+    def logits(self, place: int) -> NDArray[np.float32]:
+        """Logits, float32 of shape (n_vocab,)."""
+
+    def sample(self, place: int, chain: Chain) -> int:
+        """Chooses from the whole vocabulary, and tells the chain."""
+
+    def close(self) -> None:
+        """Frees what it holds."""
+
+
+@dataclass(eq=False, slots=True)
+class Slot:
+    """The record of one sequence.
+
+    Attributes:
+        index: number of the sequence.
+        buffer: its tokens are the first ``length`` of these; int32 of shape (n_ctx,).
+        length: how many tokens are in its KV cells.
+        busy: whether somebody writes to it.
+        released: when it was last released: the smaller, the longer ago.
+    """
+
+    index: int
+    buffer: Tokens
+    length: int = 0
+    busy: bool = False
+    released: int = 0
+
+    @property
+    def tokens(self) -> Tokens:
+        """The tokens in its KV cells: a view."""
+        return self.buffer[: self.length]
+
+
+class Slots:
+    """The slots of an evaluator, each for one sequence. Not to be used by two threads at once.
+
+    ``worth_copying``: tokens that must be saved before a prefix is copied.
+    """
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._slots = [Slot(index, np.zeros(evaluator.n_ctx, np.intc)) for index in range(evaluator.count)]
+        self._clock = 0
+        self.worth_copying = max(_WORTH_COPYING, evaluator.n_ctx // _COPIED_CELLS_PER_TOKEN)
+
+    def __iter__(self) -> Iterator[Slot]:
+        return iter(self._slots)
+
+    def take(self, wanted: Tokens) -> Slot | None:
+        """A slot to write to, with as much as is known of the beginning of ``wanted``, but never its last token.
+
+        The slot that was released longest ago is overwritten, except where another one can go on and loses little: so
+        what the others hold stays known. ``None`` if all slots are busy.
+        """
+        idle = [slot for slot in self._slots if not slot.busy]
+        if not idle:
+            return None
+        source = self._best(wanted)
+        target = min(idle, key=lambda slot: (slot.length > 0, slot.released))
+        known = self._known(source, wanted)
+        if known and not source.busy and source.length - known < self.worth_copying:
+            target = source
+        target.busy = True
+        if not self.fill(target, wanted):
+            self._cut(target, self._known(target, wanted))
+        return target
+
+    def fill(self, target: Slot, wanted: Tokens) -> bool:
+        """Makes the beginning of ``wanted`` that another slot knows all of ``target``, if that is worth copying.
+
+        If it could not be copied after all, ``target`` is as it was, or empty.
+        """
+        source = self._best(wanted)
+        length = self._known(source, wanted)
+        if source is target or length < self._known(target, wanted) + self.worth_copying:
+            return False
+        return self.copy(source, target, length)
+
+    def release(self, slot: Slot) -> None:
+        """Lets others write to a slot. What it holds stays known until one does."""
+        self._clock += 1
+        slot.released = self._clock
+        slot.busy = False
+
+    def copy(self, source: Slot, target: Slot, length: int) -> bool:
+        """Makes the first ``length`` tokens of ``source`` all of ``target``; whether that is possible.
+
+        If not, ``target`` is as it was, or empty.
+        """
+        if self._evaluator.one_state and length != source.length:
+            return False
+        possible = self._evaluator.copy(source.index, target.index, length)
+        target.buffer[:length] = source.buffer[:length]
+        target.length = length if possible else 0
+        return possible
+
+    def clear(self, slot: Slot) -> None:
+        """Frees the KV cells of a slot."""
+        self._evaluator.clear(slot.index)
+        slot.length = 0
+
+    def evaluate(self, pieces: Sequence[tuple[Slot, Tokens, bool]]) -> list[int]:
+        """Evaluates tokens after those that slots have, and whether their logits are wanted; returns where these are.
+
+        Raises ``ModelError``, with all slots empty, if that fails.
+        """
+        try:
+            places = self._evaluator.evaluate(
+                [Piece(slot.index, slot.length, tokens, wants) for slot, tokens, wants in pieces]
+            )
+        except ModelError:
+            for slot in self._slots:
+                self.clear(slot)
+            raise
+        for slot, tokens, _ in pieces:
+            end = slot.length + len(tokens)
+            slot.buffer[slot.length : end] = tokens
+            slot.length = end
+        return places
+
+    def _best(self, wanted: Tokens) -> Slot:
+        """The slot that knows most of the beginning of ``wanted``."""
+        return max(self._slots, key=lambda slot: (self._known(slot, wanted), not slot.busy, slot.released))
+
+    def _known(self, slot: Slot, wanted: Tokens) -> int:
+        """How many tokens of a slot can serve ``wanted``, the last of which is evaluated in any case."""
+        length = common_prefix(slot.tokens, wanted[:-1])
+        return 0 if self._evaluator.one_state and length != slot.length else length
+
+    def _cut(self, slot: Slot, length: int) -> None:
+        if length == slot.length:
+            return
+        if length and self._evaluator.cut(slot.index, length):
+            slot.length = length
+        else:
+            self.clear(slot)
