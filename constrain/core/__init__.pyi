@@ -77,7 +77,6 @@ class Vocabulary:
     @property
     def memory_bytes(self) -> int: ...
     def token_bytes(self, token_id: int) -> bytes: ...
-
     def description(self) -> bytes:
         """All that tells this vocabulary from others."""
 
