@@ -474,6 +474,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def main() -> None:
+    os.environ["CONSTRAIN_CACHE"] = ""  # cold is cold
     import constrain
 
     arguments = parse_arguments()

@@ -6,27 +6,39 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from constrain import core
+from constrain._cache import RejectedFileError, find_cache, store_parts
+from constrain._digest import grammar_digest, schema_digest
 from constrain._errors import ConstrainError
 from constrain._forced import certain_tokens
 from constrain._schema_text import parse_schema, schema_text
 from constrain.grammar import Grammar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
 
+    from constrain._cache import Cache, Directory
+    from constrain.json_schema import CompiledSchema
     from constrain.vocabulary import Vocabulary
 
 CACHED_CONSTRAINTS = 128
 """Constraints that ``compile`` remembers, the least recently used ones dropped first."""
+
+PRECOMPUTED_MASKS = 500
+"""Masks that ``Constraint.precompute`` computes, if there are as many: a file of about 2 MiB, read in under 1 ms."""
+
+PRECOMPUTED_BYTES = 8 << 20
+"""What a constraint's tables may take while masks are computed ahead of time."""
 
 EXPLAINED_TERMINALS = 5
 """Terminals that ``Matcher.explain`` names before it says how many more there are."""
@@ -52,10 +64,32 @@ class Report:
     limited_masks: int
 
 
+@dataclass(frozen=True, slots=True)
+class Precomputed:
+    """What ``Constraint.precompute`` did.
+
+    ``masks``: how many places of a text it looked at; ``memory_bytes``: of the constraint's tables now; ``file``: where
+    they are kept, or None.
+    """
+
+    masks: int
+    memory_bytes: int
+    file: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Keeping:
+    """Where a constraint is kept, under which key, and how the grammar is made that is not kept with it."""
+
+    cache: Cache
+    digest: Callable[[], bytes]
+    make: Callable[[], Grammar]
+
+
 class Constraint:
     """A language, ready for one vocabulary. Made by ``compile``; immutable, safe to share between threads."""
 
-    __slots__ = ("__weakref__", "_core", "grammar", "policies", "vocabulary", "warnings")
+    __slots__ = ("__weakref__", "_core", "_grammar", "_keeping", "_places", "policies", "vocabulary", "warnings")
 
     def __init__(
         self,
@@ -63,12 +97,84 @@ class Constraint:
         vocabulary: Vocabulary,
         policies: Mapping[str, str | bool],
         warnings: tuple[str, ...],
+        keeping: _Keeping | None = None,
     ) -> None:
-        self.grammar = grammar
+        self._grammar: Grammar | None = grammar
+        self._places: bytes | None = None
+        self._keeping = keeping
         self.vocabulary = vocabulary
         self.policies = policies
         self.warnings = warnings
         self._core = core.CompiledGrammar(grammar, vocabulary._core)
+
+    @classmethod
+    def _kept(cls, vocabulary: Vocabulary, keeping: _Keeping) -> Constraint | None:
+        """What was kept; None if there is nothing. Raises RejectedFileError."""
+        stored = keeping.cache.load(vocabulary, keeping.digest())
+        if stored is None:
+            return None
+        self = cls.__new__(cls)
+        notes, _, self._places = stored.notes.partition(b"\n")
+        noted = json.loads(notes)
+        self._grammar = None
+        self._keeping = keeping
+        self.vocabulary = vocabulary
+        self.policies = noted["policies"]
+        self.warnings = tuple(noted["warnings"])
+        try:
+            self._core = core.CompiledGrammar.restore(stored.tables, vocabulary._core)
+        except core.StorageError as error:
+            raise RejectedFileError(f"{keeping.cache.path}: {error}") from error
+        return self
+
+    def _keep(self) -> Path | None:
+        """Writes the constraint's file, and that of the mask parts. Raises OSError."""
+        if self._keeping is None:
+            return None
+        notes = json.dumps({"policies": dict(self.policies), "warnings": self.warnings}).encode()
+        places = json.dumps(self._terminal_places()).encode() if self._places is None else self._places
+        store_parts(self._keeping.cache, self.vocabulary)
+        tables = self._core.store()
+        return self._keeping.cache.store(self.vocabulary, self._keeping.digest(), tables, notes + b"\n" + places)
+
+    @property
+    def grammar(self) -> Grammar:
+        """The rules and terminals; made anew from the schema if the constraint was found in a cache."""
+        if self._grammar is None:
+            assert self._keeping is not None
+            self._grammar = self._keeping.make()
+        return self._grammar
+
+    def _terminal_places(self) -> list[list[str]]:
+        """Name and pointer of each terminal."""
+        if self._places is not None:
+            places: list[list[str]] = json.loads(self._places)
+            return places
+        return [[terminal.name, terminal.pointer] for terminal in self.grammar.terminals]
+
+    def precompute(self, *, max_masks: int = PRECOMPUTED_MASKS, max_bytes: int = PRECOMPUTED_BYTES) -> Precomputed:
+        """Computes masks ahead of time, likeliest first, and keeps all in the cache for ``compile`` to find again.
+
+        Random texts are followed until ``max_masks`` places have been met, the tables take ``max_bytes``, or hardly
+        anything new is met; ``max_masks=0`` keeps what there is, with the masks that generations have met so far. Other
+        threads may use the constraint meanwhile. Where the cache cannot be written to, there is a warning and no file;
+        of a constraint made with ``registry`` or ``cache=False`` nothing is kept.
+
+        >>> from constrain import Vocabulary, compile
+        >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
+        >>> compile({"enum": ["yes", "no"]}, vocabulary, cache=False).precompute().masks
+        7
+        """
+        if max_masks < 0 or max_bytes < 0:
+            raise ValueError("max_masks and max_bytes must not be negative")
+        masks = self._core.precompute(max_masks, max_bytes)
+        file = None
+        try:
+            file = self._keep()
+        except OSError as error:
+            assert self._keeping is not None
+            self._keeping.cache.warn_not_stored(error)
+        return Precomputed(masks, self._core.stats()["memory_bytes"], file)
 
     @property
     def report(self) -> Report:
@@ -172,12 +278,11 @@ class Matcher(core.Matcher):
             return f"token {token_id} stands for no text"
         else:
             place = f"token {token_id} ({token!r}) fails at byte {offset} ({token[offset : offset + 1]!r})"
-        terminals = [self.constraint.grammar.terminals[index] for index in expected]
-        names = [
-            f"{t.name} (from {t.pointer or '/'})" if t.pointer else t.name for t in terminals[:EXPLAINED_TERMINALS]
-        ]
-        if len(terminals) > EXPLAINED_TERMINALS:
-            names.append(f"{len(terminals) - EXPLAINED_TERMINALS} more")
+        places = self.constraint._terminal_places()
+        terminals = [places[index] for index in expected[:EXPLAINED_TERMINALS]]
+        names = [f"{name} (from {pointer})" if pointer else name for name, pointer in terminals]
+        if len(expected) > EXPLAINED_TERMINALS:
+            names.append(f"{len(expected) - EXPLAINED_TERMINALS} more")
         return f"{place}; expected {', '.join(names) if names else 'the end of the text'}"
 
 
@@ -222,6 +327,7 @@ def compile(  # noqa: A001 - the name of the public function
     numbers: str = "canonical",
     strict: bool = False,
     registry: object = None,
+    cache: Directory = None,
 ) -> Constraint:
     """Compiles a schema or grammar for a vocabulary; the result is remembered for the next equal call.
 
@@ -236,6 +342,10 @@ def compile(  # noqa: A001 - the name of the public function
     subset="structural")``); a ``SchemaError`` lists all that it breaks. ``strict_schema`` makes a schema keep them.
     ``registry``: a mapping from URIs to schemas, such as a ``referencing.Registry``, for references that leave the
     schema and for metaschemas of one's own; those of the drafts are known, and nothing is ever fetched.
+    ``cache``: the directory where constraints are found that ``Constraint.precompute`` or ``constrain compile`` kept,
+    in any process; nothing else is written there. By default the one that the environment variable CONSTRAIN_CACHE
+    names (none if it is empty or "0"), else the user's cache directory; False for none. A file that is damaged, or
+    written by another version, is made anew, with a warning.
     Raises SchemaError, UnsupportedSchemaError or UnsatisfiableSchemaError with a JSON Pointer; PatternError;
     GrammarError; LimitError.
 
@@ -245,7 +355,7 @@ def compile(  # noqa: A001 - the name of the public function
     True
     """
     policies = {"whitespace": whitespace, "property_order": property_order, "formats": formats, "numbers": numbers}
-    return _compile(schema, vocab, close_objects=False, strict=strict, registry=registry, **policies)
+    return _compile(schema, vocab, close_objects=False, strict=strict, registry=registry, cache=cache, **policies)
 
 
 def _compile(
@@ -255,32 +365,79 @@ def _compile(
     close_objects: bool,
     strict: bool = False,
     registry: object = None,
+    cache: Directory = None,
     **policies: str,
 ) -> Constraint:
     """``compile``, and the closing of objects that ``generate`` asks for."""
+    directory = find_cache(cache) if registry is None else None
     if isinstance(schema, Grammar):
-        return Constraint(schema, vocab, {}, ())
+        grammar = schema
+
+        def make_core(keeping: _Keeping | None) -> Constraint:
+            return Constraint(grammar, vocab, {}, (), keeping)
+
+        return _find_or_make(vocab, directory, lambda: grammar_digest(grammar), lambda: grammar, make_core)
     key: tuple[object, ...] | None = None
     text = schema_text(schema, tightened=True)
     if registry is None:
-        key = (text, id(vocab), close_objects, strict, *policies.values())
+        key = (text, id(vocab), directory and directory.path, close_objects, strict, *policies.values())
         with _cache_lock:
             known = _cache.get(key)
             if known is not None and known.vocabulary is vocab:
                 _cache.move_to_end(key)
                 return known
-    from constrain.json_schema import compile_schema
 
-    document = parse_schema(text)
-    if strict:
-        from constrain.json_schema.strict import require_strict
+    def make_schema() -> CompiledSchema:
+        from constrain.json_schema import compile_schema
 
-        require_strict(document)
-    compiled = compile_schema(document, close_objects=close_objects, registry=registry, **policies)
-    constraint = Constraint(compiled.grammar, vocab, compiled.policies, compiled.warnings)
+        document = parse_schema(text)
+        if strict:
+            from constrain.json_schema.strict import require_strict
+
+            require_strict(document)
+        return compile_schema(document, close_objects=close_objects, registry=registry, **policies)
+
+    def make(keeping: _Keeping | None) -> Constraint:
+        compiled = make_schema()
+        return Constraint(compiled.grammar, vocab, compiled.policies, compiled.warnings, keeping)
+
+    constraint = _find_or_make(
+        vocab,
+        directory,
+        lambda: schema_digest(text, (close_objects, strict, sorted(policies.items()))),
+        lambda: make_schema().grammar,
+        make,
+    )
     if key is not None:
         with _cache_lock:
             _cache[key] = constraint
             while len(_cache) > CACHED_CONSTRAINTS:
                 _cache.popitem(last=False)
+    return constraint
+
+
+def _find_or_make(
+    vocabulary: Vocabulary,
+    cache: Cache | None,
+    digest: Callable[[], bytes],
+    grammar: Callable[[], Grammar],
+    make: Callable[[_Keeping | None], Constraint],
+) -> Constraint:
+    """What the cache has, or else what ``make`` makes; that takes the place of a file that is of no use."""
+    if cache is None:
+        return make(None)
+    keeping = _Keeping(cache, digest, grammar)
+    if not cache.has(vocabulary):
+        return make(keeping)
+    try:
+        kept = Constraint._kept(vocabulary, keeping)
+    except RejectedFileError as error:
+        cache.warn_rejected(error)
+    else:
+        return make(keeping) if kept is None else kept
+    constraint = make(keeping)
+    try:
+        constraint._keep()
+    except OSError as error:
+        cache.warn_not_stored(error)
     return constraint

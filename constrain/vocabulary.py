@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -36,21 +37,35 @@ class Vocabulary:
         special: the ids that never stand for text (control, unknown and unused tokens), ``eos`` included.
         encode: bytes to token ids, without special tokens or an added prefix space; ``None`` if not known.
 
+    What a cache keeps for a vocabulary (``CONSTRAIN_CACHE``, see ``compile``) is read when it is made.
+
     >>> vocabulary = Vocabulary.from_tokens([b"a", b"ab", b"</s>"], eos=[2])
     >>> vocabulary.token_bytes(1), vocabulary.eos
     (b'ab', (2,))
     """
 
-    __slots__ = ("__weakref__", "_core", "encode", "eos", "n_vocab", "special")
+    __slots__ = ("__weakref__", "_core", "_fingerprint", "encode", "eos", "n_vocab", "special")
 
     def __init__(self, table: TokenTable, encode: Encode | None = None) -> None:
         from constrain import core
+        from constrain._cache import find_cache, restore_parts
 
         self.n_vocab = len(table.texts)
         self.eos = table.eos
         self.special = table.special
         self.encode = encode
         self._core = core.Vocabulary(table.texts, sorted(table.special), list(table.eos))
+        self._fingerprint: bytes | None = None
+        cache = find_cache()
+        if cache is not None and cache.open():
+            restore_parts(cache, self)
+
+    @property
+    def fingerprint(self) -> bytes:
+        """SHA-256 of all tokens and which of them are special: equal for equal vocabularies, in any process."""
+        if self._fingerprint is None:
+            self._fingerprint = hashlib.sha256(self._core.description()).digest()
+        return self._fingerprint
 
     @classmethod
     def from_gguf(cls, path: str | os.PathLike[str]) -> Vocabulary:

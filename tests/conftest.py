@@ -17,6 +17,14 @@ def pytest_report_header() -> list[str]:
     return [f"data: {data}", f"tests: {length}"]
 
 
+os.environ["CONSTRAIN_CACHE"] = ""  # nobody's own cache is read or written to
+
+
+@pytest.fixture(autouse=True)
+def _cache_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONSTRAIN_CACHE", str(tmp_path / "cache"))
+
+
 @pytest.fixture(autouse=True)
 def _outside_of_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs that tests start import the installed package, not the sources in the folder they are started from."""

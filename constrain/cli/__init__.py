@@ -1,4 +1,4 @@
-"""The command line: ``constrain generate``, ``batch``, ``check`` and ``example``.
+"""The command line: ``constrain generate``, ``batch``, ``check``, ``compile`` and ``example``.
 
 What was asked for goes to standard output and nothing else; everything about it goes to standard error.
 """
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
-from constrain._errors import ConstrainError, ModelError, SchemaError
+from constrain._errors import ConstrainError, ModelError
 
 try:
     import typer
@@ -20,6 +20,7 @@ try:
 
     from constrain.cli import shared
     from constrain.cli.batch import batch
+    from constrain.cli.compile import compile_
 except ModuleNotFoundError as error:
     raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[cli]'") from error
 
@@ -123,6 +124,7 @@ def _answer(console: Console, model: Any, prompt: str, schema: str | None, optio
 
 
 app.command()(batch)
+app.command(name="compile")(compile_)
 
 
 @app.command()
@@ -148,7 +150,7 @@ def check(
     from constrain.check import check_schema
 
     vocabulary, unit = _counting(vocab)
-    checks = [(path, check_schema(_read_schema(path), vocabulary)) for path in schemas]
+    checks = [(path, check_schema(shared.read_schema(path), vocabulary)) for path in schemas]
     if as_json:
         import json
 
@@ -159,15 +161,6 @@ def check(
             _print_check(console, path, found, unit)
     if not all(found.passed for _, found in checks):
         raise typer.Exit(shared.FAILED)
-
-
-def _read_schema(path: Path) -> Any:
-    import json
-
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise SchemaError(f"{path} is not JSON: {error}") from error
 
 
 def _counting(path: Path | None) -> tuple[Vocabulary, str]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from constrain._errors import SchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,3 +40,13 @@ def working(console: Console, what: str) -> Iterator[None]:
         return
     with console.status(f"{what} ..."):
         yield
+
+
+def read_schema(path: Path) -> Any:
+    """The JSON in a file. Raises ``SchemaError`` if it is none."""
+    import json
+
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(f"{path} is not JSON: {error}") from error

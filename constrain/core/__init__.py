@@ -6,20 +6,28 @@ from constrain.core._kernel import (
     Allowance,
     CompiledGrammar,
     Matcher,
+    StorageError,
     Vocabulary,
+    checksum,
     has_endless_matches,
     is_empty,
     list_matches,
     matches,
+    offer_seed,
+    seed,
 )
 
 __all__ = [
     "Allowance",
     "CompiledGrammar",
     "Matcher",
+    "StorageError",
     "Vocabulary",
+    "checksum",
     "has_endless_matches",
     "is_empty",
     "list_matches",
     "matches",
+    "offer_seed",
+    "seed",
 ]

@@ -12,11 +12,15 @@ __all__ = [
     "Allowance",
     "CompiledGrammar",
     "Matcher",
+    "StorageError",
     "Vocabulary",
+    "checksum",
     "has_endless_matches",
     "is_empty",
     "list_matches",
     "matches",
+    "offer_seed",
+    "seed",
 ]
 
 class Allowance:
@@ -41,6 +45,24 @@ def has_endless_matches(expression: Expression, max_states: int, allowance: Allo
 def list_matches(expression: Expression, limit: int, allowance: Allowance | None = None) -> list[bytes] | None:
     """All texts the expression matches, shortest first; None if there are more than ``limit``."""
 
+class StorageError(ValueError):
+    """Stored tables are not as they were written."""
+
+def checksum(data: Buffer) -> bytes:
+    """16 bytes that tell damaged data from whole: every change of up to 8 bytes in a row changes them, others do too.
+
+    No protection against forgery.
+    """
+
+def seed() -> bytes:
+    """The 16 bytes with which this process hashes the tables of grammars it compiles; drawn at random at first use."""
+
+def offer_seed(seed: bytes) -> bool:
+    """Makes an earlier process's seed that of this one, if it has none yet; says whether it is that now.
+
+    Constraints of one seed share the mask parts of a vocabulary. ValueError if it has not 16 bytes.
+    """
+
 class Vocabulary:
     """A tokenizer's tokens as a byte trie, with the masks that all grammars share."""
 
@@ -55,6 +77,17 @@ class Vocabulary:
     @property
     def memory_bytes(self) -> int: ...
     def token_bytes(self, token_id: int) -> bytes: ...
+    def description(self) -> bytes:
+        """All that tells this vocabulary from others."""
+
+    def store(self) -> bytes:
+        """The mask parts that grammars share, for ``restore``."""
+
+    def restore(self, stored: Buffer) -> None:
+        """Keeps stored mask parts of an equal vocabulary, while there is room.
+
+        ``stored`` must begin at a multiple of 8 and be whole, as checksum tells. Raises StorageError otherwise.
+        """
 
 class CompiledGrammar:
     """The automaton of a grammar over a vocabulary, built as it is used; safe to share between threads."""
@@ -64,6 +97,22 @@ class CompiledGrammar:
 
         Raises GrammarError (malformed, generates nothing, lexemes that cannot be told apart) or LimitError.
         """
+
+    @staticmethod
+    def restore(stored: Buffer, vocabulary: Vocabulary, memory_limit: int = ...) -> CompiledGrammar:
+        """What ``store`` of the same build returned, in some process, for an equal vocabulary.
+
+        ``stored`` must begin at a multiple of 8 and be whole, as ``checksum`` tells. Raises StorageError otherwise.
+        """
+
+    def precompute(self, max_masks: int, max_bytes: int) -> int:
+        """Computes masks along random texts; returns how many places were met.
+
+        Ends when these are ``max_masks``, when the tables take ``max_bytes``, or when hardly anything new is met.
+        """
+
+    def store(self) -> bytes:
+        """The grammar with its tables and the masks met so far."""
 
     @property
     def n_words(self) -> int:

@@ -11,6 +11,9 @@ Automaton::Automaton(const Grammar& grammar, const Vocabulary& vocabulary)
       lexer_(grammar.expressions, grammar.terminals, grammar.remembered),
       parser_(grammar, lexer_, memory_) {}
 
+Automaton::Automaton(const Grammar& grammar, const Vocabulary& vocabulary, ToBeRestored)
+    : grammar_(grammar), vocabulary_(vocabulary), parser_(grammar, lexer_, memory_, Parser::ToBeRestored{}) {}
+
 Place Automaton::start() { return entered(parser_.start(), TrackId::start); }
 
 Place Automaton::finished(const Place& place) {

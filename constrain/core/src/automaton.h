@@ -20,6 +20,7 @@
 #include "lexer.h"
 #include "memory.h"
 #include "parser.h"
+#include "storage.h"
 #include "vocabulary.h"
 
 namespace constrain {
@@ -59,11 +60,24 @@ struct Mask {
   bool limited = false;  // a limit was met: what is in it is a part of what is possible
   mutable std::optional<Bound> bound;  // on finishing after any of its tokens; once it was asked for
   size_t memory_bytes() const { return sizeof(*this) + 4 * (add.size() + remove.size() + by_text.size() + sets.size()); }
+
+  template <typename Archive>
+  void visit(Archive& archive) {  // all but the bound, which is worked out again
+    archive(base, add, remove, by_text, sets, eos, limited);
+  }
 };
 
 class Automaton {
  public:
   Automaton(const Grammar& grammar, const Vocabulary& vocabulary);
+
+  // To be restored: `visit` must read all that another one's `visit` has written.
+  struct ToBeRestored {};
+  Automaton(const Grammar& grammar, const Vocabulary& vocabulary, ToBeRestored);
+  template <typename Archive>
+  void visit(Archive& archive) {  // all but completions, which are found again
+    archive(lexer_, memory_, parser_, mask_ids_, text_mask_ids_, masks_, mask_bytes_, limited_masks_, part_ids_, parts_, inside_);
+  }
 
   Place start();
   bool step(Place& place, uint8_t byte);             // false, and unchanged, if the byte cannot follow
@@ -103,6 +117,7 @@ class Automaton {
   Parser& parser() { return parser_; }
   const Vocabulary& vocabulary() const { return vocabulary_; }
   size_t memory_bytes() const;
+  void read_masks(size_t most);  // that are stored: now, instead of when they are asked for (storage.cpp)
   uint64_t limited_masks() const { return limited_masks_; }
 
   // Derivatives that one mask may make; beyond, the mask is that of single bytes. And any other call.
@@ -211,11 +226,11 @@ class Automaton {
 
   FlatMap<uint64_t, uint32_t> mask_ids_;
   FlatMap<Hash, uint32_t> text_mask_ids_;  // of those that depend on the text of the lexeme under way
-  std::deque<Mask> masks_;
+  OnDemand<Mask> masks_;
   size_t mask_bytes_ = 0;
   uint64_t limited_masks_ = 0;
   FlatMap<uint32_t, uint32_t> part_ids_;
-  std::vector<std::shared_ptr<const LexemePart>> parts_;
+  OnDemand<std::shared_ptr<const LexemePart>> parts_;
   struct Row {  // dense transitions of a lexer state that trie walks meet: rows, or no_row, or unknown_row
     LexId lexer;
     MatchId matched;

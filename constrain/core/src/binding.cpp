@@ -17,6 +17,8 @@
 #include "errors.h"
 #include "import.h"
 #include "matcher.h"
+#include "precompute.h"
+#include "storage.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -24,10 +26,11 @@ using namespace nb::literals;
 namespace constrain {
 namespace {
 
-// Holds a grammar's mutex. Never waits for it with the GIL held, so that whoever holds it can take the GIL.
+// Holds a grammar's mutex, and hashes with its seed. Never waits for it with the GIL held, so that whoever holds it can
+// take the GIL.
 class Locked {
  public:
-  explicit Locked(CompiledGrammar& grammar) : lock_(grammar.mutex(), std::try_to_lock) {
+  explicit Locked(CompiledGrammar& grammar) : lock_(grammar.mutex(), std::try_to_lock), seed_(grammar.seed()) {
     if (!lock_) {
       nb::gil_scoped_release release;
       lock_.lock();
@@ -36,7 +39,26 @@ class Locked {
 
  private:
   std::unique_lock<std::mutex> lock_;
+  SeedScope seed_;
 };
+
+// What an object with the buffer protocol holds, as bytes.
+class Bytes {
+ public:
+  explicit Bytes(nb::handle object) {
+    if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) < 0) throw nb::python_error();
+  }
+  Bytes(const Bytes&) = delete;
+  Bytes& operator=(const Bytes&) = delete;
+  ~Bytes() { PyBuffer_Release(&view_); }
+
+  std::span<const std::byte> view() const { return {static_cast<const std::byte*>(view_.buf), static_cast<size_t>(view_.len)}; }
+
+ private:
+  Py_buffer view_{};
+};
+
+nb::bytes python_bytes(std::string_view text) { return nb::bytes(text.data(), text.size()); }
 
 // A writable, contiguous, one-dimensional buffer of a given item size, checked with errors that say what is wrong.
 class Buffer {
@@ -140,7 +162,10 @@ void bind_vocabulary(nb::module_& m) {
              return nb::bytes(bytes.data(), bytes.size());
            },
            "token_id"_a)
-      .def_prop_ro("memory_bytes", [](const Vocabulary& self) { return self.memory_bytes() + self.store_bytes(); });
+      .def_prop_ro("memory_bytes", [](const Vocabulary& self) { return self.memory_bytes() + self.store_bytes(); })
+      .def("description", [](const Vocabulary& self) { return python_bytes(self.description()); })
+      .def("store", [](const Vocabulary& self) { return python_bytes(self.stored()); })
+      .def("restore", [](const Vocabulary& self, nb::handle stored) { self.restore(Bytes(stored).view()); }, "stored"_a);
 }
 
 // What several questions may take together. Not to be used by two threads at once.
@@ -211,13 +236,51 @@ void bind_questions(nb::module_& m) {
         "expression"_a, "limit"_a, "allowance"_a = nb::none());
 }
 
+constexpr size_t default_memory_limit = size_t{64} << 20;
+
 void bind_grammar(nb::module_& m) {
   nb::class_<CompiledGrammar>(m, "CompiledGrammar")
       .def("__init__",
            [](CompiledGrammar* self, nb::handle grammar, std::shared_ptr<Vocabulary> vocabulary, size_t limit) {
              new (self) CompiledGrammar(import_grammar(grammar), std::move(vocabulary), limit);
            },
-           "grammar"_a, "vocabulary"_a, "memory_limit"_a = size_t{64} << 20)
+           "grammar"_a, "vocabulary"_a, "memory_limit"_a = default_memory_limit)
+      .def_static(
+          "restore",
+          [](nb::handle stored, std::shared_ptr<Vocabulary> vocabulary, size_t limit) {
+            auto owner = std::make_shared<const Bytes>(stored);  // let go with the grammar: by Python, so with the GIL
+            return std::make_shared<CompiledGrammar>(CompiledGrammar::Stored{owner->view(), owner}, std::move(vocabulary), limit);
+          },
+          "stored"_a, "vocabulary"_a, "memory_limit"_a = default_memory_limit)
+      .def("precompute",
+           [](CompiledGrammar& self, size_t max_masks, size_t max_bytes) {
+             std::optional<Exploration> exploration;
+             {
+               Locked lock(self);
+               exploration.emplace(self);
+             }
+             bool more = true;
+             while (more && exploration->places() < max_masks && exploration->memory_bytes() < max_bytes) {
+               {
+                 Locked lock(self);  // for one mask each time, so that others can go on
+                 nb::gil_scoped_release release;
+                 more = exploration->advance();
+               }
+               if (PyErr_CheckSignals() != 0) throw nb::python_error();
+             }
+             return exploration->places();
+           },
+           "max_masks"_a, "max_bytes"_a)
+      .def("store",
+           [](CompiledGrammar& self) {
+             std::string stored;
+             {
+               Locked lock(self);
+               nb::gil_scoped_release release;
+               stored = self.stored();
+             }
+             return python_bytes(stored);
+           })
       .def("accepts",
            [](CompiledGrammar& self, nb::bytes text) {
              Locked lock(self);
@@ -414,6 +477,22 @@ NB_MODULE(_kernel, m) {
       PyErr_SetObject(type.ptr(), error.ptr());
     }
   });
+  nb::exception<StorageError>(m, "StorageError", PyExc_ValueError);
+  m.def("checksum",
+        [](nb::handle data) {
+          const Hash sum = checksum(Bytes(data).view());
+          return python_bytes({reinterpret_cast<const char*>(&sum), sizeof sum});
+        },
+        "data"_a);
+  m.def("seed", [] { return python_bytes({reinterpret_cast<const char*>(&process_seed()), sizeof(Hash)}); });
+  m.def("offer_seed",
+        [](nb::bytes seed) {
+          Hash offered;
+          if (seed.size() != sizeof offered) throw nb::value_error("a seed has 16 bytes");
+          std::memcpy(&offered, seed.c_str(), sizeof offered);
+          return offer_seed(offered);
+        },
+        "seed"_a);
   bind_vocabulary(m);
   bind_grammar(m);
   bind_matcher(m);

@@ -107,6 +107,12 @@ class ExpressionStore {
   void allow_all() { allowance_ = search_end_ = ~size_t{0}; }
   size_t memory_bytes() const;
 
+  template <typename Archive>
+  void visit(Archive& archive) {  // all but derivatives (the lexer has its steps) and shortest matches: they are found again
+    archive(nodes_, children_, byte_sets_, literals_, literal_hashes_, literal_sets_, literal_set_bytes_, multiples_, interned_,
+            universal_, undecided_, alphabets_, firsts_, verdicts_, onward_, within_, unit_ids_, unit_targets_);
+  }
+
  private:
   void spend(size_t work) {
     spent_ += work;
@@ -117,6 +123,11 @@ class ExpressionStore {
   struct LiteralSet {
     std::vector<std::string> texts;  // sorted, unique
     Hash hash;
+
+    template <typename Archive>
+    void visit(Archive& archive) {
+      archive(texts, hash);
+    }
   };
   struct Multiple {
     uint64_t divisor;

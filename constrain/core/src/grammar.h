@@ -45,6 +45,11 @@ struct Rule {
   StateId start{};
   std::vector<int32_t> slots;  // cap of a counter, or text_set or value_set
   bool nullable = false;
+
+  template <typename Archive>
+  void visit(Archive& archive) {
+    archive(name, start, slots, nullable);
+  }
 };
 
 struct State {
@@ -71,6 +76,12 @@ struct Grammar {
   bool may_need_fresh = false;  // some edge reads only texts or values that were not read before
   bool has_values = false;    // some slot is a set of values
   bool reads_groups = false;  // some edge reads a rule with a value that must be distinct
+
+  template <typename Archive>
+  void visit(Archive& archive) {  // all but `expressions`
+    archive(terminals, terminal_names, remembered, roles, labels, ignored, rules, states, edges, conditions, actions, self_delimiting,
+            has_values, reads_groups, may_need_fresh);
+  }
 
   const State& state(StateId q) const { return states[index(q)]; }
   std::span<const Edge> edges_of(StateId q) const {

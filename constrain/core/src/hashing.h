@@ -1,12 +1,19 @@
 // 128-bit structural hashes and the flat hash map that every interning table uses.
 //
-// Equal hashes are taken for equal values. The seed is drawn once per process, so nobody can prepare two texts that
-// collide; by chance, 2^40 values would collide with probability below 2^-48.
+// Equal hashes are taken for equal values. The seed is drawn at random, so nobody can prepare two texts that collide; by
+// chance, 2^40 values would collide with probability below 2^-48. All tables of one grammar have the same seed: that of
+// the process, or, if they were stored, that of the process which stored them (SeedScope).
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
+#include <optional>
 #include <random>
+#include <span>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace constrain {
@@ -26,8 +33,20 @@ inline uint64_t scramble(uint64_t x) {  // the finalizer of splitmix64
   return x ^ (x >> 31);
 }
 
+struct OfferedSeed {
+  std::mutex mutex;
+  std::optional<Hash> seed;
+};
+
+inline OfferedSeed& offered_seed() {
+  static OfferedSeed offered;
+  return offered;
+}
+
 inline const Hash& process_seed() {
   static const Hash seed = [] {
+    std::scoped_lock lock(offered_seed().mutex);
+    if (offered_seed().seed) return *offered_seed().seed;
     std::random_device device;
     auto word = [&device] { return (static_cast<uint64_t>(device()) << 32) | device(); };
     return Hash{word(), word()};
@@ -35,24 +54,51 @@ inline const Hash& process_seed() {
   return seed;
 }
 
+// Makes a seed that was drawn at random before that of the process, if it has none yet; says whether it is that now.
+inline bool offer_seed(const Hash& seed) {
+  {
+    std::scoped_lock lock(offered_seed().mutex);
+    offered_seed().seed = seed;
+  }
+  return process_seed() == seed;
+}
+
+inline thread_local constinit const Hash* scoped_seed = nullptr;
+
+// While it lives, this thread hashes with a given seed. Whoever uses the tables of a grammar has one (Locked, in the
+// binding).
+class SeedScope {
+ public:
+  explicit SeedScope(const Hash& seed) : before_(std::exchange(scoped_seed, &seed)) {}
+  SeedScope(const SeedScope&) = delete;
+  SeedScope& operator=(const SeedScope&) = delete;
+  ~SeedScope() { scoped_seed = before_; }
+
+ private:
+  const Hash* before_;
+};
+
 inline Hash mix(const Hash& hash, uint64_t value) {
   return {scramble(hash.low ^ value) + hash.high, scramble(hash.high + value * 0x9E3779B97F4A7C15u) ^ hash.low};
 }
 
 inline Hash mix(const Hash& hash, const Hash& value) { return mix(mix(hash, value.low), value.high); }
 
-inline Hash seeded(uint64_t tag) { return mix(process_seed(), tag); }
+inline Hash seeded(uint64_t tag) { return mix(scoped_seed ? *scoped_seed : process_seed(), tag); }
 
-// Open addressing with linear probing. Key is an integer or a Hash; the all-ones key is reserved for empty slots.
+// Open addressing with linear probing. Key is an integer or a Hash; the all-ones key is reserved for empty slots. What
+// was stored stays where it lies, in a mapped file: entries by bucket, and only what is inserted later has slots.
 template <typename Key, typename Value>
 class FlatMap {
  public:
   const Value* find(const Key& key) const {
-    if (slots_.empty()) return nullptr;
-    for (size_t i = place(key) & mask_;; i = (i + 1) & mask_) {
-      if (slots_[i].key == key) return &slots_[i].value;
-      if (slots_[i].key == vacant()) return nullptr;
+    if (!slots_.empty()) {
+      for (size_t i = place(key) & mask_;; i = (i + 1) & mask_) {
+        if (slots_[i].key == key) return &slots_[i].value;
+        if (slots_[i].key == vacant()) break;
+      }
     }
+    return stored_keys_.empty() ? nullptr : find_stored(key);
   }
 
   void insert(const Key& key, Value value) {
@@ -63,8 +109,22 @@ class FlatMap {
     slots_[i] = {key, std::move(value)};
   }
 
-  size_t size() const { return count_; }
-  size_t bytes() const { return slots_.size() * sizeof(Slot); }
+  size_t bytes() const { return slots_.size() * sizeof(Slot) + stored_keys_.size() * (sizeof(Key) + sizeof(Value)); }
+
+  template <typename Archive>
+  void visit(Archive& archive) {
+    if constexpr (Archive::is_writer) {
+      auto [ends, keys, values] = by_bucket();
+      archive(ends, keys, values);
+    } else {  // views: what is archived must outlive the map
+      stored_ends_ = archive.template array<uint32_t>();
+      stored_keys_ = archive.template array<Key>();
+      stored_values_ = archive.template array<Value>();
+      const size_t buckets = stored_ends_.size();
+      archive.require(stored_keys_.size() == stored_values_.size() && (buckets & (buckets - 1)) == 0 &&
+                      (buckets == 0 ? size_t{0} : stored_ends_.back()) == stored_keys_.size());
+    }
+  }
 
  private:
   struct Slot {
@@ -88,6 +148,41 @@ class FlatMap {
     }
   }
 
+  const Value* find_stored(const Key& key) const {
+    const size_t bucket = place(key) & (stored_ends_.size() - 1);
+    const size_t end = stored_ends_[bucket];
+    for (size_t i = bucket == 0 ? 0 : stored_ends_[bucket - 1]; i < end; ++i) {
+      if (stored_keys_[i] == key) return &stored_values_[i];
+    }
+    return nullptr;
+  }
+
+  // All entries, sorted by bucket, and where each bucket ends: one or two entries to a bucket.
+  std::tuple<std::vector<uint32_t>, std::vector<Key>, std::vector<Value>> by_bucket() const {
+    size_t count = 0;
+    each([&count](const Key&, const Value&) { ++count; });
+    std::vector<uint32_t> ends(count == 0 ? 0 : std::bit_ceil(count + 1) / 2);
+    std::vector<Key> keys(count);
+    std::vector<Value> values(count);
+    each([&](const Key& key, const Value&) { ++ends[place(key) & (ends.size() - 1)]; });
+    uint32_t next = 0;
+    for (uint32_t& end : ends) next += std::exchange(end, next);
+    each([&](const Key& key, const Value& value) {
+      const uint32_t i = ends[place(key) & (ends.size() - 1)]++;
+      keys[i] = key;
+      values[i] = value;
+    });
+    return {std::move(ends), std::move(keys), std::move(values)};
+  }
+
+  template <typename F>
+  void each(F&& f) const {
+    for (const Slot& slot : slots_) {
+      if (!(slot.key == vacant())) f(slot.key, slot.value);
+    }
+    for (size_t i = 0; i < stored_keys_.size(); ++i) f(stored_keys_[i], stored_values_[i]);
+  }
+
   void grow() {
     std::vector<Slot> old = std::move(slots_);
     slots_.assign(old.empty() ? 16 : old.size() * 2, Slot{});
@@ -103,6 +198,9 @@ class FlatMap {
   std::vector<Slot> slots_;
   size_t mask_ = 0;
   size_t count_ = 0;
+  std::span<const uint32_t> stored_ends_;
+  std::span<const Key> stored_keys_;
+  std::span<const Value> stored_values_;
 };
 
 }  // namespace constrain

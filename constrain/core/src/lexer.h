@@ -23,6 +23,7 @@ class Lexer {
   };
 
   Lexer(const ExpressionStore& expressions, std::vector<ExprId> terminals, const std::vector<bool>& remembered);
+  Lexer() = default;  // to be restored
 
   ExpressionStore& expressions() { return expressions_; }
   const ExpressionStore& expressions() const { return expressions_; }
@@ -64,6 +65,12 @@ class Lexer {
            ids_.bytes() + terminals_.size() * sizeof(Terminal);
   }
 
+  template <typename Archive>
+  void visit(Archive& archive) {
+    archive(expressions_, terminals_, none_, states_, entries_, ids_, steps_, without_, without_values_, spelled_, matches_,
+            match_pool_, match_runs_, match_ids_);
+  }
+
  private:
   struct Terminal {
     ExprId expression;
@@ -86,7 +93,7 @@ class Lexer {
   bool reads_scientific(TermId t);
 
   std::vector<Terminal> terminals_;
-  TermId none_;
+  TermId none_{};
   std::vector<State> states_;
   std::vector<Entry> entries_;
   FlatMap<Hash, uint32_t> ids_;

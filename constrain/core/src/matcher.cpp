@@ -56,6 +56,7 @@ void CompiledGrammar::check_bytes() {
 }
 
 void CompiledGrammar::renew() {
+  restore_expressions();
   automaton_ = std::make_shared<Automaton>(grammar_, *vocabulary_);
   automaton_->start();
   keep_what_is_in_use();

@@ -1,6 +1,7 @@
 // A compiled grammar (immutable to its users, shared between threads) and its matchers (small, one per sequence).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -20,10 +21,17 @@ class CompiledGrammar {
  public:
   // `limit`: bytes that one generation of tables may take.
   CompiledGrammar(Grammar grammar, std::shared_ptr<const Vocabulary> vocabulary, size_t limit);
+  // From what `stored` returned, in some process (storage.cpp). Look-ups go on reading it.
+  struct Stored {
+    std::span<const std::byte> data;
+    std::shared_ptr<const void> owner;
+  };
+  CompiledGrammar(Stored stored, std::shared_ptr<const Vocabulary> vocabulary, size_t limit);
 
   std::mutex& mutex() { return mutex_; }
   const Vocabulary& vocabulary() const { return *vocabulary_; }
   const Grammar& grammar() const { return grammar_; }
+  const Hash& seed() const { return seed_; }  // with which all its tables are hashed
 
   // All below: with the mutex held.
   const std::shared_ptr<Automaton>& automaton() { return automaton_; }
@@ -31,14 +39,20 @@ class CompiledGrammar {
   void keep_what_is_in_use();  // after a replay: the tables may grow to twice what they take now
   bool accepts(std::string_view text);
   uint32_t generation() const { return generation_; }
+  std::string stored();  // the grammar, and this generation with the masks met so far
 
  private:
   void check_bytes();
   void renew();
+  void restore_expressions();
 
+  Stored stored_;
+  Hash seed_ = process_seed();
   Grammar grammar_;
   std::shared_ptr<const Vocabulary> vocabulary_;
   size_t limit_;
+  bool expressions_there_ = true;  // if not, those of grammar_ are to be read from what is stored
+  std::span<const std::byte> stored_expressions_;
   size_t threshold_ = 0;
   std::mutex mutex_;
   std::shared_ptr<Automaton> automaton_;

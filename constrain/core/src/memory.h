@@ -74,11 +74,21 @@ class Memory {
            values_.ids.bytes() + sets_.ids.bytes() + extended_.bytes();
   }
 
+  template <typename Archive>
+  void visit(Archive& archive) {
+    archive(values_, sets_, texts_, extended_);
+  }
+
  private:
   struct Table {
     std::vector<uint32_t> pool;
     std::vector<std::pair<uint32_t, uint32_t>> runs;  // begin, count
     FlatMap<Hash, uint32_t> ids;
+
+    template <typename Archive>
+    void visit(Archive& archive) {
+      archive(pool, runs, ids);
+    }
   };
   struct Text {
     TextId beginning;

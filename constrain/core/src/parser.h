@@ -50,6 +50,8 @@ class Parser {
   };
 
   Parser(const Grammar& grammar, Lexer& lexer, Memory& memory);
+  struct ToBeRestored {};
+  Parser(const Grammar& grammar, Lexer& lexer, Memory& memory, ToBeRestored) : grammar_(grammar), lexer_(lexer), memory_(memory) {}
 
   SetId start() const { return start_; }
   const Closure& closure(SetId set);  // the reference lasts until the next call
@@ -81,11 +83,22 @@ class Parser {
 
   size_t memory_bytes() const;
 
+  template <typename Archive>
+  void visit(Archive& archive) {
+    archive(values_, labels_, fresh_, sets_, set_ends_, origins_, origin_ends_, closures_, closed_, steps_, advances_, outlook_ids_,
+            outlooks_, start_);
+  }
+
  private:
   struct Table {
     std::vector<Item> pool;
     std::vector<std::pair<uint32_t, uint32_t>> runs;
     FlatMap<Hash, uint32_t> ids;
+
+    template <typename Archive>
+    void visit(Archive& archive) {
+      archive(pool, runs, ids);
+    }
   };
 
   static std::span<const Item> view(const Table& table, uint32_t id) {
@@ -111,6 +124,11 @@ class Parser {
   struct Outlook {           // of reading on from an item to the end of its rule
     bool escapes = false;    // in some way, no rival is left
     std::vector<RivalsId> ends;  // otherwise: the rivals that may be left at the end
+
+    template <typename Archive>
+    void visit(Archive& archive) {
+      archive(escapes, ends);
+    }
   };
   uint32_t rivals_slot(uint32_t rule) const { return static_cast<uint32_t>(grammar_.rules[rule].slots.size()); }
   RivalsId rivals(uint32_t rule, MemoryId memory) const;

@@ -44,6 +44,11 @@ class Values {
 
   size_t memory_bytes() const;
 
+  template <typename Archive>
+  void visit(Archive& archive) {
+    archive(values_, texts_, members_, lists_, tracks_, value_ids_, list_ids_, track_ids_, text_bytes_);
+  }
+
  private:
   enum class Kind : uint8_t { scalar, ordered, labelled, top };
   struct Member {

@@ -1,6 +1,7 @@
 // A tokenizer's vocabulary as a byte trie, and the store of in-lexeme mask parts that all constraints share.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -60,6 +61,11 @@ class Trie {
 struct Exits {
   std::vector<uint32_t> matched;
   std::vector<uint32_t> nodes;
+
+  template <typename Archive>
+  void visit(Archive& archive) {
+    archive(matched, nodes);
+  }
 };
 
 // What a lexer state alone says about every token.
@@ -72,6 +78,11 @@ struct LexemePart {
   ByteSet taken_at_root;                  // bytes with which the lexeme goes on
 
   size_t memory_bytes() const;
+
+  template <typename Archive>
+  void visit(Archive& archive) {
+    archive(base, add, remove, exits, matched_at_root, taken_at_root);
+  }
 };
 
 // Runs of one class of units X (X prefix-free): which tokens stay in X*, and where they leave it.
@@ -85,6 +96,11 @@ struct UnitRun {
   uint32_t most_units = 0;
   std::vector<Boundary> boundaries;                       // where a byte follows that no unit begins with; sorted by byte
   size_t memory_bytes() const;
+
+  template <typename Archive>
+  void visit(Archive& archive) {
+    archive(all, by_units, most_units, boundaries);
+  }
 };
 
 class Vocabulary {
@@ -120,6 +136,10 @@ class Vocabulary {
 
   size_t memory_bytes() const;
   size_t store_bytes() const;
+
+  std::string stored() const;                           // the kept parts, for `restore` (storage.cpp)
+  void restore(std::span<const std::byte> data) const;  // keeps them beside those that are there, while there is room
+  std::string description() const;                      // all that tells it from other vocabularies
 
   static constexpr size_t store_limit = size_t{48} << 20;  // bytes of kept parts; beyond, all are dropped and made anew
 

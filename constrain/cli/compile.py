@@ -1,0 +1,64 @@
+"""``constrain compile``: schemas made ready ahead of time."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from constrain.cli import shared
+
+
+def compile_(
+    schemas: Annotated[list[Path], typer.Argument(metavar="SCHEMA...", help="Files with JSON Schemas.")],
+    model: Annotated[
+        Path | None, typer.Option(help="GGUF file of the model, or of its vocabulary; by default the demo model.")
+    ] = None,
+    cache: Annotated[
+        Path | None, typer.Option(help="Directory to keep them in, instead of that of CONSTRAIN_CACHE.")
+    ] = None,
+    max_masks: Annotated[int | None, typer.Option(min=0, help="Most masks to compute, likeliest first.")] = None,
+    max_mib: Annotated[int | None, typer.Option("--max-mib", min=0, help="Most memory of one's tables.")] = None,
+    closed: Annotated[  # noqa: FBT002
+        bool,
+        typer.Option("--closed/--open", help="Without undeclared keys, as for generation; or as constrain.compile."),
+    ] = True,
+) -> None:
+    """Compiles schemas ahead of time and keeps them, so that the first token needs no waiting in any later process.
+
+    They are found again whether a schema is given as the text of its file or as what JSON readers make of that.
+    """
+    import json
+
+    from constrain.constraint import PRECOMPUTED_BYTES, PRECOMPUTED_MASKS
+    from constrain.constraint import _compile as compile_closed
+    from constrain.constraint import compile as compile_open
+    from constrain.vocabulary import Vocabulary
+
+    if model is None:
+        from constrain.llama.model import default_model_path
+
+        model = default_model_path()
+    console = Console(stderr=True)
+    with shared.working(console, f"Reading the vocabulary of {model.name}"):
+        vocabulary = Vocabulary.from_gguf(model)
+    for path in schemas:
+        read = json.dumps(shared.read_schema(path))
+        for text in dict.fromkeys((read, path.read_text(encoding="utf-8"))):
+            with shared.working(console, f"Compiling {path.name}"):
+                if closed:
+                    constraint = compile_closed(text, vocabulary, close_objects=True, cache=cache)
+                else:
+                    constraint = compile_open(text, vocabulary, cache=cache)
+                done = constraint.precompute(
+                    max_masks=PRECOMPUTED_MASKS if max_masks is None else max_masks,
+                    max_bytes=PRECOMPUTED_BYTES if max_mib is None else max_mib << 20,
+                )
+            if done.file is None:
+                raise OSError(f"{path} was compiled but not kept: there is no cache directory that can be written to")
+            note = f"{path}: {done.masks} masks, {done.file.stat().st_size >> 10} KiB"
+            console.print(note, style="dim", markup=False, highlight=False)
+            sys.stdout.write(f"{done.file}\n")
