@@ -27,7 +27,6 @@ import importlib.util
 import json
 import multiprocessing
 import os
-import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,7 +38,8 @@ import numpy as np
 from jsonschema import Draft202012Validator
 from jsonschema.validators import validator_for
 from jsonschema_specifications import REGISTRY
-from masks import LlguidanceEngine, Session, Tokens, read_schemas
+from llama_cpp.llama_grammar import LlamaGrammar
+from masks import LlguidanceEngine, OurSession, Session, Tokens, read_schemas
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -128,26 +128,14 @@ class Walks:
         return tokens
 
 
-class OurSession:
-    def __init__(self, matcher: constrain.Matcher, words: np.ndarray) -> None:
-        self.matcher, self.words = matcher, words
-
-    def mask(self) -> None:
-        self.matcher.fill_bitmask(self.words)
-
-    def accept(self, token: int) -> None:
-        if not self.matcher.accept(token):
-            raise RuntimeError(f"token {token} is in the mask, but was not accepted")
-
-
 class OurWalks(Walks):
     def compile(self, schema: Any) -> int | None:
         self.constraint = constrain.compile(schema, self.vocabulary)
         return needed(self.write, 0)
 
     def write(self, n: int, seed: str) -> list[int]:
-        words = self.constraint.allocate_bitmask()[0]
-        return self.walk(OurSession(self.constraint.matcher(max_tokens=n), words), words, n, seed)
+        session = OurSession(self.constraint, max_tokens=n)
+        return self.walk(session, session.words, n, seed)
 
 
 class LlguidanceWalks(Walks):
@@ -224,7 +212,7 @@ class LlguidanceAnswers(Answers):
 class GrammarAnswers(Answers):
     def compile(self, schema: Any) -> None:
         self.schema = schema
-        self.grammar = llama_cpp.LlamaGrammar.from_json_schema(json.dumps(schema), verbose=False)
+        self.grammar = LlamaGrammar.from_json_schema(json.dumps(schema), verbose=False)
         text = self.grammar._grammar.encode()
         vocabulary = llama_cpp.llama_model_get_vocab(self.model.llama.model)
         sampler = llama_cpp.llama_sampler_init_grammar(vocabulary, text, b"root")
@@ -255,12 +243,11 @@ def flaw(schema: Any, text: bytes) -> str:
 
     try:
         value = json.loads(text.decode(), parse_constant=refuse)
-    except ValueError as error:
-        return f"incomplete: {error}"
+    except ValueError as why:
+        return f"incomplete: {why}"
     kind = validator_for(schema, default=Draft202012Validator)
     checked = kind(schema, format_checker=kind.FORMAT_CHECKER, registry=REGISTRY)
-    error = next(checked.iter_errors(value), None)
-    return "" if error is None else f"invalid: {error.message[:200]}"
+    return next((f"invalid: {error.message[:200]}" for error in checked.iter_errors(value)), "")
 
 
 def judged(engine: Engine, schema: Any, n: int, tokens: list[int]) -> dict[str, Any]:
@@ -372,14 +359,15 @@ class Report:
     answers: dict[str, list[list[dict[str, Any]]]] = field(default_factory=dict)
     below: list[dict[str, Any]] = field(default_factory=list)
 
-    def counts(self, engine: str, choose: Callable[[int, int], bool]) -> tuple[int, int]:
-        """How many answers count, of those that ``choose`` takes by n and the minimum; and how many these are."""
-        chosen = [answer for found in self.answers[engine] for answer in found if choose(answer["n"], found[0]["n"])]
-        return sum(not answer["why"] for answer in chosen), len(chosen)
-
     def rows(self, engine: str) -> dict[str, tuple[int, int]]:
-        more = {f"+{extra}": self.counts(engine, lambda n, minimum, k=extra: n == minimum + k) for extra in MORE}
-        return more | {str(size): self.counts(engine, lambda n, _, size=size: n == size) for size in SIZES}
+        """How many answers count, and of how many; by n - minimum, and by n."""
+        rows: dict[str, list[bool]] = {label: [] for label in (*(f"+{more}" for more in MORE), *map(str, SIZES))}
+        for found in self.answers[engine]:
+            for answer in found:
+                for label in (f"+{answer['n'] - found[0]['n']}", str(answer["n"])):
+                    if label in rows:
+                        rows[label].append(not answer["why"])
+        return {label: (sum(counting), len(counting)) for label, counting in rows.items()}
 
     def failures(self, engine: str) -> list[dict[str, Any]]:
         return [answer for found in self.answers[engine] for answer in found if answer["why"]]
@@ -433,7 +421,7 @@ def run(report: Report, workers: dict[str, Worker], entry: dict[str, Any]) -> bo
 def print_table(console: Console, part: str, report: Report) -> None:
     """The share of answers that count, by n."""
     schemas = len(report.answers[OURS])
-    table = Table("max_tokens", "answers", *report.answers, title=f"{part}: complete and valid, of {schemas} schemas")
+    table = Table("max_tokens", "answers", *report.answers, title=f"{part}: complete and valid; {schemas} schemas")
     rows = {name: report.rows(name) for name in report.answers}
     for label in [*(f"+{more}" for more in SHOWN), *map(str, SIZES)]:
         cells = [rows[name][label] for name in report.answers]
@@ -521,4 +509,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -69,9 +69,9 @@ class Engine(Protocol):
 
 
 class OurSession:
-    def __init__(self, constraint: Any) -> None:
+    def __init__(self, constraint: Any, max_tokens: int | None = None) -> None:
         self.words = constraint.allocate_bitmask()[0]
-        self.matcher = constraint.matcher()
+        self.matcher = constraint.matcher(max_tokens)
 
     def mask(self) -> None:
         self.matcher.fill_bitmask(self.words)
