@@ -29,14 +29,17 @@ import multiprocessing
 import os
 from collections import Counter
 from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
 import llama_cpp
 import numpy as np
-from jsonschema import Draft202012Validator
-from jsonschema.validators import validator_for
+import regress
+from jsonschema import Draft202012Validator, ValidationError
+from jsonschema.validators import extend, validator_for
 from jsonschema_specifications import REGISTRY
 from llama_cpp.llama_grammar import LlamaGrammar
 from masks import LlguidanceEngine, OurSession, Session, Tokens, read_schemas
@@ -49,7 +52,7 @@ from constrain.llama.model import default_model_path
 from constrain.llama.schema_text import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from multiprocessing.connection import Connection
 
 MORE = range(21)
@@ -65,6 +68,8 @@ PROMPT_TOKENS = 2048
 """Schemas with a longer prompt are left out."""
 SAMPLING: dict[str, Any] = {"top_k": 0, "top_p": 1.0, "min_p": 0.0}
 SECONDS_PER_SCHEMA = 600
+MOST_DIGITS = 10_000
+"""Of a number with an exponent; far above what else a text of 256 tokens holds."""
 
 
 # The engines
@@ -235,18 +240,52 @@ MODULES = {"llguidance": "llguidance"}
 # One engine in its process
 
 
+def is_multiple(_: Any, of: Any, value: Any, __: Any) -> Iterator[ValidationError]:
+    """``multipleOf``, exactly."""
+    if isinstance(value, (int, Decimal)) and not isinstance(value, bool) and Fraction(value) % Fraction(of):
+        yield ValidationError(f"{value} is not a multiple of {of}")
+
+
+def has_pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[ValidationError]:
+    """``pattern`` as ECMA-262 has it; to Python, U+FEFF is no white space, and more is a letter."""
+    if isinstance(value, str):
+        text = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        try:
+            expression = regress.Regex(pattern, "u")
+        except regress.RegressError:  # such as needless escapes
+            expression = regress.Regex(pattern)
+        if not expression.find(text):
+            yield ValidationError(f"{value!r} does not match {pattern!r}")
+
+
+def is_integer(_: Any, value: Any) -> bool:
+    """By value, as in all drafts from 6 on."""
+    return value == value.to_integral_value() if isinstance(value, Decimal) else type(value) is int
+
+
+def exact(text: str) -> Decimal:
+    """A number that is no integer."""
+    number = Decimal(text)
+    if abs(number.adjusted()) > MOST_DIGITS:
+        raise ValueError(f"{text} is too large to be checked")
+    return number
+
+
 def flaw(schema: Any, text: bytes) -> str:
-    """Why a text is no answer; empty if it is one."""
+    """Why a text is no answer; empty if it is one. Numbers are exact: walks write hundreds of digits."""
 
     def refuse(name: str) -> None:
         raise ValueError(f"{name} is no JSON")
 
     try:
-        value = json.loads(text.decode(), parse_constant=refuse)
+        value = json.loads(text.decode(), parse_constant=refuse, parse_float=exact)
     except ValueError as why:
         return f"incomplete: {why}"
-    kind = validator_for(schema, default=Draft202012Validator)
-    checked = kind(schema, format_checker=kind.FORMAT_CHECKER, registry=REGISTRY)
+    rules = json.loads(json.dumps(schema), parse_float=Decimal)
+    draft = validator_for(schema, default=Draft202012Validator)
+    types = draft.TYPE_CHECKER.redefine("integer", is_integer)
+    kind = extend(draft, {"multipleOf": is_multiple, "pattern": has_pattern}, type_checker=types)
+    checked = kind(rules, format_checker=draft.FORMAT_CHECKER, registry=REGISTRY)
     return next((f"invalid: {error.message[:200]}" for error in checked.iter_errors(value)), "")
 
 
