@@ -12,9 +12,9 @@ For each schema of a seeded sample of MaskBench that all engines compile, n runs
              ``complete`` itself, the others go through the loop of ``Llama.create_completion``, llama.cpp's own grammar
              as it makes it from the schema
 
-The others know no budget: what n allows is the beginning of what 256 allow, so each writes one answer, which is cut
-after n tokens. All engines have their own defaults for what a schema leaves open. An answer counts if it parses as
-JSON, if jsonschema finds it valid, formats included, and if it has at most n tokens, the end of generation not counted;
+The others know no budget: with less, they write the beginning of what they write with more. So each writes one answer,
+which is cut after n tokens. All engines have their own defaults for what a schema leaves open. An answer counts if it parses as
+JSON, if jsonschema finds it valid (``benchmarks/judge.py``), and if it has at most n tokens, the end of generation not counted;
 if an engine fails on the way, its answers do not count. Below the minimum, ours must raise ``BudgetError``, and the
 number it names must do. The JSON file lists every answer that does not count, and why.
 """
@@ -29,18 +29,13 @@ import multiprocessing
 import os
 from collections import Counter
 from dataclasses import dataclass, field
-from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
 import llama_cpp
 import numpy as np
-import regress
-from jsonschema import Draft202012Validator, ValidationError
-from jsonschema.validators import extend, validator_for
-from jsonschema_specifications import REGISTRY
+from judge import flaw
 from llama_cpp.llama_grammar import LlamaGrammar
 from masks import LlguidanceEngine, OurSession, Session, Tokens, read_schemas
 from rich.console import Console
@@ -52,7 +47,7 @@ from constrain.llama.model import default_model_path
 from constrain.llama.schema_text import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from multiprocessing.connection import Connection
 
 MORE = range(21)
@@ -68,8 +63,6 @@ PROMPT_TOKENS = 2048
 """Schemas with a longer prompt are left out."""
 SAMPLING: dict[str, Any] = {"top_k": 0, "top_p": 1.0, "min_p": 0.0}
 SECONDS_PER_SCHEMA = 600
-MOST_DIGITS = 10_000
-"""Of a number with an exponent; far above what else a text of 256 tokens holds."""
 
 
 # The engines
@@ -238,55 +231,6 @@ MODULES = {"llguidance": "llguidance"}
 
 
 # One engine in its process
-
-
-def is_multiple(_: Any, of: Any, value: Any, __: Any) -> Iterator[ValidationError]:
-    """``multipleOf``, exactly."""
-    if isinstance(value, (int, Decimal)) and not isinstance(value, bool) and Fraction(value) % Fraction(of):
-        yield ValidationError(f"{value} is not a multiple of {of}")
-
-
-def has_pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[ValidationError]:
-    """``pattern`` as ECMA-262 has it; to Python, U+FEFF is no white space, and more is a letter."""
-    if isinstance(value, str):
-        text = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        try:
-            expression = regress.Regex(pattern, "u")
-        except regress.RegressError:  # such as needless escapes
-            expression = regress.Regex(pattern)
-        if not expression.find(text):
-            yield ValidationError(f"{value!r} does not match {pattern!r}")
-
-
-def is_integer(_: Any, value: Any) -> bool:
-    """By value, as in all drafts from 6 on."""
-    return value == value.to_integral_value() if isinstance(value, Decimal) else type(value) is int
-
-
-def exact(text: str) -> Decimal:
-    """A number that is no integer."""
-    number = Decimal(text)
-    if abs(number.adjusted()) > MOST_DIGITS:
-        raise ValueError(f"{text} is too large to be checked")
-    return number
-
-
-def flaw(schema: Any, text: bytes) -> str:
-    """Why a text is no answer; empty if it is one. Numbers are exact: walks write hundreds of digits."""
-
-    def refuse(name: str) -> None:
-        raise ValueError(f"{name} is no JSON")
-
-    try:
-        value = json.loads(text.decode(), parse_constant=refuse, parse_float=exact)
-    except ValueError as why:
-        return f"incomplete: {why}"
-    rules = json.loads(json.dumps(schema), parse_float=Decimal)
-    draft = validator_for(schema, default=Draft202012Validator)
-    types = draft.TYPE_CHECKER.redefine("integer", is_integer)
-    kind = extend(draft, {"multipleOf": is_multiple, "pattern": has_pattern}, type_checker=types)
-    checked = kind(rules, format_checker=draft.FORMAT_CHECKER, registry=REGISTRY)
-    return next((f"invalid: {error.message[:200]}" for error in checked.iter_errors(value)), "")
 
 
 def judged(engine: Engine, schema: Any, n: int, tokens: list[int]) -> dict[str, Any]:
