@@ -335,6 +335,7 @@ bool Automaton::fill_within(const Mask& mask, const Place& place, const Wall& wa
   searched_places_limit_ = max_search_near_wall;
   questions_left_ = grammar_.self_delimiting && !text_matters(place) ? max_questions : max_searches;
   if (wall.left > 0) add_fitting(mask, place, wall, all, words);
+  if (questions_left_ == 0) ++limited_masks_;
   searched_places_limit_ = max_searched_places;
   questions_left_ = ~size_t{0};
   if (wall.soft && !place.fresh) {
