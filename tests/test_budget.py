@@ -225,6 +225,8 @@ def test_whether_the_budget_had_a_say_is_told() -> None:
     assert matcher.is_narrowed
     assert b'"' in {vocabulary().token_bytes(token) for token in allowed(matcher, row).tolist()}
     assert not matcher.accept(ord("x"))
+    assert "leaves too little of max_tokens" in matcher.explain(ord("x"))
+    assert "is allowed" in matcher.explain(ord('"'))
     matcher.rollback(5)
     assert not matcher.is_narrowed
     for text in b'""':
