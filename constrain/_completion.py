@@ -39,8 +39,8 @@ class Completion:
         tokens: the ids of its tokens, without the end of generation.
         usage: numbers of tokens.
         timings: where the time went.
-        finish_reason: ``"stop"`` (the answer ended by itself or at a ``stop`` text), ``"length"`` (it was brought to
-            its end to keep within ``max_tokens``) or ``"timeout"``.
+        finish_reason: ``"stop"`` (the answer ended by itself or at a ``stop`` text), ``"length"`` (``max_tokens`` had a
+            say in what it could be; without a schema: it was cut there) or ``"timeout"``.
         report: ``Constraint.report`` of the schema, ``None`` without one.
     """
 

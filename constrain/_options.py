@@ -17,8 +17,8 @@ class Options(TypedDict, total=False):
 
     Attributes:
         max_tokens: the most tokens to generate, end of generation not counted; by default what is left of the
-            context. An answer with a schema is always complete: where the limit comes near, it is brought to its
-            shortest end.
+            context. An answer with a schema is always complete: where the limit comes near, words are finished and what
+            is open is closed.
         temperature: divides the logits (0.8); 0 takes the most likely allowed token, and the next four do nothing.
         top_p: sample from the most likely tokens that together have this probability (0.95); 1 for all.
         top_k: sample from this many of the most likely tokens (40); 0 for all.

@@ -49,7 +49,7 @@ class Report:
     """What a constraint enforces, and how.
 
     ``policies``: where the language is narrower than JSON Schema's on purpose, by name. ``warnings``: what a reader of
-    the schema should know. ``min_tokens``: tokens of a shortest text (an upper bound: it is split greedily).
+    the schema should know. ``min_tokens``: the fewest tokens of a shortest text.
     ``rules``, ``states``, ``terminals``: size of the grammar. ``memory_bytes``: of the tables built so far.
     ``limited_masks``: masks that were cut short because a limit was met; each still leads to a complete text.
     """
@@ -270,8 +270,10 @@ class Matcher(core.Matcher):
         """Why a token is not allowed here: the byte at which it fails, what was expected there, and from where."""
         allowed, at_end, offset, expected = self.diagnose(token_id)
         token = self.constraint.vocabulary.token_bytes(token_id)
-        if allowed:
+        if allowed and self.fork().accept(token_id):
             return f"token {token_id} ({token!r}) is allowed"
+        if allowed:
+            return f"token {token_id} ({token!r}) may follow, but leaves too little of max_tokens to complete the text"
         if at_end:
             place = f"token {token_id} ends the text, which is not complete"
         elif not token:

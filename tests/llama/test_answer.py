@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -228,11 +229,28 @@ def test_a_mask_is_prepared_while_the_model_computes() -> None:
 
 
 def test_errors_of_the_model_leave_the_answer_to_its_own_thread() -> None:
+    begun = threading.Event()
+
+    class Slow(Answer):
+        def prepare(self) -> None:
+            begun.set()
+            time.sleep(0.05)
+            super().prepare()
+
     class Broken(Scripted):
         def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:  # noqa: ARG002
+            assert begun.wait(20)
             raise constrain.ModelError("no room")
 
-    answer = make_answer(CLOSED)
+    merger = PairMerger(b'{}":abc', [b'{"', b"ab"])  # nothing is known of its masks
+    answer = Slow(
+        [0],
+        Chain(Sampling(temperature=0), merger.vocabulary.n_vocab),
+        constrain.compile({"type": "string", "pattern": "^[abc]*$"}, merger.vocabulary).matcher,
+        eos=merger.vocabulary.eos,
+        encode=merger,
+        token_bytes=merger.vocabulary.token_bytes,
+    )
     with pytest.raises(constrain.ModelError, match="no room"):
         next(Decoding(Broken([]), answer).steps())
     assert answer.is_prepared, "the second thread has come to its end"

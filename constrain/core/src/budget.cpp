@@ -43,7 +43,7 @@ Bound Automaton::lexeme_bound(TermId terminal) {
     if (index(terminal) >= grammar_.terminals.size()) {  // some of the grammar's, without what has been read
       if (bound.bytes >= Bound::unknown) bound = {lexeme_bound(lexer_.base_terminal(terminal)).bytes, 1};
     } else if (bound.bytes > short_rest) {
-      bound.bytes = std::min(bound.bytes, lexer_.expressions().explored_rest(e, max_explored));
+      bound.bytes = std::min(bound.bytes, lexer_.expressions().explore(e, max_explored).rest);
     }
     lexeme_bounds_[index(terminal)] = bound;
   }
@@ -156,10 +156,16 @@ uint64_t Automaton::tokens_of(const Bound& bound, size_t read) {
   if (bound.fresh == 0) return bound.bytes;
   if (bound.fresh >= many) return Bound::unknown;
   if (fresh_slack_ == 0) {
+    std::vector<bool> counts(grammar_.terminals.size(), grammar_.reads_groups);  // groups may end in any of them
+    for (const Edge& edge : grammar_.edges) {
+      if (edge.excluding >= 0) counts[edge.symbol] = true;
+    }
     fresh_slack_ = 1;
-    for (const ExprId terminal : grammar_.terminals) {
-      const ExpressionStore::Lengths& lengths = lexer_.expressions().lengths(terminal);
-      const uint64_t longer = std::min(lengths.longest, lengths.settled + lengths.circle);
+    for (size_t t = 0; t < counts.size(); ++t) {
+      if (!counts[t]) continue;
+      const ExpressionStore::Lengths& lengths = lexer_.expressions().lengths(grammar_.terminals[t]);
+      uint64_t longer = std::min(lengths.longest, lengths.settled + lengths.circle);
+      if (longer >= Bound::unknown) longer = 2 * lexer_.expressions().explore(grammar_.terminals[t], max_explored).states;
       fresh_slack_ = grammar_.reads_groups ? fresh_slack_ + longer : std::max(fresh_slack_, longer);
     }
     fresh_slack_ = std::min(fresh_slack_, Bound::unknown);
@@ -329,6 +335,7 @@ bool Automaton::fill_within(const Mask& mask, const Place& place, const Wall& wa
   searched_places_limit_ = max_search_near_wall;
   questions_left_ = grammar_.self_delimiting && !text_matters(place) ? max_questions : max_searches;
   if (wall.left > 0) add_fitting(mask, place, wall, all, words);
+  if (questions_left_ == 0) ++limited_masks_;
   searched_places_limit_ = max_searched_places;
   questions_left_ = ~size_t{0};
   if (wall.soft && !place.fresh) {

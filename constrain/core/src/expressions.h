@@ -92,8 +92,11 @@ class ExpressionStore {
   };
   static constexpr uint64_t no_limit = uint64_t{1} << 40;
   const Lengths& lengths(ExprId e);
-  // `rest`, from the derivatives themselves; no_limit if there are more than `max_states`.
-  uint64_t explored_rest(ExprId e, size_t max_states);
+  // From the derivatives themselves: `rest`, and their number; no_limit if there are more than `max_states`.
+  struct Explored {
+    uint64_t rest, states;
+  };
+  Explored explore(ExprId e, size_t max_states);
 
   // All matches, shortest first, if there are at most `limit`.
   std::optional<std::vector<std::string>> matches(ExprId e, size_t limit);

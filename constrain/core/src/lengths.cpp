@@ -149,7 +149,7 @@ ExpressionStore::Lengths ExpressionStore::find_lengths(ExprId e) {
 uint64_t ExpressionStore::digits_of(const Node& multiple) const { return 24 + uint64_t{multiples_[multiple.arg[0]].scale}; }
 
 // All derivatives, breadth first, and how far each is from a match, from the matches backwards.
-uint64_t ExpressionStore::explored_rest(ExprId start, size_t max_states) {
+ExpressionStore::Explored ExpressionStore::explore(ExprId start, size_t max_states) {
   std::vector<ExprId> states{start};
   std::vector<std::vector<uint32_t>> into(1);
   FlatMap<uint32_t, uint32_t> numbers;
@@ -162,13 +162,13 @@ uint64_t ExpressionStore::explored_rest(ExprId start, size_t max_states) {
       try {
         next = derivative(states[at], byte);
       } catch (const LimitError&) {
-        return no_limit;
+        return {no_limit, no_limit};
       }
       if (next == ExprId::nothing) continue;
       const uint32_t* found = numbers.find(index(next));
       const uint32_t number = found ? *found : static_cast<uint32_t>(states.size());
       if (!found) {
-        if (states.size() == max_states) return no_limit;
+        if (states.size() == max_states) return {no_limit, no_limit};
         numbers.insert(index(next), number);
         states.push_back(next);
         into.emplace_back();
@@ -190,7 +190,7 @@ uint64_t ExpressionStore::explored_rest(ExprId start, size_t max_states) {
       queue.push_back(from);
     }
   }
-  return *std::max_element(distances.begin(), distances.end());
+  return {*std::max_element(distances.begin(), distances.end()), states.size()};
 }
 
 }  // namespace constrain
