@@ -13,10 +13,10 @@ For each schema of a seeded sample of MaskBench that all engines compile, n runs
              as it makes it from the schema
 
 The others know no budget: with less, they write the beginning of what they write with more. So each writes one answer,
-which is cut after n tokens. All engines have their own defaults for what a schema leaves open. An answer counts if it parses as
-JSON, if jsonschema finds it valid (``benchmarks/judge.py``), and if it has at most n tokens, the end of generation not counted;
-if an engine fails on the way, its answers do not count. Below the minimum, ours must raise ``BudgetError``, and the
-number it names must do. The JSON file lists every answer that does not count, and why.
+which is cut after n tokens. All engines have their own defaults for what a schema leaves open. An answer counts if it
+parses as JSON, if jsonschema finds it valid (``benchmarks/judge.py``), and if it has at most n tokens, the end of
+generation not counted; if an engine fails on the way, its answers do not count. Below the minimum, ours must raise
+``BudgetError``, and the number it names must do. The JSON file lists every answer that does not count, and why.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ import importlib.util
 import json
 import multiprocessing
 import os
-from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -334,11 +333,11 @@ class Worker:
 
 @dataclass
 class Report:
-    """One part. ``answers``: by engine, of each schema; ``refused``: schemas that an engine does not compile."""
+    """One part. ``answers``: by engine, of each schema; ``refused``: by engine, schemas it does not compile, and why."""
 
     tried: int = 0
     left_out: int = 0
-    refused: Counter[str] = field(default_factory=Counter)
+    refused: dict[str, dict[str, str]] = field(default_factory=dict)
     answers: dict[str, list[list[dict[str, Any]]]] = field(default_factory=dict)
     below: list[dict[str, Any]] = field(default_factory=list)
 
@@ -380,8 +379,9 @@ def run(report: Report, workers: dict[str, Worker], entry: dict[str, Any]) -> bo
     schema, seed = entry["schema"], entry["id"]
     report.tried += 1
     compiled = {name: worker.call("compile", schema) for name, worker in workers.items()}
-    refusing = [name for name, result in compiled.items() if isinstance(result, Failure)]
-    report.refused.update(refusing)
+    refusing = {name: result.why for name, result in compiled.items() if isinstance(result, Failure)}
+    for name, why in refusing.items():
+        report.refused.setdefault(name, {})[entry["id"]] = why
     if refusing:
         return False
     minimum = compiled[OURS]
@@ -411,7 +411,7 @@ def print_table(console: Console, part: str, report: Report) -> None:
         shares = [f"{100 * good / total:.1f} %" if total else "" for good, total in cells]
         table.add_row(label if label[0] != "+" else f"minimum {label}", str(cells[0][1]), *shares)
     console.print(table)
-    refused = ", ".join(f"{report.refused[name]} by {name}" for name in report.answers)
+    refused = ", ".join(f"{len(report.refused.get(name, ()))} by {name}" for name in report.answers)
     attained = sum(not answer["why"] for answer in report.below)
     console.print(f"{report.tried} schemas tried; not compiled: {refused}; {report.left_out} too long")
     console.print(
