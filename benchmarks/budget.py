@@ -333,7 +333,7 @@ class Worker:
 
 @dataclass
 class Report:
-    """One part. ``answers``: by engine, of each schema; ``refused``: by engine, schemas it does not compile, and why."""
+    """One part. ``answers``: by engine, of each schema; ``refused``: schemas an engine does not compile."""
 
     tried: int = 0
     left_out: int = 0
