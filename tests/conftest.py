@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def pytest_report_header() -> list[str]:
@@ -25,7 +22,16 @@ def _cache_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONSTRAIN_CACHE", str(tmp_path / "cache"))
 
 
+@pytest.fixture(scope="session")
+def _only_tests(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder from which ``tests`` can be imported, and nothing else of the checkout."""
+    folder = tmp_path_factory.mktemp("importable")
+    (folder / "tests").symlink_to(Path(__file__).parent, target_is_directory=True)
+    return folder
+
+
 @pytest.fixture(autouse=True)
-def _outside_of_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _outside_of_the_checkout(tmp_path: Path, _only_tests: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs that tests start import the installed package, not the sources in the folder they are started from."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(_only_tests), prepend=os.pathsep)

@@ -26,7 +26,6 @@ SCHEMA = {
     "properties": {"name": {"type": "string"}, "tags": {"type": "array", "items": {"enum": ["a", "bé", 3]}}},
     "required": ["name"],
 }
-ROOT = str(Path(__file__).parent.parent)
 
 
 @pytest.fixture
@@ -247,7 +246,7 @@ print(json.dumps({"front_end": front_end, "masks": digest.hexdigest(), "grammar"
 
 
 def second(*, hash_seed: int = 0, **environment: str) -> dict[str, Any]:
-    full = {**os.environ, "PYTHONPATH": os.pathsep.join([ROOT, *sys.path]), "PYTHONHASHSEED": str(hash_seed)}
+    full = {**os.environ, "PYTHONHASHSEED": str(hash_seed)}
     command = [sys.executable, "-W", "error", "-c", SECOND, json.dumps(SCHEMA)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, env={**full, **environment})
     answer: dict[str, Any] = json.loads(done.stdout)
@@ -268,7 +267,7 @@ def test_another_process_has_the_mask_parts(cache: Path) -> None:
     vocabulary = small_vocabulary()
     keep(vocabulary=vocabulary)
     script = "from tests.support import small_vocabulary as v; print(v()._core.memory_bytes)"
-    full = {**os.environ, "PYTHONPATH": os.pathsep.join([ROOT, *sys.path])}
+    full = {**os.environ}
 
     def resident(**environment: str) -> int:
         command = [sys.executable, "-c", script]
@@ -297,7 +296,7 @@ print("done")
 
 
 def test_eight_processes_may_write_at_once(cache: Path) -> None:
-    full = {**os.environ, "PYTHONPATH": os.pathsep.join([ROOT, *sys.path])}
+    full = {**os.environ}
     command = [sys.executable, "-c", WRITER]
     writers = [
         subprocess.Popen([*command, str(number)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=full)
@@ -546,7 +545,7 @@ def test_a_models_vocabulary_is_that_of_its_file() -> None:
 def test_generate_finds_what_the_command_line_kept(tmp_path: Path) -> None:
     (tmp_path / "schema.json").write_text(json.dumps(SCHEMA, indent=1, ensure_ascii=False), encoding="utf-8")
     command = [sys.executable, "-m", "constrain", "compile", "schema.json", "--max-masks", "40"]
-    full = {**os.environ, "PYTHONPATH": os.pathsep.join([ROOT, *sys.path])}
+    full = {**os.environ}
     done = subprocess.run(command, cwd=tmp_path, env=full, capture_output=True, text=True, check=True)
     assert all(Path(line).is_file() for line in done.stdout.splitlines())
     vocabulary = demo_vocabulary()
@@ -562,7 +561,7 @@ def test_generate_finds_what_the_command_line_kept(tmp_path: Path) -> None:
 def test_the_command_line_says_when_nothing_is_kept(tmp_path: Path) -> None:
     (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
     command = [sys.executable, "-m", "constrain", "compile", "schema.json", "--max-masks", "1", "--open"]
-    full = {**os.environ, "PYTHONPATH": os.pathsep.join([ROOT, *sys.path]), "CONSTRAIN_CACHE": ""}
+    full = {**os.environ, "CONSTRAIN_CACHE": ""}
     done = subprocess.run(command, cwd=tmp_path, env=full, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "no cache directory" in done.stderr

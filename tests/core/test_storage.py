@@ -264,13 +264,7 @@ def test_another_processs_tables_have_its_seed(tmp_path: Path) -> None:
     core.seed()
     (tmp_path / "schemas").write_text(json.dumps(SCHEMAS))
     (tmp_path / "stored").mkdir()
-    from tests import support
-
-    root = os.pathsep.join([os.path.dirname(os.path.dirname(support.__file__)), *sys.path])  # noqa: PTH120
-    environment = {**os.environ, "PYTHONPATH": root}
-    subprocess.run(
-        [sys.executable, "-c", STORE, str(tmp_path / "schemas"), str(tmp_path / "stored")], check=True, env=environment
-    )
+    subprocess.run([sys.executable, "-c", STORE, str(tmp_path / "schemas"), str(tmp_path / "stored")], check=True)
     vocabulary = small_vocabulary()
     for name, schema in SCHEMAS.items():
         fresh = core.CompiledGrammar(compile_schema(schema).grammar, vocabulary._core)

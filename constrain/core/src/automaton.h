@@ -136,7 +136,7 @@ class Automaton {
   bool surely_goes_on(const Place& place) const;
   bool token_goes_on(uint32_t node, const Place& place);
   void finish_only(Mask& mask, const Place& place);
-  void fill_way_to_finish(const Place& place, std::span<uint32_t> words);
+  void fill_way_to_finish(const Place& place, std::span<uint32_t> words, const Wall* wall);
   void settle(Mask& mask) const;
   void add_tokens(std::vector<uint32_t>& to, uint32_t node) const;
 
@@ -267,6 +267,7 @@ class Automaton {
   std::deque<std::vector<End>> ends_;
   size_t end_bytes_ = 0;
   size_t searched_places_limit_ = max_searched_places;
+  uint64_t swallow_slack_ = 0;  // by how much a lexeme may have to be longer so that it is not swallowed; 0: not known yet
   bool thorough_ = false;
   size_t questions_left_ = ~size_t{0};  // that the budget may ask about one mask
 };

@@ -50,7 +50,7 @@ Bound Automaton::lexeme_bound(TermId terminal) {
   return *lexeme_bounds_[index(terminal)];
 }
 
-// Texts on a way that must not have been read before; `many` if they are values, or too many to tell.
+// Texts on a way that must not have been read before; `many` if they are too many to tell.
 uint32_t Automaton::fresh_of_path(uint32_t path, unsigned depth) {
   if (path_fresh_.size() < paths_.size()) path_fresh_.resize(paths_.size());
   std::vector<uint32_t> chain;
@@ -106,10 +106,13 @@ Bound Automaton::item_bound(const Item& item) {
   Bound bound{cost >> 16, 0};
   if (grammar_.may_need_fresh) bound.fresh = std::min(many, fresh_of_path(path, 0) + fresh_of_origin(item.origin));
   if (!grammar_.self_delimiting) {
-    uint64_t longest = 0, ignored = 0;
-    for (uint32_t t = 0; t < grammar_.terminals.size(); ++t) longest = std::max(longest, lexeme_bound(TermId{t}).bytes);
-    for (uint32_t t : grammar_.ignored) ignored = std::max(ignored, lexeme_bound(TermId{t}).bytes);
-    bound.bytes = std::min(Bound::unknown, bound.bytes + ((cost & 0xFFFF) + 1) * (longest + ignored + 1));
+    if (swallow_slack_ == 0) {
+      uint64_t longest = 0, ignored = 0;
+      for (uint32_t t = 0; t < grammar_.terminals.size(); ++t) longest = std::max(longest, lexeme_bound(TermId{t}).bytes);
+      for (uint32_t t : grammar_.ignored) ignored = std::max(ignored, lexeme_bound(TermId{t}).bytes);
+      swallow_slack_ = std::min(Bound::unknown, longest + ignored + 1);
+    }
+    bound.bytes = std::min(Bound::unknown, bound.bytes + ((cost & 0xFFFF) + 1) * swallow_slack_);
   }
   return bound;
 }
@@ -178,7 +181,7 @@ uint64_t Automaton::tokens_bound(const Place& place, size_t read) { return token
 
 uint64_t Automaton::tokens_after_any(const Mask& mask, const Place& place, size_t read) {
   if (!mask.bound) {
-    Bound bound = mask.limited || !mask.by_text.empty() ? Bound{Bound::unknown, 0} : set_bound(place.set);
+    Bound bound = set_bound(place.set);
     for (SetId set : mask.sets) bound.widen(set_bound(set));
     mask.bound = bound;
   }
@@ -243,8 +246,8 @@ bool Automaton::fits(const Place& place, const Wall& wall) {
 // Tokens that stay in the lexeme, by the state they leave it in.
 const std::vector<Automaton::End>& Automaton::ends_of(LexId lexer) {
   if (const uint32_t* found = end_ids_.find(index(lexer))) return ends_[*found];
-  end_ids_.insert(index(lexer), static_cast<uint32_t>(ends_.size()));
   ends_.push_back(find_ends(lexer));
+  end_ids_.insert(index(lexer), static_cast<uint32_t>(ends_.size() - 1));
   return ends_.back();
 }
 
@@ -334,7 +337,11 @@ bool Automaton::fill_within(const Mask& mask, const Place& place, const Wall& wa
   std::fill(words.begin(), words.end(), 0u);
   searched_places_limit_ = max_search_near_wall;
   questions_left_ = grammar_.self_delimiting && !text_matters(place) ? max_questions : max_searches;
-  if (wall.left > 0) add_fitting(mask, place, wall, all, words);
+  try {
+    if (wall.left > 0) add_fitting(mask, place, wall, all, words);
+  } catch (const LimitError&) {  // what was verified so far is allowed
+    questions_left_ = 0;
+  }
   if (questions_left_ == 0) ++limited_masks_;
   searched_places_limit_ = max_searched_places;
   questions_left_ = ~size_t{0};

@@ -268,7 +268,7 @@ void Automaton::fill(const Mask& mask, const Place& place, std::span<uint32_t> w
   }
   for (uint32_t token : mask.add) set_bit(words, token);
   const bool at_end = place.fresh ? parser_.closure(place.set).accepting : mask.eos;
-  if (mask.limited && !at_end) fill_way_to_finish(place, words);
+  if (mask.limited && !at_end) fill_way_to_finish(place, words, wall);
   for (uint32_t token : mask.by_text) {
     if (allows(place, token, wall)) set_bit(words, token);
   }
@@ -278,7 +278,7 @@ void Automaton::fill(const Mask& mask, const Place& place, std::span<uint32_t> w
 }
 
 // It comes first, so that the other tokens leave it enough to be verified.
-void Automaton::fill_way_to_finish(const Place& place, std::span<uint32_t> words) {
+void Automaton::fill_way_to_finish(const Place& place, std::span<uint32_t> words, const Wall* wall) {
   std::string text;
   try {
     text = shortest_completion(place);
@@ -289,7 +289,7 @@ void Automaton::fill_way_to_finish(const Place& place, std::span<uint32_t> words
   vocabulary_.trie().each_child(Trie::root, [&](uint32_t child) {
     if (vocabulary_.trie().byte(child) != static_cast<uint8_t>(text[0])) return;
     for (uint32_t token : vocabulary_.trie().tokens(child)) {
-      if (allows(place, token)) set_bit(words, token);
+      if (allows(place, token, wall)) set_bit(words, token);
     }
   });
   allow_call();

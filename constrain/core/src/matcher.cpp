@@ -95,7 +95,12 @@ Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_
 Place& Matcher::here() {
   grammar_->automaton()->allow_call();
   if (automaton_ != grammar_->automaton()) {
-    if (max_tokens_ && !ended_) planned();  // as it is known now: searches of another generation may end otherwise
+    if (max_tokens_ && !ended_) {  // as it is known now: searches of another generation may end otherwise
+      try {
+        planned();
+      } catch (const LimitError&) {  // then as it is known later
+      }
+    }
     std::shared_ptr<Automaton> next = grammar_->automaton();
     next->allow_all();  // what was accepted once is accepted again, however long it takes together
     Place place = next->start();
@@ -220,8 +225,10 @@ const Mask& Matcher::mask() {
 
 bool Matcher::ample(const Mask& mask) {
   if (!max_tokens_) return true;
-  if (!ample_) ample_ = automaton_->tokens_after_any(mask, places_.back(), progress_.back().read) + margin_ < left();
-  return ample_;
+  if (ample_) return true;
+  const bool ample = automaton_->tokens_after_any(mask, places_.back(), progress_.back().read) + margin_ < left();
+  ample_ = ample && mask.by_text.empty();  // else some tokens have been judged by themselves
+  return ample;
 }
 
 void Matcher::fill(const Mask& mask, std::span<uint32_t> words) {

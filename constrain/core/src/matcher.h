@@ -121,7 +121,7 @@ class Matcher {
   std::optional<uint64_t> max_tokens_;
   uint64_t margin_ = 0;  // tokens before the last moment in which what is open is closed
   std::vector<Progress> progress_;
-  bool ample_ = false;
+  bool ample_ = false;  // all tokens of the mask here are known to fit
   bool ended_ = false;
 };
 
