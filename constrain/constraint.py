@@ -199,7 +199,8 @@ class Constraint:
         """A matcher at the beginning of a text.
 
         With ``max_tokens`` (end of generation not counted) its masks only allow tokens after which the text can be
-        completed within that number: whoever follows them always ends in time with a whole text. Raises
+        completed within that number: whoever follows them always ends in time with a whole text. The last masks also
+        leave out what would begin something new, which ``accept`` still takes if it can be completed. Raises
         ``BudgetError`` if not even the shortest text known fits; its ``needed`` tokens do.
         """
         if max_tokens is not None and max_tokens < 0:

@@ -38,7 +38,7 @@ SETTINGS: dict[str, object] = {"input": {"sha256": "00"}, "seed": 1}
 def records(path: Path) -> list[dict[str, Any]]:
     """The records of a file whose lines are all whole."""
     content = path.read_bytes()
-    assert content.endswith(b"\n") or not content
+    assert content.endswith(b"\n")
     return [json.loads(line) for line in content[:-1].split(b"\n")]
 
 
@@ -264,7 +264,7 @@ def test_any_other_error_ends_the_batch_and_the_rest_is_answered_next_time(tmp_p
     batch = Batch(tmp_path, prompts(20))
     with pytest.raises(MemoryError):
         batch.run(broken, threads=2)
-    assert 2 not in batch.values()
+    assert not batch.output.stat().st_size or 2 not in batch.values()  # the first answer may not have been written
     batch.run()
     assert batch.values() == {number: f"p{number}" for number in range(1, 21)}
 
