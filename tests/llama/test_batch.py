@@ -263,9 +263,9 @@ def test_closing_waits_for_a_stream_and_ends_what_is_queued() -> None:
 
 
 def test_a_llama_that_was_given_is_not_closed(model: constrain.Model) -> None:
-    import llama_cpp
+    from constrain.llama.loading import Llama
 
-    llama = llama_cpp.Llama(model.llama.model_path, n_ctx=128, n_threads=1, verbose=False)
+    llama = Llama(model.llama.model_path, n_ctx=128, n_threads=1, verbose=False)
     for _ in range(2):
         wrapped = constrain.Model(llama, parallel=2)
         assert constrain.generate_batch(wrapped, ["Yes?"], schema=bool)

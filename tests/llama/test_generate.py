@@ -107,13 +107,15 @@ def test_greedy_takes_the_most_likely_allowed_token(model: constrain.Model) -> N
     import llama_cpp
     import numpy as np
 
+    from constrain.llama.loading import Llama
+
     completion = constrain.complete(model, "A famous book?", schema=SCHEMA, temperature=0)
     constraint = constrain.compile({**SCHEMA, "additionalProperties": False}, model.vocabulary)
     matcher, row = constraint.matcher(), constraint.allocate_bitmask()[0]
     from constrain.llama.schema_text import describe
 
     prompt = model.prompt_tokens("A famous book?", shown=describe(SCHEMA), constrained=True)
-    llama = llama_cpp.Llama(model.llama.model_path, n_ctx=1024, n_threads=1, n_threads_batch=1, verbose=False)
+    llama = Llama(model.llama.model_path, n_ctx=1024, n_threads=1, n_threads_batch=1, verbose=False)
     tokens: list[int] = []
     for _ in completion.tokens:
         # An independent loop: llama-cpp-python evaluates, numpy masks and chooses.

@@ -1,0 +1,101 @@
+"""Loading a GGUF file with llama.cpp."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import threading
+from typing import TYPE_CHECKING, Any
+
+import llama_cpp
+
+from constrain._errors import ModelError
+from constrain._gguf import read_metadata
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_DEFAULT_CONTEXT = 4096
+"""Tokens of context where the caller names no number: enough for most prompts, and small in memory."""
+
+_LOG_ERROR, _LOG_CONTINUED = 4, 5
+"""``ggml_log_level``"""
+
+_one_at_a_time = threading.Lock()
+"""llama.cpp has one log callback for the whole process."""
+
+
+class Llama(llama_cpp.Llama):
+    """A ``llama_cpp.Llama`` that keeps away from llama.cpp's AMX kernels.
+
+    They end the process with a segmentation fault on many processors that have AMX: compilers drop the tile
+    configuration, and worker threads do not ask the system for tiles (llama.cpp's issue 20824, pull request 26954).
+    llama.cpp chooses them when weights are loaded, together with the other layouts of its own for weights.
+    """
+
+    @property
+    def model_params(self) -> llama_cpp.llama_model_params:
+        """What the weights are loaded with."""
+        return self._model_params
+
+    @model_params.setter
+    def model_params(self, parameters: llama_cpp.llama_model_params) -> None:
+        if b"AMX_INT8 = 1" in llama_cpp.llama_print_system_info():
+            parameters.use_extra_bufts = False
+        self._model_params = parameters
+
+
+def load(path: Path, n_ctx: int | None, n_gpu_layers: int, n_threads: int | None, *, verbose: bool) -> llama_cpp.Llama:
+    """Loads a model. Arguments as those of ``Model``. Raises ``ModelError`` if llama.cpp cannot."""
+    metadata = read_metadata(path)
+    if n_ctx is None:
+        trained = metadata.integer(f"{metadata.text('general.architecture')}.context_length")
+        n_ctx = min(trained or _DEFAULT_CONTEXT, _DEFAULT_CONTEXT)
+    elif n_ctx < 0:
+        raise ValueError(f"n_ctx is {n_ctx}; it must be 0 (the model's own) or more")
+    with collected_errors(verbose=verbose) as errors:
+        try:
+            return Llama(
+                str(path),
+                n_ctx=n_ctx,
+                n_gpu_layers=n_gpu_layers,
+                n_threads=n_threads,
+                n_threads_batch=n_threads,
+                verbose=verbose,
+            )
+        except (ValueError, RuntimeError) as error:
+            reason = " ".join("".join(errors).split()) or str(error)
+            raise ModelError(f"{path}: llama.cpp cannot load it: {reason}") from error
+
+
+@contextlib.contextmanager
+def collected_errors(*, verbose: bool) -> Iterator[list[str]]:
+    """Collects what llama.cpp logs as errors, in place of printing it, unless ``verbose``. One thread at a time."""
+    with _one_at_a_time, _error_log(verbose=verbose) as lines:
+        yield lines
+
+
+@contextlib.contextmanager
+def _error_log(*, verbose: bool) -> Iterator[list[str]]:
+    lines: list[str] = []
+    if verbose:
+        yield lines
+        return
+    level = 0
+
+    @llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
+    def collect(new_level: int, text: bytes, _: Any) -> None:
+        nonlocal level
+        level = level if new_level == _LOG_CONTINUED else new_level
+        if level == _LOG_ERROR:
+            lines.append(text.decode("utf-8", "replace"))
+
+    former = llama_cpp.llama_log_callback()
+    data = ctypes.c_void_p()
+    llama_cpp.llama_log_get(ctypes.byref(former), ctypes.byref(data))
+    llama_cpp.llama_log_set(collect, None)
+    try:
+        yield lines
+    finally:
+        llama_cpp.llama_log_set(former, data)
