@@ -34,20 +34,23 @@ struct Place {
   TrackId track = TrackId::start;  // what has been read before the lexeme, where that matters
 };
 
-// A limit on what it takes to finish: `bytes`, and `fresh` texts more that differ from some that have been read.
+// A limit on what it takes to finish: `length`, and `fresh` texts more that differ from some that have been read.
 struct Bound {
-  uint64_t bytes = 0;
+  uint64_t length = 0;  // in bytes, which tells soon what fits easily, or in tokens
   uint32_t fresh = 0;
   static constexpr uint64_t unknown = uint64_t{1} << 40;
   void add(const Bound& other) {
-    bytes = std::min(unknown, bytes + other.bytes);
+    length = std::min(unknown, length + other.length);
     fresh += other.fresh;
   }
   void widen(const Bound& other) {
-    bytes = std::max(bytes, other.bytes);
+    length = std::max(length, other.length);
     fresh = std::max(fresh, other.fresh);
   }
 };
+
+enum class Unit : uint8_t { bytes, tokens };
+constexpr size_t units = 2;
 
 // Which tokens may come next. `by_text` lists tokens that depend on the text of the lexeme under way.
 struct Mask {
@@ -58,11 +61,11 @@ struct Mask {
   std::vector<SetId> sets;  // in which its tokens may end, besides the one it belongs to
   bool eos = false;
   bool limited = false;  // a limit was met: what is in it is a part of what is possible
-  mutable std::optional<Bound> bound;  // on finishing after any of its tokens; once it was asked for
+  mutable std::array<std::optional<Bound>, units> bounds;  // on finishing after any of its tokens; once asked for
   size_t memory_bytes() const { return sizeof(*this) + 4 * (add.size() + remove.size() + by_text.size() + sets.size()); }
 
   template <typename Archive>
-  void visit(Archive& archive) {  // all but the bound, which is worked out again
+  void visit(Archive& archive) {  // all but the bounds, which are worked out again
     archive(base, add, remove, by_text, sets, eos, limited);
   }
 };
@@ -104,10 +107,10 @@ class Automaton {
   std::vector<uint32_t> open_starts(std::string_view text, const Place& place);
   ByteSet next_bytes(const Place& place);
 
-  // budget.cpp. Tokens in which the text can be completed, at most: from `place`, or after any token of `mask` but those
-  // that depend on the text. `read`: bytes of the longest text or value that has been remembered, at most.
-  uint64_t tokens_after_any(const Mask& mask, const Place& place, size_t read);
-  uint64_t tokens_bound(const Place& place, size_t read);
+  // budget.cpp. Whether the text can surely be completed in at most `tokens`: from `place`, or also after any token of
+  // `mask` but those that depend on the text. `read`: bytes of the longest text or value that has been remembered, at most.
+  bool surely_fits(const Place& place, size_t read, uint64_t tokens);
+  bool any_surely_fits(const Mask& mask, const Place& place, size_t read, uint64_t tokens);
   uint64_t tokens_needed(const Place& place);  // of the way to finish that is known; never_fits if none is
   static constexpr uint64_t never_fits = ~uint64_t{0};
   bool fits(const Place& place, const Wall& wall);  // after a token
@@ -145,7 +148,7 @@ class Automaton {
   Hash part_key(LexId lexer);
   struct Run {
     std::shared_ptr<const UnitRun> units;
-    ExprId rest;
+    ExprId unit, rest;
     uint32_t minimum, maximum;
   };
   bool find_run(ExprId e, Run& run);
@@ -159,6 +162,15 @@ class Automaton {
   struct PartWalk;
   void walk_lexeme(PartWalk& walk, uint32_t node, uint32_t row);
   void finish_part(LexemePart& part, PartWalk& walk, LexId lexer);
+  struct End {  // tokens after which the lexeme is in the same state
+    LexId lexer;
+    std::shared_ptr<const TokenSet> tokens;
+  };
+  struct EndsWalk;
+  const std::vector<End>& ends_of(LexId lexer);
+  std::vector<End> find_ends(LexId lexer);
+  void walk_ends(EndsWalk& walk, uint32_t node, uint32_t row);
+  std::shared_ptr<const UnitEnds> unit_ends(ExprId unit, const UnitRun& run);
   uint32_t row_of(LexId lexer);
   uint32_t row_step(uint32_t row, uint8_t byte);
 
@@ -169,6 +181,7 @@ class Automaton {
     bool fresh = false;  // it must be a text or value that was not read before
   };
   static constexpr uint32_t many = 0xFFFFu;  // fresh texts: and more
+  static constexpr uint32_t many_tokens = 0x3FFFFFFFu;  // and more
   static constexpr uint32_t no_path = 0xFFFFFFFFu;
   struct OwnPath {  // a way from a state of a rule to the rule's end, the cheapest unless that takes long to find
     uint64_t cost;
@@ -197,23 +210,28 @@ class Automaton {
   const Item* next_waiting(const std::vector<Item>& waiting);
 
   // budget.cpp
-  const Bound& set_bound(SetId set);
-  Bound find_set_bound(SetId set);
-  Bound place_bound(const Place& place);
-  Bound inside_bound(const Place& place);
-  Bound item_bound(const Item& item);
+  const Bound& set_bound(SetId set, Unit unit);
+  Bound find_set_bound(SetId set, Unit unit);
+  Bound place_bound(const Place& place, Unit unit);
+  Bound inside_bound(const Place& place, Unit unit);
+  Bound mask_bound(const Mask& mask, const Place& place, Unit unit);
+  Bound item_bound(const Item& item, Unit unit);
   Bound lexeme_bound(TermId terminal);
-  uint32_t fresh_of_path(uint32_t path, unsigned depth);
-  uint32_t fresh_of_origin(OriginId origin);
-  uint64_t tokens_of(const Bound& bound, size_t read);
-  struct End {  // tokens after which the lexeme is in the same state
-    LexId lexer;
-    std::vector<uint32_t> tokens;  // or, where they are many,
-    Bitmask mask;
+  template <typename F>
+  bool within(size_t read, uint64_t tokens, F&& bound_in);
+  struct Way {  // what is on it
+    uint32_t fresh, tokens;
+    void add(const Way& other) {
+      fresh = std::min(many, fresh + other.fresh);
+      tokens = std::min(many_tokens, tokens + other.tokens);
+    }
   };
-  std::vector<End> find_ends(LexId lexer);
-  const std::vector<End>& ends_of(LexId lexer);
+  Way way_of_path(uint32_t path, unsigned depth);
+  Way way_of_origin(OriginId origin);
+  uint32_t tokens_of_shortest(ExprId e);
+  uint64_t tokens_of(const Bound& bound, size_t read);
   bool may_ask();
+  Hash completion_key(const Place& place, bool by_rules);
   bool text_matters(const Place& place);
   void add_fitting(const Mask& mask, const Place& place, const Wall& wall, const Bitmask& all, std::span<uint32_t> words);
   void add_fitting_ends(const Place& place, const Wall& wall, Bitmask& known, std::span<uint32_t> words);
@@ -257,10 +275,11 @@ class Automaton {
   std::deque<OwnPath> paths_;
   FlatMap<uint32_t, uint64_t> origin_costs_;
 
-  std::vector<std::optional<Bound>> set_bounds_;     // by set
+  std::array<std::vector<std::optional<Bound>>, units> set_bounds_;  // by set
   std::vector<std::optional<Bound>> lexeme_bounds_;  // by terminal, the grammar's own and derived ones
-  std::vector<uint32_t> path_fresh_;              // by path, plus 1; 0: not known yet
-  FlatMap<uint32_t, uint32_t> origin_fresh_;
+  std::vector<std::optional<Way>> path_ways_;        // by path
+  FlatMap<uint32_t, Way> origin_ways_;
+  FlatMap<uint32_t, uint32_t> shortest_tokens_;      // by expression
   uint64_t fresh_slack_ = 0;                      // by how much a fresh text may be longer than all read; 0: not known yet
   FlatMap<Hash, uint64_t> tokens_needed_;
   FlatMap<uint32_t, uint32_t> end_ids_;

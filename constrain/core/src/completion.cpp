@@ -436,7 +436,7 @@ std::string Automaton::completion_by_steps(Place place) {
       for (const Parser::Step& step : steps) {
         if (step.terminal == entry.terminal) after = std::min(after, item_cost(step.next));
       }
-      if (std::find(grammar_.ignored.begin(), grammar_.ignored.end(), index(entry.terminal)) != grammar_.ignored.end()) {
+      if (grammar_.is_ignored(entry.terminal)) {
         if (closure.accepting) after = 0;
         const std::vector<Item> items = parser_.copy_of_items(place.set);
         for (const Item& item : items) after = std::min(after, item_cost(item));
@@ -537,7 +537,7 @@ std::string Automaton::completion_by_rules(const Place& place) {
         uint64_t rest = item_cost(step.next);
         if (rest != endless) offer(own + rest, entry.expression, step.next, false);
       }
-      if (std::find(grammar_.ignored.begin(), grammar_.ignored.end(), index(entry.terminal)) != grammar_.ignored.end()) {
+      if (grammar_.is_ignored(entry.terminal)) {
         if (closure.accepting) offer(own, entry.expression, {}, true);
         const std::vector<Item> items = parser_.copy_of_items(place.set);
         for (const Item& item : items) {

@@ -1,6 +1,7 @@
 // The grammar as the kernel keeps it: terminals' expressions, and the rules' automata in flat arrays.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -84,6 +85,7 @@ struct Grammar {
   }
 
   const State& state(StateId q) const { return states[index(q)]; }
+  bool is_ignored(TermId t) const { return std::find(ignored.begin(), ignored.end(), index(t)) != ignored.end(); }
   std::span<const Edge> edges_of(StateId q) const {
     const State& s = states[index(q)];
     return {edges.data() + s.edges_begin, s.edges_count};

@@ -37,13 +37,13 @@ struct Automaton::PartWalk {
       part.add.insert(part.add.end(), tokens.begin(), tokens.end());
       if (part.add.size() > max_additions) to_bits();
     } else {
-      for (uint32_t token : tokens) (*bits)[token >> 5] |= 1u << (token & 31);
+      for (uint32_t token : tokens) set_bit(*bits, token);
     }
   }
   void to_bits() {
     bits = part.base ? std::make_shared<Bitmask>(*part.base) : std::make_shared<Bitmask>(words);
-    for (uint32_t token : part.remove) (*bits)[token >> 5] &= ~(1u << (token & 31));
-    for (uint32_t token : part.add) (*bits)[token >> 5] |= 1u << (token & 31);
+    for (uint32_t token : part.remove) clear_bit(*bits, token);
+    for (uint32_t token : part.add) set_bit(*bits, token);
     part.add.clear();
     part.remove.clear();
   }
@@ -239,6 +239,7 @@ bool Automaton::find_run(ExprId e, Run& run) {
   if (expressions.nullable(unit) || expressions.first(unit).intersects(expressions.first(run.rest))) return false;
   run.minimum = node.arg[1];
   run.maximum = node.arg[2];
+  run.unit = unit;
   run.units = unit_run(unit);
   if (!run.units->all) return false;
   // a full run may end the lexeme even where another unit begins: not among the boundaries
@@ -275,7 +276,7 @@ std::shared_ptr<const UnitRun> Automaton::unit_run(ExprId unit) {
     uint32_t units = parent.units + (parent.boundary ? 1 : 0);
     for (uint32_t token : trie.tokens(node)) {
       run->by_units.emplace_back(units, token);
-      (*all)[token >> 5] |= 1u << (token & 31);
+      set_bit(*all, token);
     }
     if (trie.has_children(node)) path.push_back({trie.end(node), boundary ? whole : next, units, boundary});
     ++node;
@@ -318,7 +319,7 @@ void Automaton::part_of_run(LexemePart& part, LexId lexer, const Run& run) {
     for (auto each = fits; each != by_units.end(); ++each) part.add.push_back(each->second);
   } else {
     auto base = std::make_shared<Bitmask>(vocabulary_.words());
-    for (auto each = fits; each != by_units.end(); ++each) (*base)[each->second >> 5] |= 1u << (each->second & 31);
+    for (auto each = fits; each != by_units.end(); ++each) set_bit(*base, each->second);
     part.base = std::move(base);
   }
   PartWalk walk{part, vocabulary_.words()};

@@ -16,9 +16,6 @@ Hash text_mask_key(const Place& place) {
 
 uint64_t mask_key(const Place& place) { return (uint64_t{index(place.lexer)} << 32) | index(place.set); }
 
-void set_bit(std::span<uint32_t> words, uint32_t token) { words[token >> 5] |= 1u << (token & 31); }
-void clear_bit(std::span<uint32_t> words, uint32_t token) { words[token >> 5] &= ~(1u << (token & 31)); }
-
 // More single tokens than this are worth a bitmask of their own.
 constexpr size_t max_additions = 4096;
 

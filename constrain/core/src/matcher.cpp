@@ -160,7 +160,7 @@ bool Matcher::goes_on(Progress& progress, const Place& from, const Place& place,
     progress.at = end;
     return true;
   }
-  if (ample_ || automaton_->tokens_bound(place, read) <= left_after) {
+  if (ample_ || automaton_->surely_fits(place, read, left_after)) {
     progress.plan = nullptr;
     return true;
   }
@@ -226,7 +226,8 @@ const Mask& Matcher::mask() {
 bool Matcher::ample(const Mask& mask) {
   if (!max_tokens_) return true;
   if (ample_) return true;
-  const bool ample = automaton_->tokens_after_any(mask, places_.back(), progress_.back().read) + margin_ < left();
+  const uint64_t after = left();  // one token less, and the margin
+  const bool ample = after > margin_ && automaton_->any_surely_fits(mask, places_.back(), progress_.back().read, after - margin_ - 1);
   ample_ = ample && mask.by_text.empty();  // else some tokens have been judged by themselves
   return ample;
 }

@@ -369,7 +369,7 @@ SetId Parser::advance(SetId set, MatchId matched, TextId text, TrackId track) {
   const Closure now = closures_[index(set)];
   const std::vector<TermId> terminals(lexer_.terminals_of(matched).begin(), lexer_.terminals_of(matched).end());
   for (TermId t : terminals) {
-    ignored |= std::find(grammar_.ignored.begin(), grammar_.ignored.end(), index(t)) != grammar_.ignored.end();
+    ignored |= grammar_.is_ignored(t);
     auto begin = steps_.begin() + now.begin, end = begin + now.count;
     auto step = std::lower_bound(begin, end, t, [](const Step& s, TermId wanted) { return s.terminal < wanted; });
     for (; step != end && step->terminal == t; ++step) {

@@ -47,6 +47,12 @@ size_t LexemePart::memory_bytes() const {
   return total + (base && base.use_count() == 1 ? 4 * base->size() : 0);
 }
 
+size_t UnitEnds::memory_bytes() const {
+  size_t bytes = sizeof(*this);
+  for (const Group& group : groups) bytes += sizeof(Group) + group.tokens->memory_bytes();
+  return bytes;
+}
+
 size_t UnitRun::memory_bytes() const { return sizeof(*this) + 8 * (by_units.size() + boundaries.size()) + (all ? 4 * all->size() : 0); }
 
 namespace {
@@ -74,6 +80,10 @@ Vocabulary::Vocabulary(std::span<const std::string_view> tokens, std::vector<uin
   std::sort(eos_.begin(), eos_.end());
   for (std::string_view token : tokens) longest_token_ = std::max(longest_token_, token.size());
   index_beginnings();
+  trie_.each_child(Trie::root, [this](uint32_t child) {
+    const uint8_t byte = trie_.byte(child);
+    if (byte == ' ' || byte == '\n' || byte == '\t') words_begun_.add(trie_.tokens_below(child), words());
+  });
 }
 
 bool Vocabulary::is_eos(uint32_t id) const { return std::binary_search(eos_.begin(), eos_.end(), id); }
@@ -88,6 +98,7 @@ void Vocabulary::charge(size_t bytes) const {
   if (store_bytes_ + bytes > store_limit) {  // those in use live on with their users
     parts_.clear();
     runs_.clear();
+    ends_.clear();
     store_bytes_ = 0;
   }
   store_bytes_ += bytes;
@@ -111,8 +122,21 @@ void Vocabulary::keep_run(const Hash& key, std::shared_ptr<const UnitRun> run) c
   runs_.emplace(key, std::move(run));
 }
 
+std::shared_ptr<const UnitEnds> Vocabulary::find_ends(const Hash& key) const {
+  std::scoped_lock lock(mutex_);
+  auto found = ends_.find(key);
+  return found == ends_.end() ? nullptr : found->second;
+}
+
+void Vocabulary::keep_ends(const Hash& key, std::shared_ptr<const UnitEnds> ends) const {
+  std::scoped_lock lock(mutex_);
+  charge(ends->memory_bytes());
+  ends_.emplace(key, std::move(ends));
+}
+
 size_t Vocabulary::memory_bytes() const {
-  return text_.capacity() + 4 * (offsets_.capacity() + special_.capacity() + eos_.capacity() + singles_.capacity() + pairs_.capacity()) + trie_.memory_bytes();
+  return text_.capacity() + 4 * (offsets_.capacity() + special_.capacity() + eos_.capacity() + singles_.capacity() + pairs_.capacity()) + trie_.memory_bytes() +
+         words_begun_.memory_bytes();
 }
 
 size_t Vocabulary::store_bytes() const {

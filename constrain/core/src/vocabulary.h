@@ -11,13 +11,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "bitmask.h"
 #include "byte_set.h"
 #include "hashing.h"
 #include "ids.h"
 
 namespace constrain {
-
-using Bitmask = std::vector<uint32_t>;  // bit t of word t / 32 for token t
 
 // Nodes in preorder: the first child of n is n + 1, the next sibling of n is end(n). Tokens in the same order, so the
 // tokens below a node are one run. Tokens with equal bytes share a node; the root stands for the empty text.
@@ -103,6 +102,18 @@ struct UnitRun {
   }
 };
 
+// The tokens that stay in X*, by where in it they lead: all of a group begin as many units and end at the same place of
+// the last one.
+struct UnitEnds {
+  struct Group {
+    uint32_t units;
+    uint32_t token;  // one of them
+    std::shared_ptr<const TokenSet> tokens;
+  };
+  std::vector<Group> groups;
+  size_t memory_bytes() const;
+};
+
 class Vocabulary {
  public:
   // `tokens[i]`: bytes of token i; empty for those without a text.
@@ -134,10 +145,16 @@ class Vocabulary {
   std::shared_ptr<const UnitRun> find_run(const Hash& key) const;
   void keep_run(const Hash& key, std::shared_ptr<const UnitRun> run) const;
 
+  std::shared_ptr<const UnitEnds> find_ends(const Hash& key) const;
+  void keep_ends(const Hash& key, std::shared_ptr<const UnitEnds> ends) const;
+
+  // Tokens that begin with a space, a line break or a tab.
+  const TokenSet& words_begun() const { return words_begun_; }
+
   size_t memory_bytes() const;
   size_t store_bytes() const;
 
-  std::string stored() const;                           // the kept parts, for `restore` (storage.cpp)
+  std::string stored() const;                           // the kept parts and runs, for `restore` (storage.cpp)
   void restore(std::span<const std::byte> data) const;  // keeps them beside those that are there, while there is room
   std::string description() const;                      // all that tells it from other vocabularies
 
@@ -154,6 +171,7 @@ class Vocabulary {
   std::vector<uint32_t> special_;
   std::vector<uint32_t> eos_;
   Trie trie_;
+  TokenSet words_begun_;
   size_t longest_token_ = 0;
   std::vector<uint32_t> singles_, pairs_;  // by the first byte, and by the first two, of a token: its node, or Trie::root
 
@@ -163,6 +181,7 @@ class Vocabulary {
   mutable std::mutex mutex_;  // guards what follows
   mutable std::unordered_map<Hash, std::shared_ptr<const LexemePart>, HashOf> parts_;
   mutable std::unordered_map<Hash, std::shared_ptr<const UnitRun>, HashOf> runs_;
+  mutable std::unordered_map<Hash, std::shared_ptr<const UnitEnds>, HashOf> ends_;
   mutable size_t store_bytes_ = 0;
 };
 

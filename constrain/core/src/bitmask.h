@@ -1,0 +1,46 @@
+// Sets of tokens as bits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace constrain {
+
+using Bitmask = std::vector<uint32_t>;  // bit t of word t / 32 for token t
+
+inline void set_bit(std::span<uint32_t> words, uint32_t token) { words[token >> 5] |= 1u << (token & 31); }
+inline void clear_bit(std::span<uint32_t> words, uint32_t token) { words[token >> 5] &= ~(1u << (token & 31)); }
+inline bool has_bit(std::span<const uint32_t> words, uint32_t token) { return (words[token >> 5] >> (token & 31) & 1) != 0; }
+
+// Tokens, as a list while they are few, then as bits.
+class TokenSet {
+ public:
+  void add(std::span<const uint32_t> tokens, size_t words) {
+    if (bits_.empty()) {
+      list_.insert(list_.end(), tokens.begin(), tokens.end());
+      if (list_.size() <= words) return;
+      bits_.assign(words, 0);
+      for (uint32_t token : list_) set_bit(bits_, token);
+      list_ = {};
+    } else {
+      for (uint32_t token : tokens) set_bit(bits_, token);
+    }
+  }
+  void add_to(std::span<uint32_t> words) const {
+    for (uint32_t token : list_) set_bit(words, token);
+    for (size_t i = 0; i < bits_.size(); ++i) words[i] |= bits_[i];
+  }
+  void remove_from(std::span<uint32_t> words) const {
+    for (uint32_t token : list_) clear_bit(words, token);
+    for (size_t i = 0; i < bits_.size(); ++i) words[i] &= ~bits_[i];
+  }
+  size_t memory_bytes() const { return 4 * (list_.capacity() + bits_.capacity()); }
+
+ private:
+  std::vector<uint32_t> list_;
+  Bitmask bits_;
+};
+
+}  // namespace constrain
