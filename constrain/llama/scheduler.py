@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 _SHORT = 64
 """Tokens to evaluate up to which a sequence is served before the prompts: the next token, and forced ones."""
 
+_RUNS = 4
+"""So often an answer may get forced tokens evaluated before the others go on."""
+
 _PROMPT_SHARE = 4
 """While answers are being written, prompts get this part (one fourth) of a batch, so that no answer stands still."""
 
@@ -265,11 +268,29 @@ class Scheduler:
                 sequence.request.cached_tokens = min(sequence.place.length, len(sequence.request.answer.prompt))
 
     def _step(self) -> None:
-        """Evaluates the next tokens of all active sequences, and lets them choose."""
+        """Evaluates the next tokens of all active sequences, and lets them choose.
+
+        llama.cpp evaluates only sequences of the same number of tokens together, and of these only neighbours. So what
+        is more than one token, forced tokens mostly, goes first, and then all are ready for one token more.
+        """
         for sequence in [one for one in self._active if one.is_late]:
             self._advance(sequence, partial(_choose_late, sequence.request.answer, self._candidates))
         self._take_over()
-        for batch in self._batches():
+        writing = False
+        for _ in range(_RUNS):
+            if not (runs := self._runs()):
+                break
+            self._evaluate(runs)
+            writing = True
+        if singles := [(one, 1) for one in self._in_order() if self._count(one) == 1]:
+            self._evaluate([singles])
+            writing = True
+        self._evaluate(self._prompts(beside=writing))
+        self._take_over()
+
+    def _evaluate(self, batches: list[list[tuple[_Sequence, int]]]) -> None:
+        """Evaluates so many tokens of each sequence, a batch at a time, and lets those choose that have no more."""
+        for batch in batches:
             try:
                 places = self.slots.evaluate([one.piece(count) for one, count in batch])
             except ModelError as error:  # All slots are empty now.
@@ -279,33 +300,35 @@ class Scheduler:
             for (sequence, _), place in zip(batch, places, strict=True):
                 if not sequence.pending:
                     self._advance(sequence, partial(self._choose, sequence, place))
-        self._take_over()
 
-    def _batches(self) -> list[list[tuple[_Sequence, int]]]:
-        """What is evaluated in this step: sequences, and how many tokens of each.
+    def _in_order(self) -> list[_Sequence]:
+        """Sequences that do not wait for another one, in the order of their slots."""
+        return sorted((one for one in self._active if one.leader is None), key=lambda one: one.place.index)
 
-        llama.cpp evaluates only sequences of the same number of tokens together, so nothing else shares a batch; and
-        only neighbours, in the order of their slots.
-        """
-        ready = [one for one in self._active if one.leader is None]
+    def _runs(self) -> list[list[tuple[_Sequence, int]]]:
+        """Sequences with some tokens to be evaluated, but few, by how many."""
         room = self._evaluator.n_batch
-        short = min(_SHORT, room)
-        writing: dict[int, list[tuple[_Sequence, int]]] = {}
-        for sequence in sorted(ready, key=lambda one: one.place.index):
-            if (count := self._count(sequence)) <= short:
-                writing.setdefault(count, []).append((sequence, count))
-        batches = [
-            group[start : start + room // count]
-            for count, group in writing.items()
-            for start in range(0, len(group), room // count)
+        runs: dict[int, list[tuple[_Sequence, int]]] = {}
+        for sequence in self._in_order():
+            if 1 < (count := self._count(sequence)) <= min(_SHORT, room):
+                runs.setdefault(count, []).append((sequence, count))
+        return [
+            run[start : start + room // count]
+            for count, run in runs.items()
+            for start in range(0, len(run), room // count)
         ]
-        share = max(1, room // _PROMPT_SHARE) if batches else room
-        for sequence in ready:
-            if (count := self._count(sequence)) > short and share:
+
+    def _prompts(self, *, beside: bool) -> list[list[tuple[_Sequence, int]]]:
+        """Pieces of prompts, first come first served; small ones ``beside`` answers that are being written."""
+        room = self._evaluator.n_batch
+        share = max(1, room // _PROMPT_SHARE) if beside else room
+        pieces = []
+        for sequence in self._active:
+            if sequence.leader is None and (count := self._count(sequence)) > min(_SHORT, room) and share:
                 count = min(count, share)
-                batches.append([(sequence, count)])
+                pieces.append([(sequence, count)])
                 share -= count
-        return batches
+        return pieces
 
     def _count(self, sequence: _Sequence) -> int:
         """How many tokens of a sequence can be evaluated now.
