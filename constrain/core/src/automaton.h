@@ -192,7 +192,9 @@ class Automaton {
   static constexpr uint64_t endless = ~uint64_t{0};
   const OwnPath& own_path(StateId state, MemoryId memory) { return paths_[own_path_id(state, memory)]; }
   uint32_t own_path_id(StateId state, MemoryId memory);
+  static uint64_t path_key(StateId state, MemoryId memory) { return (uint64_t{index(state)} << 32) | index(memory); }
   uint64_t find_own_path(StateId state, MemoryId memory, bool keep);
+  bool follow_rest_costs(StateId start, MemoryId memory);
   void count_search(size_t states, uint32_t rule);
   enum class PathSearch : uint8_t { without_texts, along, with_texts };
   uint64_t search_own_path(StateId start, MemoryId memory, bool keep, PathSearch search, std::vector<uint32_t>& edges);
@@ -216,7 +218,17 @@ class Automaton {
   Bound inside_bound(const Place& place, Unit unit);
   Bound mask_bound(const Mask& mask, const Place& place, Unit unit);
   Bound item_bound(const Item& item, Unit unit);
-  Bound lexeme_bound(TermId terminal);
+  // A way counted in tokens is that on which the text is completed only where the rules alone say how, and nothing on it
+  // need be another text than the shortest.
+  bool counts_tokens() const { return grammar_.self_delimiting && !grammar_.has_values; }
+  Bound lexeme_bound(TermId terminal, Unit unit);
+  MemoryId bound_memory(const Item& item);
+  bool excludes_few(uint32_t rule);
+  struct WayOut {  // of an origin, to the end of the text
+    uint64_t cost;
+    uint32_t fresh;
+  };
+  WayOut way_out(OriginId origin);
   template <typename F>
   bool within(size_t read, uint64_t tokens, F&& bound_in);
   struct Way {  // what is on it
@@ -226,7 +238,7 @@ class Automaton {
       tokens = std::min(many_tokens, tokens + other.tokens);
     }
   };
-  Way way_of_path(uint32_t path, unsigned depth);
+  Way way_of_path(uint32_t path, Unit unit, unsigned depth = 0);
   Way way_of_origin(OriginId origin);
   uint32_t tokens_of_shortest(ExprId e);
   uint64_t tokens_of(const Bound& bound, size_t read);
@@ -276,8 +288,10 @@ class Automaton {
   FlatMap<uint32_t, uint64_t> origin_costs_;
 
   std::array<std::vector<std::optional<Bound>>, units> set_bounds_;  // by set
-  std::vector<std::optional<Bound>> lexeme_bounds_;  // by terminal, the grammar's own and derived ones
-  std::vector<std::optional<Way>> path_ways_;        // by path
+  std::array<std::vector<std::optional<Bound>>, units> lexeme_bounds_;  // by terminal, the grammar's own and derived ones
+  std::vector<std::optional<bool>> excludes_few_;    // by rule
+  FlatMap<uint32_t, WayOut> ways_out_;               // by origin
+  std::array<std::vector<std::optional<Way>>, units> path_ways_;  // by path
   FlatMap<uint32_t, Way> origin_ways_;
   FlatMap<uint32_t, uint32_t> shortest_tokens_;      // by expression
   uint64_t fresh_slack_ = 0;                      // by how much a fresh text may be longer than all read; 0: not known yet

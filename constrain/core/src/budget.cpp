@@ -29,20 +29,72 @@ uint32_t first_token(size_t word, uint32_t bits) { return static_cast<uint32_t>(
 
 }  // namespace
 
-// What a lexeme under way may still take, wherever in it a text is.
-Bound Automaton::lexeme_bound(TermId terminal) {
-  if (lexeme_bounds_.size() <= index(terminal)) lexeme_bounds_.resize(index(terminal) + 1);
-  if (!lexeme_bounds_[index(terminal)]) {
+// What a lexeme under way may still take, wherever in it a text is; in bytes, and looked at more closely for tokens.
+Bound Automaton::lexeme_bound(TermId terminal, Unit unit) {
+  std::vector<std::optional<Bound>>& bounds = lexeme_bounds_[static_cast<size_t>(unit)];
+  if (bounds.size() <= index(terminal)) bounds.resize(index(terminal) + 1);
+  if (!bounds[index(terminal)]) {
+    const bool own = index(terminal) < grammar_.terminals.size();  // or one of these without what has been read
+    const TermId base = own ? terminal : lexer_.base_terminal(terminal);
     const ExprId e = lexer_.expression(terminal);
-    Bound bound{lexer_.expressions().lengths(e).rest, 0};
-    if (index(terminal) >= grammar_.terminals.size()) {  // some of the grammar's, without what has been read
-      if (bound.length >= Bound::unknown) bound = {lexeme_bound(lexer_.base_terminal(terminal)).length, 1};
-    } else if (bound.length > short_rest) {
+    const bool by_base = !own && unit == Unit::bytes && lexer_.expressions().infinite(lexer_.expression(base));
+    Bound bound{by_base ? Bound::unknown : lexer_.expressions().lengths(e).rest, 0};
+    if (!own) {
+      if (bound.length >= Bound::unknown) bound = {lexeme_bound(base, unit).length, 1};
+    } else if (bound.length > short_rest && unit == Unit::tokens) {
       bound.length = std::min(bound.length, lexer_.expressions().explore(e, max_explored).rest);
     }
-    lexeme_bounds_[index(terminal)] = bound;
+    if (bounds.size() <= index(terminal)) bounds.resize(index(terminal) + 1);
+    bounds[index(terminal)] = bound;
   }
-  return *lexeme_bounds_[index(terminal)];
+  return *bounds[index(terminal)];
+}
+
+// Whether some edge of a rule reads texts that were not read before of which there may be no more.
+bool Automaton::excludes_few(uint32_t rule) {
+  if (excludes_few_.empty()) excludes_few_.resize(grammar_.rules.size());
+  if (!excludes_few_[rule]) {
+    bool few = false;
+    for (const State& state : grammar_.states) {
+      if (state.rule != rule) continue;
+      for (uint32_t i = state.edges_begin; i < state.edges_begin + state.edges_count; ++i) {
+        const Edge& edge = grammar_.edges[i];
+        few |= edge.excluding >= 0 && !lexer_.expressions().infinite(grammar_.terminals[edge.symbol]);
+      }
+    }
+    excludes_few_[rule] = few;
+  }
+  return *excludes_few_[rule];
+}
+
+// Which texts have been read matters only for how long fresh ones are, where there are always more: so places that only
+// differ in them share their bounds.
+MemoryId Automaton::bound_memory(const Item& item) {
+  const uint32_t rule = grammar_.state(item.state).rule;
+  return excludes_few(rule) ? item.memory : parser_.without_texts(rule, item.memory);
+}
+
+// One that is no longer than the completion is, but for the length of fresh texts.
+Automaton::WayOut Automaton::way_out(OriginId origin) {
+  std::vector<std::pair<OriginId, WayOut>> chain;  // and the way to the next one
+  WayOut out{0, 0};
+  while (!parser_.ends_text(origin)) {
+    if (const WayOut* found = ways_out_.find(index(origin))) {
+      out = *found;
+      break;
+    }
+    const std::vector<Item> waiting = parser_.copy_of_waiting(origin);
+    const Item item = waiting.size() == 1 ? waiting[0] : *next_waiting(waiting);
+    const uint32_t path = own_path_id(item.state, bound_memory(item));
+    chain.emplace_back(origin, WayOut{paths_[path].cost, grammar_.may_need_fresh ? way_of_path(path, Unit::bytes).fresh : 0});
+    origin = item.origin;
+  }
+  for (size_t i = chain.size(); i-- > 0;) {
+    const WayOut& own = chain[i].second;
+    out = {own.cost == endless || out.cost == endless ? endless : own.cost + out.cost + 1, std::min(many, own.fresh + out.fresh)};
+    ways_out_.insert(index(chain[i].first), out);
+  }
+  return out;
 }
 
 // Of the shortest match of `e`, written by itself.
@@ -54,13 +106,15 @@ uint32_t Automaton::tokens_of_shortest(ExprId e) {
   return tokens;
 }
 
-// Texts on a way that must not have been read before, `many` if they are too many to tell; and tokens that are enough.
-Automaton::Way Automaton::way_of_path(uint32_t path, unsigned depth) {
+// Texts on a way that must not have been read before, `many` if they are too many to tell; and tokens that are enough, if
+// that is the unit.
+Automaton::Way Automaton::way_of_path(uint32_t path, Unit unit, unsigned depth) {
+  std::vector<std::optional<Way>>& ways = path_ways_[static_cast<size_t>(unit)];
   std::vector<uint32_t> chain;
   Way way{0, 0};
   for (uint32_t at = path; at != no_path; at = paths_[at].next) {
-    if (at < path_ways_.size() && path_ways_[at]) {
-      way = *path_ways_[at];
+    if (at < ways.size() && ways[at]) {
+      way = *ways[at];
       break;
     }
     chain.push_back(at);
@@ -68,14 +122,14 @@ Automaton::Way Automaton::way_of_path(uint32_t path, unsigned depth) {
   for (size_t i = chain.size(); i-- > 0;) {
     const Segment segment = paths_[chain[i]].segment;
     if (paths_[chain[i]].reads) {
-      way.add({segment.fresh, segment.is_rule ? 0 : tokens_of_shortest(ExprId{segment.id})});
+      way.add({segment.fresh, segment.is_rule || unit == Unit::bytes ? 0 : tokens_of_shortest(ExprId{segment.id})});
       if (segment.is_rule) {
         const uint32_t called = own_path_id(grammar_.rules[segment.id].start, parser_.fresh_memory(segment.id));
-        way.add(depth == max_rule_depth ? Way{many, many_tokens} : way_of_path(called, depth + 1));
+        way.add(depth == max_rule_depth ? Way{many, many_tokens} : way_of_path(called, unit, depth + 1));
       }
     }
-    if (path_ways_.size() < paths_.size()) path_ways_.resize(paths_.size());
-    path_ways_[chain[i]] = way;
+    if (ways.size() < paths_.size()) ways.resize(paths_.size());
+    ways[chain[i]] = way;
   }
   return way;
 }
@@ -90,7 +144,7 @@ Automaton::Way Automaton::way_of_origin(OriginId origin) {
     }
     const std::vector<Item> waiting = parser_.copy_of_waiting(origin);
     const Item item = *next_waiting(waiting);
-    chain.emplace_back(origin, way_of_path(own_path_id(item.state, item.memory), 0));
+    chain.emplace_back(origin, way_of_path(own_path_id(item.state, item.memory), Unit::tokens));
     origin = item.origin;
   }
   for (size_t i = chain.size(); i-- > 0;) {
@@ -103,21 +157,22 @@ Automaton::Way Automaton::way_of_origin(OriginId origin) {
 // Where the longest match may swallow what would follow, a lexeme begins with another byte, or something ignored comes
 // first: the proof of lexing says that one of them ends whatever is read.
 Bound Automaton::item_bound(const Item& item, Unit unit) {
-  const uint32_t path = own_path_id(item.state, item.memory);
-  const uint64_t after = origin_cost(item.origin), cost = paths_[path].cost + after;
-  if (paths_[path].cost == endless || after == endless) return {Bound::unknown, 0};
+  const uint32_t path = own_path_id(item.state, bound_memory(item));
+  const WayOut after = way_out(item.origin);
+  if (paths_[path].cost == endless || after.cost == endless) return {Bound::unknown, 0};
+  const uint64_t cost = paths_[path].cost + after.cost;
   Bound bound{cost >> 16, 0};
-  if (grammar_.may_need_fresh || unit == Unit::tokens) {
-    Way way = way_of_path(path, 0);
+  if (grammar_.may_need_fresh) bound.fresh = std::min(many, way_of_path(path, Unit::bytes).fresh + after.fresh);
+  if (unit == Unit::tokens && counts_tokens() && bound.fresh == 0) {
+    Way way = way_of_path(own_path_id(item.state, item.memory), Unit::tokens);
     way.add(way_of_origin(item.origin));
-    bound.fresh = way.fresh;
-    if (unit == Unit::tokens) bound.length = std::min<uint64_t>(bound.length, way.tokens);
+    if (way.fresh == 0) bound.length = std::min<uint64_t>(bound.length, way.tokens);
   }
   if (!grammar_.self_delimiting) {
     if (swallow_slack_ == 0) {
       uint64_t longest = 0, ignored = 0;
-      for (uint32_t t = 0; t < grammar_.terminals.size(); ++t) longest = std::max(longest, lexeme_bound(TermId{t}).length);
-      for (uint32_t t : grammar_.ignored) ignored = std::max(ignored, lexeme_bound(TermId{t}).length);
+      for (uint32_t t = 0; t < grammar_.terminals.size(); ++t) longest = std::max(longest, lexeme_bound(TermId{t}, Unit::tokens).length);
+      for (uint32_t t : grammar_.ignored) ignored = std::max(ignored, lexeme_bound(TermId{t}, Unit::tokens).length);
       swallow_slack_ = std::min(Bound::unknown, longest + ignored + 1);
     }
     bound.length = std::min(Bound::unknown, bound.length + ((cost & 0xFFFF) + 1) * swallow_slack_);
@@ -130,13 +185,13 @@ Bound Automaton::find_set_bound(SetId set, Unit unit) {
   Bound bound;
   for (const Parser::Step& step : parser_.steps(closure)) {
     Bound after = item_bound(step.next, unit);
-    after.add(lexeme_bound(step.terminal));
+    after.add(lexeme_bound(step.terminal, unit));
     bound.widen(after);
   }
   for (uint32_t t : grammar_.ignored) {
     for (const Item& item : parser_.copy_of_items(set)) {
       Bound after = item_bound(item, unit);
-      after.add(lexeme_bound(TermId{t}));
+      after.add(lexeme_bound(TermId{t}, unit));
       bound.widen(after);
     }
   }
@@ -186,14 +241,10 @@ uint64_t Automaton::tokens_of(const Bound& bound, size_t read) {
   return std::min(Bound::unknown, bound.length + bound.fresh * each);
 }
 
-// Bytes are asked first. A way counted in tokens is that on which the text is completed only where the rules alone say
-// how, and nothing on it need be another text than the shortest.
+// Bytes are asked first.
 template <typename F>
 bool Automaton::within(size_t read, uint64_t tokens, F&& bound_in) {
-  const Bound bytes = bound_in(Unit::bytes);
-  if (tokens_of(bytes, read) <= tokens) return true;
-  if (!grammar_.self_delimiting || grammar_.has_values || bytes.fresh != 0) return false;
-  return tokens_of(bound_in(Unit::tokens), read) <= tokens;
+  return tokens_of(bound_in(Unit::bytes), read) <= tokens || tokens_of(bound_in(Unit::tokens), read) <= tokens;
 }
 
 bool Automaton::surely_fits(const Place& place, size_t read, uint64_t tokens) {
@@ -288,7 +339,7 @@ uint64_t Automaton::tokens_needed(const Place& place) {
 // Whether the way to finish depends on the text of the lexeme under way.
 bool Automaton::text_matters(const Place& place) {
   if (parser_.closure(place.set).has_rivals) return true;
-  const Bound& bound = set_bound(place.set, Unit::bytes);
+  const Bound& bound = set_bound(place.set, Unit::tokens);
   return bound.fresh != 0 || bound.length == Bound::unknown;
 }
 
@@ -312,7 +363,7 @@ Bound Automaton::inside_bound(const Place& place, Unit unit) {
     for (const Parser::Step& step : steps) {
       if (step.terminal != entry.terminal) continue;
       Bound after = item_bound(step.next, unit);
-      after.add(lexeme_bound(step.terminal));
+      after.add(lexeme_bound(step.terminal, unit));
       bound.widen(after);
     }
   }

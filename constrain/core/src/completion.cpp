@@ -66,11 +66,62 @@ void Automaton::find_rest_costs(uint32_t rule) {
 // known yet, would be followed without end. Without the texts there are finitely many memories: where that finds no way,
 // there is none, and a way that remembers nothing is right as it is. One that does is tried with the texts first.
 uint64_t Automaton::find_own_path(StateId start, MemoryId memory, bool keep) {
+  if (keep && rules_solved_ && follow_rest_costs(start, memory)) return paths_[*path_ids_.find(path_key(start, memory))].cost;
   std::vector<uint32_t> edges;
   const uint64_t cost = search_own_path(start, memory, keep, PathSearch::without_texts, edges);
   if (edges.empty()) return cost;
   const uint64_t same = search_own_path(start, memory, keep, PathSearch::along, edges);
   return same != endless ? same : search_own_path(start, memory, keep, PathSearch::with_texts, edges);
+}
+
+// Where a way that is cheapest if conditions are ignored meets all conditions, nothing need be searched. Keeps it.
+bool Automaton::follow_rest_costs(StateId start, MemoryId memory) {
+  const uint32_t rule = grammar_.state(start).rule;
+  if (rest_costs_[index(start)] == endless) return false;
+  struct Step {
+    StateId state;
+    MemoryId memory;
+    const Edge* edge;  // by which it is left
+  };
+  std::vector<Step> way;
+  uint32_t next = no_path;
+  for (StateId q = start;;) {
+    if (const uint32_t* known = path_ids_.find(path_key(q, memory))) {
+      if (paths_[*known].cost != rest_costs_[index(q)]) return false;
+      next = *known;
+      break;
+    }
+    if (grammar_.state(q).accepting) break;
+    const Edge* taken = nullptr;
+    for (const Edge& edge : grammar_.edges_of(q)) {
+      const uint64_t rest = rest_costs_[index(edge.target)], own = rest == endless ? endless : edge_cost(edge);
+      if (own == endless || own + rest != rest_costs_[index(q)] || !parser_.holds(edge, memory)) continue;
+      taken = &edge;
+      break;
+    }
+    if (!taken || taken->excluding >= 0 || taken->distinct >= 0) return false;
+    way.push_back({q, memory, taken});
+    int32_t remember;
+    memory = parser_.without_values(rule, parser_.updated(*taken, rule, memory, remember));
+    if (remember >= 0) return false;
+    q = taken->target;
+  }
+  if (next == no_path) {  // the end of the rule
+    const StateId end = way.empty() ? start : way.back().edge->target;
+    path_ids_.insert(path_key(end, memory), static_cast<uint32_t>(paths_.size()));
+    paths_.push_back({0, {}, false, no_path});
+    next = static_cast<uint32_t>(paths_.size() - 1);
+  }
+  for (size_t i = way.size(); i-- > 0;) {
+    const Step& step = way[i];
+    Segment segment{};
+    if (step.edge->kind == EdgeKind::rule) segment = {true, step.edge->symbol};
+    if (step.edge->kind == EdgeKind::terminal) segment = {false, index(lexer_.expression(TermId{step.edge->symbol}))};
+    path_ids_.insert(path_key(step.state, step.memory), static_cast<uint32_t>(paths_.size()));
+    paths_.push_back({paths_[next].cost + edge_cost(*step.edge), segment, step.edge->kind != EdgeKind::epsilon, next});
+    next = static_cast<uint32_t>(paths_.size() - 1);
+  }
+  return true;
 }
 
 // `edges`: without texts, those of the way found where it remembers texts, and is not kept; else those to go `along`.
@@ -90,7 +141,6 @@ uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, P
   };
   const uint32_t rule = grammar_.state(start).rule;
   const std::vector<uint32_t>& needs = needs_[rule];
-  auto key_of = [](StateId q, MemoryId m) { return (uint64_t{index(q)} << 32) | index(m); };
   uint64_t missing = 0;
   for (uint32_t slot = 0; slot < needs.size(); ++slot) {
     const uint32_t value = memory_.values(memory)[slot];
@@ -160,7 +210,7 @@ uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, P
         continue;
       }
     }
-    const uint64_t key = key_of(visit.state, m);
+    const uint64_t key = path_key(visit.state, m);
     if (!again && done.find(key)) continue;
     done.insert(key, 1);
     const uint32_t* known = keep && !again && !visit.forgot ? path_ids_.find(key) : nullptr;
@@ -182,7 +232,7 @@ uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, P
       Segment onward{};
       bool reads = false;
       for (size_t i = at;; i = visits[i].parent) {
-        const uint64_t id = key_of(visits[i].state, visits[i].memory);
+        const uint64_t id = path_key(visits[i].state, visits[i].memory);
         if (const uint32_t* found = path_ids_.find(id)) {
           next = *found;
           after = paths_[next].cost;
@@ -221,7 +271,7 @@ uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, P
       const uint64_t rest = rest_costs_[index(edge.target)];
       if (rest == endless || !parser_.holds(edge, m)) continue;
       // (where ways are numbered, all of them are)
-      if (exact && edge.kind == EdgeKind::epsilon && edge.actions_count == 0 && done.find(key_of(edge.target, m))) continue;
+      if (exact && edge.kind == EdgeKind::epsilon && edge.actions_count == 0 && done.find(path_key(edge.target, m))) continue;
       const uint64_t own = edge_cost(edge);  // at least
       if (own == endless) continue;
       uint64_t still = visit.missing;
@@ -259,7 +309,7 @@ uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, P
   }
   count_search(visits.size(), rule);
   if (keep && search != PathSearch::along) {
-    const uint64_t id = key_of(start, memory);
+    const uint64_t id = path_key(start, memory);
     path_ids_.insert(id, static_cast<uint32_t>(paths_.size()));
     paths_.push_back({endless, {}, false, no_path});
   }
@@ -314,7 +364,7 @@ void Automaton::solve_rules() {
 uint32_t Automaton::own_path_id(StateId state, MemoryId memory) {
   solve_rules();
   memory = parser_.without_values(grammar_.state(state).rule, memory);
-  const uint64_t key = (uint64_t{index(state)} << 32) | index(memory);
+  const uint64_t key = path_key(state, memory);
   if (!path_ids_.find(key)) find_own_path(state, memory, true);
   return *path_ids_.find(key);
 }

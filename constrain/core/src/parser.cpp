@@ -440,6 +440,14 @@ MemoryId Parser::without_values(uint32_t rule, MemoryId memory) {
   return memory_.with(memory_.with(memory, rivals_slot(rule), no_rivals), rivals_slot(rule) + 1, 0);
 }
 
+MemoryId Parser::without_texts(uint32_t rule, MemoryId memory) {
+  const std::vector<int32_t>& slots = grammar_.rules[rule].slots;
+  for (uint32_t slot = 0; slot < slots.size(); ++slot) {
+    if (slots[slot] == text_set) memory = memory_.with(memory, slot, 0);
+  }
+  return memory;
+}
+
 size_t Parser::memory_bytes() const {
   size_t total = (sets_.pool.size() + origins_.pool.size()) * sizeof(Item) + sets_.ids.bytes() + origins_.ids.bytes();
   total += (sets_.runs.size() + origins_.runs.size()) * 8 + closures_.size() * (sizeof(Closure) + 1);

@@ -80,6 +80,7 @@ class Parser {
   TermId excluding(const Edge& edge, uint32_t rule, MemoryId memory);
   MemoryId remembering(uint32_t rule, MemoryId memory, int32_t slot, TextId text);
   MemoryId without_values(uint32_t rule, MemoryId memory);  // no value has been read, none is a rival
+  MemoryId without_texts(uint32_t rule, MemoryId memory);   // no text has been read
 
   size_t memory_bytes() const;
 
