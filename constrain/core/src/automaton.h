@@ -194,7 +194,7 @@ class Automaton {
   uint32_t own_path_id(StateId state, MemoryId memory);
   static uint64_t path_key(StateId state, MemoryId memory) { return (uint64_t{index(state)} << 32) | index(memory); }
   uint64_t find_own_path(StateId state, MemoryId memory, bool keep);
-  bool follow_rest_costs(StateId start, MemoryId memory);
+  bool follow_rest_costs(StateId start, MemoryId memory, bool keep);
   void count_search(size_t states, uint32_t rule);
   enum class PathSearch : uint8_t { without_texts, along, with_texts };
   uint64_t search_own_path(StateId start, MemoryId memory, bool keep, PathSearch search, std::vector<uint32_t>& edges);

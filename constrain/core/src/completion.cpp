@@ -66,7 +66,7 @@ void Automaton::find_rest_costs(uint32_t rule) {
 // known yet, would be followed without end. Without the texts there are finitely many memories: where that finds no way,
 // there is none, and a way that remembers nothing is right as it is. One that does is tried with the texts first.
 uint64_t Automaton::find_own_path(StateId start, MemoryId memory, bool keep) {
-  if (keep && rules_solved_ && follow_rest_costs(start, memory)) return paths_[*path_ids_.find(path_key(start, memory))].cost;
+  if (follow_rest_costs(start, memory, keep)) return rest_costs_[index(start)];
   std::vector<uint32_t> edges;
   const uint64_t cost = search_own_path(start, memory, keep, PathSearch::without_texts, edges);
   if (edges.empty()) return cost;
@@ -74,8 +74,8 @@ uint64_t Automaton::find_own_path(StateId start, MemoryId memory, bool keep) {
   return same != endless ? same : search_own_path(start, memory, keep, PathSearch::with_texts, edges);
 }
 
-// Where a way that is cheapest if conditions are ignored meets all conditions, nothing need be searched. Keeps it.
-bool Automaton::follow_rest_costs(StateId start, MemoryId memory) {
+// Where a way that is cheapest if conditions are ignored meets all conditions, nothing need be searched.
+bool Automaton::follow_rest_costs(StateId start, MemoryId memory, bool keep) {
   const uint32_t rule = grammar_.state(start).rule;
   if (rest_costs_[index(start)] == endless) return false;
   struct Step {
@@ -86,7 +86,7 @@ bool Automaton::follow_rest_costs(StateId start, MemoryId memory) {
   std::vector<Step> way;
   uint32_t next = no_path;
   for (StateId q = start;;) {
-    if (const uint32_t* known = path_ids_.find(path_key(q, memory))) {
+    if (const uint32_t* known = keep ? path_ids_.find(path_key(q, memory)) : nullptr) {
       if (paths_[*known].cost != rest_costs_[index(q)]) return false;
       next = *known;
       break;
@@ -106,6 +106,7 @@ bool Automaton::follow_rest_costs(StateId start, MemoryId memory) {
     if (remember >= 0) return false;
     q = taken->target;
   }
+  if (!keep) return true;
   if (next == no_path) {  // the end of the rule
     const StateId end = way.empty() ? start : way.back().edge->target;
     path_ids_.insert(path_key(end, memory), static_cast<uint32_t>(paths_.size()));
@@ -341,17 +342,26 @@ void Automaton::solve_rules() {
       }
     }
   }
+  std::vector<std::vector<uint32_t>> callers(grammar_.rules.size());
+  for (uint32_t q = 0; q < grammar_.states.size(); ++q) {
+    for (const Edge& edge : grammar_.edges_of(StateId{q})) {
+      if (edge.kind == EdgeKind::rule) callers[edge.symbol].push_back(grammar_.states[q].rule);
+    }
+  }
   for (path_limit_ = max_path_states / 40;; path_limit_ = max_path_states) {
     cut_short_ = false;
+    std::vector<bool> open(grammar_.rules.size(), true);
     for (bool changed = true; changed;) {
       changed = false;
       for (size_t rule = grammar_.rules.size(); rule-- > 0;) {
+        if (!open[rule]) continue;
+        open[rule] = false;
         find_rest_costs(static_cast<uint32_t>(rule));
         uint64_t cost = find_own_path(grammar_.rules[rule].start, parser_.fresh_memory(static_cast<uint32_t>(rule)), false);
-        if (cost < rule_costs_[rule]) {
-          rule_costs_[rule] = cost;
-          changed = true;
-        }
+        if (cost >= rule_costs_[rule]) continue;
+        rule_costs_[rule] = cost;
+        for (uint32_t caller : callers[rule]) open[caller] = true;
+        changed = true;
       }
     }
     if (!cut_short_ || path_limit_ == max_path_states) break;
