@@ -21,7 +21,7 @@ from constrain._schema_text import parse_schema, schema_text
 from constrain.grammar import Grammar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -195,17 +195,32 @@ class Constraint:
         """Is this whole text in the language? A ``str`` is taken as UTF-8."""
         return self._core.accepts(text.encode() if isinstance(text, str) else text)
 
-    def matcher(self, max_tokens: int | None = None) -> Matcher:
+    def matcher(
+        self,
+        max_tokens: int | None = None,
+        *,
+        max_string_tokens: int | None = None,
+        max_number_tokens: int | None = None,
+    ) -> Matcher:
         """A matcher at the beginning of a text.
 
         With ``max_tokens`` (end of generation not counted) its masks only allow tokens after which the text can be
         completed within that number: whoever follows them always ends in time with a whole text. The last masks also
         leave out what would begin something new, which ``accept`` still takes if it can be completed. Raises
         ``BudgetError`` if not even the shortest text known fits; its ``needed`` tokens do.
+
+        ``max_string_tokens`` and ``max_number_tokens`` are soft limits on the tokens of one string and one number (of a
+        ``Grammar``: of one lexeme of that ``Kind``), so that none runs on for ever. After as many tokens, the one it
+        began in included, no word is begun in it any more; after up to eight more, or at once where there are no words,
+        the masks only allow what ends it or brings its end nearer. The language comes first: a string that must be
+        longer becomes as long as it must. Keys that a schema names, and constants, have no limit.
         """
         if max_tokens is not None and max_tokens < 0:
             raise ValueError(f"max_tokens is {max_tokens}; it must be 0 or more")
-        return Matcher(self, max_tokens=max_tokens)
+        for name, limit in (("max_string_tokens", max_string_tokens), ("max_number_tokens", max_number_tokens)):
+            if limit is not None and limit < 1:
+                raise ValueError(f"{name} is {limit}; it must be 1 or more")
+        return Matcher(self, max_tokens=max_tokens, lexeme_limits=(None, max_string_tokens, max_number_tokens))
 
     def allocate_bitmask(self, batch_size: int = 1) -> NDArray[np.uint32]:
         """A bitmask for ``Matcher.fill_bitmask``: uint32, shape (batch_size, ceil(n_vocab / 32)), all zero.
@@ -236,17 +251,24 @@ class Matcher(core.Matcher):
     ``forced_bytes()`` is what the language leaves no choice about, ``shortest_completion()`` bytes of a shortest text
     that finishes from here. ``completion_tokens()`` are tokens of a short one (with a budget: that fits into it), and
     ``min_tokens_left`` is their number. ``is_accepting``: the text may end here. ``is_finished``: end-of-generation was
-    accepted, or nothing else is possible. ``is_narrowed``: the budget has left out tokens of some mask on the way here.
+    accepted, or nothing else is possible. ``is_narrowed``: the budget or a limit has left out tokens of some mask on
+    the way here; ``is_narrowed_by_budget``: the budget has; ``n_shortened``: how many strings and numbers a limit has
+    brought, or is bringing, to their ends.
     IndexError for a token id that is not in the vocabulary.
     """
 
     __slots__ = ("constraint",)
 
     def __init__(
-        self, constraint: Constraint, state: core.Matcher | None = None, *, max_tokens: int | None = None
+        self,
+        constraint: Constraint,
+        state: core.Matcher | None = None,
+        *,
+        max_tokens: int | None = None,
+        lexeme_limits: Sequence[int | None] = (),
     ) -> None:
         if state is None:
-            super().__init__(constraint._core, max_tokens)
+            super().__init__(constraint._core, max_tokens, lexeme_limits)
         else:
             super().__init__(state)
         self.constraint = constraint
@@ -269,10 +291,15 @@ class Matcher(core.Matcher):
 
     def explain(self, token_id: int) -> str:
         """Why a token is not allowed here: the byte at which it fails, what was expected there, and from where."""
-        allowed, at_end, offset, expected = self.diagnose(token_id)
+        allowed, at_end, at_limit, offset, expected = self.diagnose(token_id)
         token = self.constraint.vocabulary.token_bytes(token_id)
         if allowed and self.fork().accept(token_id):
             return f"token {token_id} ({token!r}) is allowed"
+        if at_limit:
+            return (
+                f"token {token_id} ({token!r}) may follow, but what is under way has had as many tokens as it may, "
+                f"and this one brings its end no nearer"
+            )
         if allowed:
             return f"token {token_id} ({token!r}) may follow, but leaves too little of max_tokens to complete the text"
         if at_end:
