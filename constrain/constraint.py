@@ -10,13 +10,14 @@ import json
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from constrain import core
 from constrain._cache import RejectedFileError, find_cache, store_parts
 from constrain._digest import grammar_digest, schema_digest
 from constrain._errors import ConstrainError
 from constrain._forced import certain_tokens
+from constrain._policies import CHOICES, DEFAULTS, refuse_compile_options
 from constrain._schema_text import parse_schema, schema_text
 from constrain.grammar import Grammar
 
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
+    from typing_extensions import Unpack
 
     from constrain._cache import Cache, Directory
+    from constrain._policies import CompileOptions
     from constrain.json_schema import CompiledSchema
     from constrain.vocabulary import Vocabulary
 
@@ -370,6 +373,7 @@ def compile(  # noqa: A001 - the name of the public function
     Of a type, the schema is Pydantic's, tightened to what its validators accept (such as the bounds of a date).
     ``strict``: the schema must keep the structural rules of OpenAI's strict mode (``check_strict(schema,
     subset="structural")``); a ``SchemaError`` lists all that it breaks. ``strict_schema`` makes a schema keep them.
+    All of these are about JSON Schemas; ValueError for a ``Grammar``, and for a value that a policy does not have.
     ``registry``: a mapping from URIs to schemas, such as a ``referencing.Registry``, for references that leave the
     schema and for metaschemas of one's own; those of the drafts are known, and nothing is ever fetched.
     ``cache``: the directory where constraints are found that ``Constraint.precompute`` or ``constrain compile`` kept,
@@ -384,8 +388,18 @@ def compile(  # noqa: A001 - the name of the public function
     >>> compile({"type": "integer", "minimum": 3}, vocabulary).accepts("12")
     True
     """
-    policies = {"whitespace": whitespace, "property_order": property_order, "formats": formats, "numbers": numbers}
-    return _compile(schema, vocab, close_objects=False, strict=strict, registry=registry, cache=cache, **policies)
+    return _compile(
+        schema,
+        vocab,
+        close_objects=False,
+        cache=cache,
+        whitespace=whitespace,
+        property_order=property_order,
+        formats=formats,
+        numbers=numbers,
+        strict=strict,
+        registry=registry,
+    )
 
 
 def _compile(
@@ -393,20 +407,22 @@ def _compile(
     vocab: Vocabulary,
     *,
     close_objects: bool,
-    strict: bool = False,
-    registry: object = None,
     cache: Directory = None,
-    **policies: str,
+    **options: Unpack[CompileOptions],
 ) -> Constraint:
     """``compile``, and the closing of objects that ``generate`` asks for."""
+    settled: CompileOptions = {**DEFAULTS, **options}
+    registry, strict = settled["registry"], settled["strict"]
     directory = find_cache(cache) if registry is None else None
     if isinstance(schema, Grammar):
+        refuse_compile_options(options, "this is a Grammar")
         grammar = schema
 
         def make_core(keeping: _Keeping | None) -> Constraint:
             return Constraint(grammar, vocab, {}, (), keeping)
 
         return _find_or_make(vocab, directory, lambda: grammar_digest(grammar), lambda: grammar, make_core)
+    policies: dict[str, Any] = {name: value for name, value in sorted(settled.items()) if name in CHOICES}
     key: tuple[object, ...] | None = None
     text = schema_text(schema, tightened=True)
     if registry is None:
@@ -434,7 +450,7 @@ def _compile(
     constraint = _find_or_make(
         vocab,
         directory,
-        lambda: schema_digest(text, (close_objects, strict, sorted(policies.items()))),
+        lambda: schema_digest(text, (close_objects, strict, policies)),
         lambda: make_schema().grammar,
         make,
     )
