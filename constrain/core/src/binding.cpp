@@ -107,7 +107,7 @@ uint32_t token_of(const Vocabulary& vocabulary, nb::handle object) {
 }
 
 bool knows_mask(Matcher& matcher) {
-  return matcher.ended() || (matcher.known_mask() && (matcher.knows_limited() || !matcher.limit_reached()));
+  return matcher.ended() || (matcher.known_mask() && matcher.knows_limited());
 }
 
 // Computes the mask of where the matcher stands, and what budget and limits have to do with it, without the GIL.
@@ -121,7 +121,7 @@ void prepare(Matcher& matcher) {
 // Writes the mask of where the matcher stands. What must be computed is computed without the GIL.
 void fill(Matcher& matcher, std::span<uint32_t> words) {
   if (matcher.ended()) return std::fill(words.begin(), words.end(), 0u);
-  if (const Mask* known = matcher.known_mask(); known && matcher.ample(*known) && knows_mask(matcher)) return matcher.fill(*known, words);
+  if (const Mask* known = matcher.known_mask(); known && matcher.ample(*known) && matcher.knows_limited()) return matcher.fill(*known, words);
   nb::gil_scoped_release release;
   matcher.fill(matcher.mask(), words);
 }

@@ -100,7 +100,7 @@ class Matcher {
   uint64_t shortened() const { return progress_.back().shortened_lexemes; }  // lexemes that a limit narrowed
   bool limit_reached();
   const Bitmask& limited();  // what is allowed where a limit is reached, the budget aside
-  bool knows_limited() const { return limited_ != nullptr; }
+  bool knows_limited() { return limited_ || !limit_reached(); }  // or needs not
   std::string forced_bytes();
   std::pair<std::string, std::vector<uint32_t>> forced_after(std::string_view before);
   Explanation explain(uint32_t token);
