@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from constrain._errors import ConstrainError
 from constrain._job import Job, Run, prepare
 from constrain._models import as_model
+from constrain._options import without_compile_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,7 +102,11 @@ def complete_batch(
         raise TypeError("prompts is a single text; it must be a list of prompts")
     loaded = as_model(model)
     each = [schema] * len(prompts) if schemas is None else schemas
-    jobs = [prepare(loaded, prompt, one, options) for prompt, one in zip(prompts, each, strict=True)]
+    plain = options if schemas is None else without_compile_options(options)
+    jobs = [
+        prepare(loaded, prompt, one, plain if one is None else options)
+        for prompt, one in zip(prompts, each, strict=True)
+    ]
     if n is None:
         return _run(jobs, return_errors=return_errors)
     answers = _run([job.sample(number) for job in jobs for number in range(n)], return_errors=return_errors)

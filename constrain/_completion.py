@@ -42,6 +42,8 @@ class Completion:
         finish_reason: ``"stop"`` (the answer ended by itself or at a ``stop`` text), ``"length"`` (``max_tokens`` had a
             say in what it could be; without a schema: it was cut there) or ``"timeout"``.
         report: ``Constraint.report`` of the schema, ``None`` without one.
+        shortened: how many strings and numbers of the answer reached ``max_string_tokens`` or ``max_number_tokens`` and
+            were brought to their ends. It says nothing about ``finish_reason``: the model went on after them.
     """
 
     value: Any
@@ -51,6 +53,7 @@ class Completion:
     timings: Timings
     finish_reason: FinishReason
     report: Report | None
+    shortened: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from constrain import constraint as _constraint
 from constrain._completion import Completion, Timings, Usage
-from constrain._options import split_options
+from constrain._options import compile_options, split_options
 from constrain._result import result_type
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from constrain._models import Prompt
     from constrain._options import Options, Request
     from constrain._result import ResultType
-    from constrain.constraint import Constraint
+    from constrain.constraint import Constraint, Matcher
     from constrain.llama import scheduler
     from constrain.llama.answer import Answer
     from constrain.llama.model import Model
@@ -64,12 +65,22 @@ class Job:
         return Answer(
             self.tokens,
             Chain(self.sampling, vocabulary.n_vocab),
-            None if self.constraint is None else self.constraint.matcher,
+            self._start(),
             eos=frozenset(vocabulary.eos),
             encode=vocabulary.encode,
             token_bytes=vocabulary.token_bytes,
             max_tokens=self.request.max_tokens,
             wants_stop=text.feed,
+        )
+
+    def _start(self) -> Callable[[int], Matcher] | None:
+        """What makes the matcher for a number of tokens."""
+        if self.constraint is None:
+            return None
+        return partial(
+            self.constraint.matcher,
+            max_string_tokens=self.request.max_string_tokens,
+            max_number_tokens=self.request.max_number_tokens,
         )
 
     def completion(self, answer: Answer, text: str, cached_tokens: int, timings: Timings) -> Completion:
@@ -82,17 +93,19 @@ class Job:
             timings=timings,
             finish_reason=answer.finish_reason,
             report=None if self.constraint is None else self.constraint.report,
+            shortened=0 if answer.matcher is None else answer.matcher.n_shortened,
         )
 
 
 def prepare(model: Model, prompt: Prompt, schema: Any, options: Options) -> Job:
     """Checks the options, compiles the schema and tokenizes the prompt. Raises as ``complete`` does."""
     sampling, request = split_options(options)
+    policies = compile_options(options, schema)
     result = result_type(schema)
     started = time.perf_counter()
     constraint = None
     if schema is not None:
-        constraint = _constraint._compile(schema, model.vocabulary, close_objects=True)
+        constraint = _constraint._compile(schema, model.vocabulary, close_objects=True, **policies)
     compile_seconds = time.perf_counter() - started
     shown = request.shown(result)
     tokens = model.prompt_tokens(prompt, shown=shown, constrained=constraint is not None)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
+
+from constrain._policies import CompileOptions, refuse_compile_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -12,13 +14,23 @@ if TYPE_CHECKING:
     from constrain.llama.sampler import Sampling
 
 
-class Options(TypedDict, total=False):
+MAX_NUMBER_TOKENS = 64
+"""Tokens of one number, unless ``max_number_tokens`` says otherwise. A token is a digit or more; a 64-bit float has at
+most 17 digits that count, an integer of 128 bits 39."""
+
+
+class Options(CompileOptions, total=False):
     """The keywords that ``generate``, ``complete`` and ``stream`` share; all may be left out.
 
     Attributes:
         max_tokens: the most tokens to generate, end of generation not counted; by default what is left of the
             context. An answer with a schema is always complete: where the limit comes near, words are finished and what
             is open is closed.
+        max_string_tokens: a soft limit on the tokens of one string (keys that the schema does not name are strings,
+            too), so that a model that loops in one comes out of it; none by default. Beyond it no word is begun in the
+            string any more, and up to 8 tokens later it is closed. Where the schema wants it longer, it becomes that.
+        max_number_tokens: the same for one number (64); ``None`` for no limit. No number that is written on purpose
+            takes as many.
         temperature: divides the logits (0.8); 0 takes the most likely allowed token, and the next four do nothing.
         top_p: sample from the most likely tokens that together have this probability (0.95); 1 for all.
         top_k: sample from this many of the most likely tokens (40); 0 for all.
@@ -32,9 +44,13 @@ class Options(TypedDict, total=False):
             ends, without a schema).
         show_schema: whether the prompt says what to fill in (``True``), as a short text at the end of the user's
             last message; or a text of your own for that, with ``{schema}`` in it.
+        whitespace, property_order, formats, numbers, strict, registry: as for ``compile``; only with a JSON Schema or a
+            type.
     """
 
     max_tokens: int | None
+    max_string_tokens: int | None
+    max_number_tokens: int | None
     temperature: float
     top_p: float
     top_k: int
@@ -48,7 +64,7 @@ class Options(TypedDict, total=False):
 
 
 def split_options(options: Options) -> tuple[Sampling, Request]:
-    """What is about sampling, and the rest. Raises ``TypeError`` and ``ValueError``."""
+    """What is about sampling, and the rest but ``compile_options``. Raises ``TypeError`` and ``ValueError``."""
     # Imported here: llama_cpp takes long.
     from constrain.llama.sampler import Sampling
 
@@ -56,9 +72,24 @@ def split_options(options: Options) -> tuple[Sampling, Request]:
     if unknown := given.keys() - Options.__annotations__.keys():
         raise TypeError(f"unknown options: {', '.join(sorted(unknown))}")
     sampling = Sampling(**{key: given.pop(key) for key in _SAMPLING_KEYS & given.keys()})
-    return sampling, Request(**given)
+    return sampling, Request(**{key: value for key, value in given.items() if key not in _COMPILE_KEYS})
 
 
+def compile_options(options: Options, schema: object) -> CompileOptions:
+    """What is about compiling. Raises ``ValueError`` where ``schema`` is nothing that this is about."""
+    ours: CompileOptions = {key: value for key, value in options.items() if key in _COMPILE_KEYS}  # type: ignore[assignment]
+    if schema is None:
+        refuse_compile_options(ours, "there is no schema")
+    return ours
+
+
+def without_compile_options(options: Options) -> Options:
+    """For an answer that has no schema, beside others that have one."""
+    ours: Options = {key: value for key, value in options.items() if key not in _COMPILE_KEYS}  # type: ignore[assignment]
+    return ours
+
+
+_COMPILE_KEYS = frozenset(CompileOptions.__annotations__)
 _SAMPLING_KEYS = frozenset(("temperature", "top_p", "top_k", "min_p", "seed", "logit_bias", "repeat_penalty"))
 
 
@@ -67,6 +98,8 @@ class Request:
     """The options that are not about sampling."""
 
     max_tokens: int | None = None
+    max_string_tokens: int | None = None
+    max_number_tokens: int | None = MAX_NUMBER_TOKENS
     stop: str | Sequence[str] = ()
     timeout: float | None = None
     show_schema: bool | str = True
@@ -75,6 +108,10 @@ class Request:
     def __post_init__(self) -> None:
         if self.max_tokens is not None and self.max_tokens < 0:
             raise ValueError(f"max_tokens is {self.max_tokens}; it must be 0 or more")
+        for name in ("max_string_tokens", "max_number_tokens"):
+            limit = getattr(self, name)
+            if limit is not None and limit < 1:
+                raise ValueError(f"{name} is {limit}; it must be 1 or more")
         if self.timeout is not None and not self.timeout >= 0:
             raise ValueError(f"timeout is {self.timeout}; it must be 0 seconds or more")
         stops = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)

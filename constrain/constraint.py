@@ -10,24 +10,27 @@ import json
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from constrain import core
 from constrain._cache import RejectedFileError, find_cache, store_parts
 from constrain._digest import grammar_digest, schema_digest
 from constrain._errors import ConstrainError
 from constrain._forced import certain_tokens
+from constrain._policies import CHOICES, DEFAULTS, refuse_compile_options
 from constrain._schema_text import parse_schema, schema_text
 from constrain.grammar import Grammar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
+    from typing_extensions import Unpack
 
     from constrain._cache import Cache, Directory
+    from constrain._policies import CompileOptions
     from constrain.json_schema import CompiledSchema
     from constrain.vocabulary import Vocabulary
 
@@ -195,17 +198,32 @@ class Constraint:
         """Is this whole text in the language? A ``str`` is taken as UTF-8."""
         return self._core.accepts(text.encode() if isinstance(text, str) else text)
 
-    def matcher(self, max_tokens: int | None = None) -> Matcher:
+    def matcher(
+        self,
+        max_tokens: int | None = None,
+        *,
+        max_string_tokens: int | None = None,
+        max_number_tokens: int | None = None,
+    ) -> Matcher:
         """A matcher at the beginning of a text.
 
         With ``max_tokens`` (end of generation not counted) its masks only allow tokens after which the text can be
         completed within that number: whoever follows them always ends in time with a whole text. The last masks also
         leave out what would begin something new, which ``accept`` still takes if it can be completed. Raises
         ``BudgetError`` if not even the shortest text known fits; its ``needed`` tokens do.
+
+        ``max_string_tokens`` and ``max_number_tokens`` are soft limits on the tokens of one string and one number (of a
+        ``Grammar``: of one lexeme of that ``Kind``), so that none runs on for ever. After as many tokens, the one it
+        began in included, no word is begun in it any more; after up to eight more, or at once where there are no words,
+        the masks only allow what ends it or brings its end nearer. The language comes first: a string that must be
+        longer becomes as long as it must. Keys that a schema names, and constants, have no limit.
         """
         if max_tokens is not None and max_tokens < 0:
             raise ValueError(f"max_tokens is {max_tokens}; it must be 0 or more")
-        return Matcher(self, max_tokens=max_tokens)
+        for name, limit in (("max_string_tokens", max_string_tokens), ("max_number_tokens", max_number_tokens)):
+            if limit is not None and limit < 1:
+                raise ValueError(f"{name} is {limit}; it must be 1 or more")
+        return Matcher(self, max_tokens=max_tokens, lexeme_limits=(None, max_string_tokens, max_number_tokens))
 
     def allocate_bitmask(self, batch_size: int = 1) -> NDArray[np.uint32]:
         """A bitmask for ``Matcher.fill_bitmask``: uint32, shape (batch_size, ceil(n_vocab / 32)), all zero.
@@ -236,17 +254,24 @@ class Matcher(core.Matcher):
     ``forced_bytes()`` is what the language leaves no choice about, ``shortest_completion()`` bytes of a shortest text
     that finishes from here. ``completion_tokens()`` are tokens of a short one (with a budget: that fits into it), and
     ``min_tokens_left`` is their number. ``is_accepting``: the text may end here. ``is_finished``: end-of-generation was
-    accepted, or nothing else is possible. ``is_narrowed``: the budget has left out tokens of some mask on the way here.
+    accepted, or nothing else is possible. ``is_narrowed``: the budget or a limit has left out tokens of some mask on
+    the way here; ``is_narrowed_by_budget``: the budget has; ``n_shortened``: how many strings and numbers a limit has
+    brought, or is bringing, to their ends.
     IndexError for a token id that is not in the vocabulary.
     """
 
     __slots__ = ("constraint",)
 
     def __init__(
-        self, constraint: Constraint, state: core.Matcher | None = None, *, max_tokens: int | None = None
+        self,
+        constraint: Constraint,
+        state: core.Matcher | None = None,
+        *,
+        max_tokens: int | None = None,
+        lexeme_limits: Sequence[int | None] = (),
     ) -> None:
         if state is None:
-            super().__init__(constraint._core, max_tokens)
+            super().__init__(constraint._core, max_tokens, lexeme_limits)
         else:
             super().__init__(state)
         self.constraint = constraint
@@ -269,10 +294,15 @@ class Matcher(core.Matcher):
 
     def explain(self, token_id: int) -> str:
         """Why a token is not allowed here: the byte at which it fails, what was expected there, and from where."""
-        allowed, at_end, offset, expected = self.diagnose(token_id)
+        allowed, at_end, at_limit, offset, expected = self.diagnose(token_id)
         token = self.constraint.vocabulary.token_bytes(token_id)
         if allowed and self.fork().accept(token_id):
             return f"token {token_id} ({token!r}) is allowed"
+        if at_limit:
+            return (
+                f"token {token_id} ({token!r}) may follow, but what is under way has had as many tokens as it may, "
+                f"and this one brings its end no nearer"
+            )
         if allowed:
             return f"token {token_id} ({token!r}) may follow, but leaves too little of max_tokens to complete the text"
         if at_end:
@@ -343,6 +373,7 @@ def compile(  # noqa: A001 - the name of the public function
     Of a type, the schema is Pydantic's, tightened to what its validators accept (such as the bounds of a date).
     ``strict``: the schema must keep the structural rules of OpenAI's strict mode (``check_strict(schema,
     subset="structural")``); a ``SchemaError`` lists all that it breaks. ``strict_schema`` makes a schema keep them.
+    All of these are about JSON Schemas; ValueError for a ``Grammar``, and for a value that a policy does not have.
     ``registry``: a mapping from URIs to schemas, such as a ``referencing.Registry``, for references that leave the
     schema and for metaschemas of one's own; those of the drafts are known, and nothing is ever fetched.
     ``cache``: the directory where constraints are found that ``Constraint.precompute`` or ``constrain compile`` kept,
@@ -357,8 +388,18 @@ def compile(  # noqa: A001 - the name of the public function
     >>> compile({"type": "integer", "minimum": 3}, vocabulary).accepts("12")
     True
     """
-    policies = {"whitespace": whitespace, "property_order": property_order, "formats": formats, "numbers": numbers}
-    return _compile(schema, vocab, close_objects=False, strict=strict, registry=registry, cache=cache, **policies)
+    return _compile(
+        schema,
+        vocab,
+        close_objects=False,
+        cache=cache,
+        whitespace=whitespace,
+        property_order=property_order,
+        formats=formats,
+        numbers=numbers,
+        strict=strict,
+        registry=registry,
+    )
 
 
 def _compile(
@@ -366,20 +407,22 @@ def _compile(
     vocab: Vocabulary,
     *,
     close_objects: bool,
-    strict: bool = False,
-    registry: object = None,
     cache: Directory = None,
-    **policies: str,
+    **options: Unpack[CompileOptions],
 ) -> Constraint:
     """``compile``, and the closing of objects that ``generate`` asks for."""
+    settled: CompileOptions = {**DEFAULTS, **options}
+    registry, strict = settled["registry"], settled["strict"]
     directory = find_cache(cache) if registry is None else None
     if isinstance(schema, Grammar):
+        refuse_compile_options(options, "this is a Grammar")
         grammar = schema
 
         def make_core(keeping: _Keeping | None) -> Constraint:
             return Constraint(grammar, vocab, {}, (), keeping)
 
         return _find_or_make(vocab, directory, lambda: grammar_digest(grammar), lambda: grammar, make_core)
+    policies: dict[str, Any] = {name: value for name, value in sorted(settled.items()) if name in CHOICES}
     key: tuple[object, ...] | None = None
     text = schema_text(schema, tightened=True)
     if registry is None:
@@ -407,7 +450,7 @@ def _compile(
     constraint = _find_or_make(
         vocab,
         directory,
-        lambda: schema_digest(text, (close_objects, strict, sorted(policies.items()))),
+        lambda: schema_digest(text, (close_objects, strict, policies)),
         lambda: make_schema().grammar,
         make,
     )

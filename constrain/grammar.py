@@ -43,12 +43,21 @@ class Role(IntEnum):
     CLOSE = 5
 
 
+class Kind(IntEnum):
+    """What a lexeme is, where the tokens of one lexeme are limited: each kind has a limit of its own."""
+
+    OTHER = 0  # no limit
+    STRING = 1
+    NUMBER = 2
+
+
 @dataclass(frozen=True, slots=True)
 class Terminal:
     """A lexeme: ``expression`` must not match the empty text.
 
     ``pointer`` says where it comes from (a JSON Pointer into the schema, a place in a Lark grammar), for messages.
     ``label``: for ``Role.LABEL``, which label all its texts are; if empty, each text is its own.
+    ``kind``: which limit its lexemes have, in a matcher that limits their tokens.
     """
 
     name: str
@@ -56,6 +65,7 @@ class Terminal:
     pointer: str = ""
     role: Role = Role.SCALAR
     label: bytes = b""
+    kind: Kind = Kind.OTHER
 
 
 class Action(IntEnum):
@@ -172,20 +182,26 @@ class GrammarBuilder:
 
     def __init__(self) -> None:
         self._terminals: list[Terminal] = []
-        self._terminal_ids: dict[tuple[str, Expression, Role, bytes], int] = {}
+        self._terminal_ids: dict[tuple[str, Expression, Role, bytes, Kind], int] = {}
         self._names: list[str] = []
         self._rules: dict[int, Rule] = {}
         self._ignored: list[int] = []
 
     def terminal(
-        self, name: str, expression: Expression, pointer: str = "", role: Role = Role.SCALAR, label: bytes = b""
+        self,
+        name: str,
+        expression: Expression,
+        pointer: str = "",
+        role: Role = Role.SCALAR,
+        label: bytes = b"",
+        kind: Kind = Kind.OTHER,
     ) -> int:
         """Adds a terminal and returns its symbol; an equal one is added once."""
-        key = (name, expression, role, label)
+        key = (name, expression, role, label, kind)
         symbol = self._terminal_ids.get(key)
         if symbol is None:
             symbol = self._terminal_ids[key] = len(self._terminals)
-            self._terminals.append(Terminal(name, expression, pointer, role, label))
+            self._terminals.append(Terminal(name, expression, pointer, role, label, kind))
         return symbol
 
     def rule(self, name: str) -> int:

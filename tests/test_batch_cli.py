@@ -530,6 +530,31 @@ def test_the_command_is_interrupted(folder: Path) -> None:
     assert records(output)
 
 
+def test_the_command_and_its_lines_take_policies_and_limits(folder: Path) -> None:
+    pair = {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2}
+    lines: list[dict[str, Any]] = [
+        {"prompt": "Two words?", "schema": pair},
+        {"prompt": "Two words?", "schema": pair, "whitespace": "flexible", "strict": False},
+        {"prompt": "Hello", "schema": None, "max_tokens": 3},
+        {"prompt": "Hello", "schema": None, "whitespace": "compact"},
+        {"prompt": "Hello", "schema": pair, "whitespace": "no"},
+        {"prompt": "A colour?", "schema": {"$ref": "urn:colour"}, "registry": {"urn:colour": {"const": "red"}}},
+        {"prompt": "A number?", "schema": {"type": "integer", "minimum": 0}, "max_number_tokens": 1},
+    ]
+    (folder / "in.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    done = finished(folder, "--whitespace", "compact", "--max-string-tokens", "1", "--max-number-tokens", "0")
+    assert done.returncode == 3
+    assert "line 4: whitespace is about JSON Schemas, but there is no schema" in done.stderr
+    assert "line 5: whitespace must be one of 'flexible', 'compact', 'any', not 'no'" in done.stderr
+    found = {each["line"]: each for each in records(folder / "out.jsonl")}
+    assert found.keys() == {1, 2, 3, 6, 7}
+    assert found[1]["text"] == json.dumps(found[1]["value"], separators=(",", ":"), ensure_ascii=False)
+    assert all(len(word.split()) <= 1 for line in (1, 2) for word in found[line]["value"])
+    assert found[6]["value"] == "red"
+    again = finished(folder, "--whitespace", "compact", "--max-string-tokens", "1")
+    assert "was made with another max_number_tokens (it was not given)" in again.stderr
+
+
 def test_the_command_tells_of_lines_without_an_answer(folder: Path) -> None:
     long = "word " * 5_000
     wrong = [

@@ -539,19 +539,22 @@ def test_a_models_vocabulary_is_that_of_its_file() -> None:
     assert small_vocabulary().fingerprint != small_vocabulary(1).fingerprint
 
 
-def test_generate_finds_what_the_command_line_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize("policies", [{}, {"whitespace": "compact", "numbers": "any"}], ids=["default", "other"])
+def test_generate_finds_what_the_command_line_kept(policies: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "schema.json").write_text(json.dumps(SCHEMA, indent=1, ensure_ascii=False), encoding="utf-8")
     command = [sys.executable, "-m", "constrain", "compile", "schema.json", "--max-masks", "40"]
+    command += [part for name, value in policies.items() for part in (f"--{name}", value)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert all(Path(line).is_file() for line in done.stdout.splitlines())
     vocabulary = demo_vocabulary()
     for given in (SCHEMA, (tmp_path / "schema.json").read_text(encoding="utf-8")):
-        found = constraint._compile(given, vocabulary, close_objects=True)
+        found = constraint._compile(given, vocabulary, close_objects=True, **policies)
         assert is_found(found)
         row = found.allocate_bitmask()[0]
         found.matcher().fill_bitmask(row)
         assert np.any(row)
     assert not is_found(constrain.compile(SCHEMA, vocabulary))
+    assert not is_found(constraint._compile(SCHEMA, vocabulary, close_objects=True, formats="annotation"))
 
 
 def test_the_command_line_says_when_nothing_is_kept(tmp_path: Path) -> None:

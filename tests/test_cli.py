@@ -83,12 +83,32 @@ def test_generate_on_a_terminal_shows_what_it_does(schema: Path) -> None:
     assert "tokens in" in shown
 
 
+def test_generate_takes_policies_and_limits(schema: Path) -> None:
+    limits = ("--max-string-tokens", "3", "--max-number-tokens", "2")
+    done = run("generate", "A person?", "--schema", schema, "--whitespace", "compact", "--seed", "1", *limits)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == json.dumps(json.loads(done.stdout), separators=(",", ":"), ensure_ascii=False) + "\n"
+
+
+def test_references_are_found_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "schema.json").write_text('{"$ref": "urn:colour"}')
+    (tmp_path / "others.json").write_text('{"urn:colour": {"const": "red"}}')
+    command = ("generate", "A colour?", "--schema", tmp_path / "schema.json", "--registry")
+    done = run(*command, tmp_path / "others.json")
+    assert (done.stdout, done.stderr) == ('"red"\n', "")
+    (tmp_path / "others.json").write_text("[]")
+    done = run(*command, tmp_path / "others.json")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no JSON object" in done.stderr
+
+
 FAILURES = {
     "no schema file": (["--schema", "missing.json"], "missing.json"),
     "no model file": (["--model", "missing.gguf"], "missing.gguf: cannot be opened"),
     "no model": (["--model", "{folder}/schema.json"], "not a GGUF file"),
     "too few tokens": (["--schema", "{folder}/schema.json", "--max-tokens", "2"], "max_tokens is 2"),
     "seed": (["--seed", "99999999999"], "seed"),
+    "policy without a schema": (["--whitespace", "compact"], "whitespace is about JSON Schemas"),
 }
 
 
@@ -103,7 +123,10 @@ def test_failures_are_one_line(case: str, schema: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", [[], ["generate"], ["write"], ["generate", "x", "--top-k", "many"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["generate"], ["write"], ["generate", "x", "--top-k", "many"], ["generate", "x", "--whitespace", "no"]],
+)
 def test_wrong_usage(arguments: list[str]) -> None:
     done = run(*arguments)
     assert done.returncode == 2

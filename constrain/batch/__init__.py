@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
@@ -125,13 +126,14 @@ def _outcomes(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def answerer(model: Model, schema: str | None) -> Answerer:
+def answerer(model: Model, schema: str | None, options: Options) -> Answerer:
     """What has a model answer tasks. Raises what ``complete`` does if ``schema``, that of most, is no use."""
     from constrain import constraint
     from constrain._job import Run, prepare
+    from constrain._options import compile_options
 
     if schema is not None:
-        constraint._compile(schema, model.vocabulary, close_objects=True)
+        constraint._compile(schema, model.vocabulary, close_objects=True, **compile_options(options, schema))
 
     def answer(task: Task, stop: Future[None]) -> Completion:
         try:
@@ -162,16 +164,22 @@ def settings(prompts: Path, schema: str | None, model: Path, options: Options) -
         "schema": {"sha256": None if schema is None else hashlib.sha256(schema.encode()).hexdigest()},
         "model": {"name": model.name, "bytes": model.stat().st_size, "sha256 of the first MiB": beginning},
         **options,
+        **({"registry": {"sha256": _digest(options["registry"])}} if "registry" in options else {}),
     }
 
 
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
 def _answer(completion: Completion) -> dict[str, object]:
-    return {
+    answer: dict[str, object] = {
         "value": completion.value,
         "text": completion.text,
         "finish_reason": completion.finish_reason,
         "usage": asdict(completion.usage),
     }
+    return {**answer, "shortened": completion.shortened} if completion.shortened else answer
 
 
 def _reason(error: ConstrainError | LineError) -> dict[str, object]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from constrain._options import without_compile_options
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -59,6 +61,8 @@ class _Line(BaseModel):
     id: Id = None
     schema_: Annotated[dict[str, Any] | bool | None, Field(alias="schema")] = None
     max_tokens: int | None = None
+    max_string_tokens: int | None = None
+    max_number_tokens: int | None = None
     temperature: float = 0
     top_p: float = 0
     top_k: int = 0
@@ -69,6 +73,12 @@ class _Line(BaseModel):
     repeat_penalty: float = 0
     timeout: float | None = None
     show_schema: bool | str = True
+    whitespace: str = ""
+    property_order: str = ""
+    formats: str = ""
+    numbers: str = ""
+    strict: bool = False
+    registry: dict[str, dict[str, Any] | bool] | None = None
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -113,6 +123,8 @@ def read_task(number: int, line: bytes, schema: str | None, options: Options) ->
     fields.pop("id", None)
     seed = options.get("seed")
     given: Options = options if seed is None else {**options, "seed": (seed + number - 1) % _SEEDS}
+    if used is None:
+        given = without_compile_options(given)
     return Task(number, known, prompt, used, {**given, **fields})  # type: ignore[typeddict-item]
 
 

@@ -11,6 +11,8 @@ from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from constrain._errors import ConstrainError, ModelError
+from constrain._options import Options  # noqa: TC001 - typer reads the annotations
+from constrain._policies import CompileOptions  # noqa: TC001
 
 try:
     import typer
@@ -26,7 +28,6 @@ except ModuleNotFoundError as error:
 
 if TYPE_CHECKING:
     from constrain._completion import Completion
-    from constrain._options import Options
     from constrain.check import Check
     from constrain.json_schema.findings import Finding
     from constrain.vocabulary import Vocabulary
@@ -57,47 +58,37 @@ def about() -> None:
 
 
 @app.command()
+@shared.takes(options=shared.options, policies=shared.policies)
 def generate(
     prompt: Annotated[str, typer.Argument(help='What to ask the model; "-" reads it from standard input.')],
+    *,
     schema: shared.SchemaFile = None,
     model: shared.ModelFile = None,
-    max_tokens: shared.MaxTokens = None,
-    temperature: shared.Temperature = 0.8,
-    top_k: shared.TopK = 40,
-    top_p: shared.TopP = 0.95,
-    min_p: shared.MinP = 0.05,
-    seed: shared.Seed = None,
-    repeat_penalty: shared.RepeatPenalty = 1.0,
-    timeout: shared.Timeout = None,
+    options: Options,
+    seed: Annotated[int | None, typer.Option(min=0, help="Makes sampling reproducible.")] = None,
+    policies: CompileOptions,
+    registry: shared.RegistryFile = None,
     n_ctx: shared.Context = None,
     n_threads: shared.Threads = None,
-    show_schema: shared.ShowSchema = True,  # noqa: FBT002
 ) -> None:
     """Asks a model, and prints its answer: JSON that matches the schema."""
     asked = sys.stdin.read() if prompt == "-" else prompt
     text = None if schema is None else schema.read_text(encoding="utf-8")
-    options: Options = {
-        "max_tokens": max_tokens,
-        "temperature": temperature,
-        "top_k": top_k,
-        "top_p": top_p,
-        "min_p": min_p,
-        "seed": seed,
-        "repeat_penalty": repeat_penalty,
-        "timeout": timeout,
-        "show_schema": show_schema,
-    }
     console = Console(stderr=True)
     with shared.working(console, f"Loading {model.name if model else 'the default model'}"):
         from constrain.llama.model import Model
 
         loaded = Model(model, n_ctx=n_ctx, n_threads=n_threads)
-    completion = _answer(console, loaded, asked, text, options)
+    completion = _answer(
+        console, loaded, asked, text, {**options, **policies, **shared.read_registry(registry), "seed": seed}
+    )
     note = f"{completion.usage.completion_tokens} tokens in {completion.timings.generation:.2f} s"
     if completion.timings.generation > 0 and completion.usage.completion_tokens > 1:
         note += f" ({completion.usage.completion_tokens / completion.timings.generation:.0f} per second)"
     if completion.finish_reason != "stop":
         note += f", brought to its end by {completion.finish_reason}"
+    if completion.shortened:
+        note += f"; {completion.shortened} strings or numbers were brought to their ends"
     if console.is_terminal:
         console.print(note, style="dim", highlight=False)
 

@@ -10,12 +10,13 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from constrain._options import Options  # noqa: TC001 - typer reads the annotations
+from constrain._policies import CompileOptions  # noqa: TC001
 from constrain.cli import shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from constrain._options import Options
     from constrain.batch import Progress as Counts
 
 _LISTED = 10
@@ -25,29 +26,26 @@ _READY = 2
 """Lines that are made ready while ``parallel`` others are answered, so that the model never waits for them."""
 
 
+@shared.takes(options=shared.options, policies=shared.policies)
 def batch(
     prompts: Annotated[Path, typer.Argument(help="JSON Lines: each a string, or an object with prompt or messages.")],
+    *,
     output: Annotated[Path, typer.Option("--output", "-o", help="Takes an answer a line, as they are finished.")],
     errors: Annotated[
         Path | None, typer.Option(help="Takes the lines that have no answer, and why; by default beside the output.")
     ] = None,
-    restart: Annotated[bool, typer.Option("--restart", help="Throw away the answers that are there.")] = False,  # noqa: FBT002
+    restart: Annotated[bool, typer.Option("--restart", help="Throw away the answers that are there.")] = False,
     parallel: Annotated[int, typer.Option(min=1, help="Lines that are answered at the same time.")] = 8,
     schema: shared.SchemaFile = None,
     model: shared.ModelFile = None,
-    max_tokens: shared.MaxTokens = None,
-    temperature: shared.Temperature = 0.8,
-    top_k: shared.TopK = 40,
-    top_p: shared.TopP = 0.95,
-    min_p: shared.MinP = 0.05,
+    options: Options,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Makes sampling reproducible: line n has this seed, plus n - 1.")
     ] = None,
-    repeat_penalty: shared.RepeatPenalty = 1.0,
-    timeout: shared.Timeout = None,
+    policies: CompileOptions,
+    registry: shared.RegistryFile = None,
     n_ctx: shared.Context = None,
     n_threads: shared.Threads = None,
-    show_schema: shared.ShowSchema = True,  # noqa: FBT002
 ) -> None:
     """Answers a file of prompts; after an interruption, the same command goes on where it was.
 
@@ -62,23 +60,13 @@ def batch(
     errors = errors or output.with_name(f"{output.stem}.errors{output.suffix}")
     check_paths(prompts, (output, errors), read=[path for path in (schema, model) if path is not None])
     text = None if schema is None else schema.read_text(encoding="utf-8")
-    options: Options = {
-        "max_tokens": max_tokens,
-        "temperature": temperature,
-        "top_k": top_k,
-        "top_p": top_p,
-        "min_p": min_p,
-        "seed": seed,
-        "repeat_penalty": repeat_penalty,
-        "timeout": timeout,
-        "show_schema": show_schema,
-    }
+    options = {**options, **policies, **shared.read_registry(registry), "seed": seed}
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     made_from = {**batches.settings(prompts, text, model, options), "ctx": n_ctx}
     with BatchFiles(output, errors, made_from, restart=restart) as files, contextlib.ExitStack() as loaded:
         with shared.working(console, f"Loading {model.name}"):
             used = loaded.enter_context(Model(model, n_ctx=n_ctx, n_threads=n_threads, parallel=parallel))
-            answer = batches.answerer(used, text)
+            answer = batches.answerer(used, text, options)
         run = batches.run(prompts, files, answer, text, options, threads=parallel + _READY)
         counts = _follow(console, prompts, run)
     console.print(_summary(counts, output, errors), markup=False)

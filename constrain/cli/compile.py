@@ -9,11 +9,14 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from constrain._policies import CompileOptions  # noqa: TC001 - typer reads the annotations
 from constrain.cli import shared
 
 
+@shared.takes(policies=shared.policies)
 def compile_(
     schemas: Annotated[list[Path], typer.Argument(metavar="SCHEMA...", help="Files with JSON Schemas.")],
+    *,
     model: Annotated[
         Path | None, typer.Option(help="GGUF file of the model, or of its vocabulary; by default the demo model.")
     ] = None,
@@ -22,10 +25,11 @@ def compile_(
     ] = None,
     max_masks: Annotated[int | None, typer.Option(min=0, help="Most masks to compute, likeliest first.")] = None,
     max_mib: Annotated[int | None, typer.Option("--max-mib", min=0, help="Most memory of one's tables.")] = None,
-    closed: Annotated[  # noqa: FBT002
+    closed: Annotated[
         bool,
         typer.Option("--closed/--open", help="Without undeclared keys, as for generation; or as constrain.compile."),
     ] = True,
+    policies: CompileOptions,
 ) -> None:
     """Compiles schemas ahead of time and keeps them, so that the first token needs no waiting in any later process.
 
@@ -33,9 +37,7 @@ def compile_(
     """
     import json
 
-    from constrain.constraint import PRECOMPUTED_BYTES, PRECOMPUTED_MASKS
-    from constrain.constraint import _compile as compile_closed
-    from constrain.constraint import compile as compile_open
+    from constrain.constraint import PRECOMPUTED_BYTES, PRECOMPUTED_MASKS, _compile
     from constrain.vocabulary import Vocabulary
 
     if model is None:
@@ -49,10 +51,7 @@ def compile_(
         read = json.dumps(shared.read_schema(path))
         for text in dict.fromkeys((read, path.read_text(encoding="utf-8"))):
             with shared.working(console, f"Compiling {path.name}"):
-                if closed:
-                    constraint = compile_closed(text, vocabulary, close_objects=True, cache=cache)
-                else:
-                    constraint = compile_open(text, vocabulary, cache=cache)
+                constraint = _compile(text, vocabulary, close_objects=closed, cache=cache, **policies)
                 done = constraint.precompute(
                     max_masks=PRECOMPUTED_MASKS if max_masks is None else max_masks,
                     max_bytes=PRECOMPUTED_BYTES if max_mib is None else max_mib << 20,

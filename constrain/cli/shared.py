@@ -3,33 +3,112 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from constrain._errors import SchemaError
+from constrain._options import MAX_NUMBER_TOKENS, Options
+from constrain._policies import CHOICES, CompileOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from rich.console import Console
 
 FAILED, LINES_FAILED, INTERRUPTED = 1, 3, 130
 
 SchemaFile = Annotated[Path | None, typer.Option(help="File with the JSON Schema of the answer.")]
+RegistryFile = Annotated[
+    Path | None, typer.Option(help="File with a JSON object from URIs to schemas, for references.")
+]
 ModelFile = Annotated[Path | None, typer.Option(help="GGUF file; by default the model of the demo extra.")]
-MaxTokens = Annotated[int | None, typer.Option(min=1, help="Most tokens of the answer.")]
-Temperature = Annotated[float, typer.Option(min=0, help="0 takes the most likely token.")]
-TopK = Annotated[int, typer.Option(min=0, help="Sample from this many tokens; 0 for all.")]
-TopP = Annotated[float, typer.Option(min=0, max=1, help="Sample from tokens of this probability.")]
-MinP = Annotated[float, typer.Option(min=0, max=1, help="Least probability beside the greatest.")]
-Seed = Annotated[int | None, typer.Option(min=0, help="Makes sampling reproducible.")]
-RepeatPenalty = Annotated[float, typer.Option(help="Divides the logits of recent tokens.")]
-Timeout = Annotated[float | None, typer.Option(min=0, help="Seconds until the answer is ended.")]
 Context = Annotated[int | None, typer.Option("--ctx", min=0, help="Context in tokens; 0 for the model's.")]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Threads to compute with.")]
-ShowSchema = Annotated[bool, typer.Option(help="Whether the prompt shows the schema.")]
+
+
+def takes(**groups: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives a command the parameters of functions, in place of parameters of its own: these take what they return."""
+
+    def extend(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command, eval_str=True).parameters
+        shared = {name: inspect.signature(make, eval_str=True).parameters for name, make in groups.items()}
+
+        @wraps(command)
+        def extended(**given: Any) -> None:
+            made = {name: make(**{each: given.pop(each) for each in shared[name]}) for name, make in groups.items()}
+            command(**given, **made)
+
+        listed = [parameter for name in own for parameter in shared.get(name, {name: own[name]}).values()]
+        named = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in listed]
+        extended.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
+        extended.__annotations__ = {parameter.name: parameter.annotation for parameter in named}
+        return extended
+
+    return extend
+
+
+def _choice(policy: str, about: str) -> Any:
+    choices = CHOICES[policy]
+
+    def check(value: str | None) -> str | None:
+        if value is not None and value not in choices:
+            raise typer.BadParameter(f"{value!r} is none of {', '.join(choices)}")
+        return value
+
+    return typer.Option(metavar="|".join(choices), callback=check, help=about, show_default=choices[0])
+
+
+def policies(
+    *,
+    whitespace: Annotated[str | None, _choice("whitespace", "Between the parts of the JSON text.")] = None,
+    property_order: Annotated[str | None, _choice("property_order", "Keys as the schema lists them, or any.")] = None,
+    formats: Annotated[str | None, _choice("formats", "Whether formats are enforced.")] = None,
+    numbers: Annotated[str | None, _choice("numbers", "How numbers are spelled.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse what OpenAI's strict mode does.")] = False,
+) -> CompileOptions:
+    """How schemas are compiled: what was asked for."""
+    found: dict[str, Any] = {
+        "whitespace": whitespace, "property_order": property_order, "formats": formats, "numbers": numbers,
+        "strict": strict or None,
+    }  # fmt: skip
+    asked: CompileOptions = {name: value for name, value in found.items() if value is not None}  # type: ignore[assignment]
+    return asked
+
+
+def options(
+    *,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens of the answer.")] = None,
+    max_string_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Tokens after which a string is brought to its end.")
+    ] = None,
+    max_number_tokens: Annotated[
+        int, typer.Option(min=0, help="Tokens after which a number is brought to its end; 0 for no limit.")
+    ] = MAX_NUMBER_TOKENS,
+    temperature: Annotated[float, typer.Option(min=0, help="0 takes the most likely token.")] = 0.8,
+    top_k: Annotated[int, typer.Option(min=0, help="Sample from this many tokens; 0 for all.")] = 40,
+    top_p: Annotated[float, typer.Option(min=0, max=1, help="Sample from tokens of this probability.")] = 0.95,
+    min_p: Annotated[float, typer.Option(min=0, max=1, help="Least probability beside the greatest.")] = 0.05,
+    repeat_penalty: Annotated[float, typer.Option(help="Divides the logits of recent tokens.")] = 1.0,
+    timeout: Annotated[float | None, typer.Option(min=0, help="Seconds until the answer is ended.")] = None,
+    show_schema: Annotated[bool, typer.Option(help="Whether the prompt shows the schema.")] = True,
+) -> Options:
+    """How an answer is generated, the seed aside."""
+    return {
+        "max_tokens": max_tokens,
+        "max_string_tokens": max_string_tokens,
+        "max_number_tokens": max_number_tokens or None,
+        "temperature": temperature,
+        "top_k": top_k,
+        "top_p": top_p,
+        "min_p": min_p,
+        "repeat_penalty": repeat_penalty,
+        "timeout": timeout,
+        "show_schema": show_schema,
+    }
 
 
 @contextlib.contextmanager
@@ -40,6 +119,16 @@ def working(console: Console, what: str) -> Iterator[None]:
         return
     with console.status(f"{what} ..."):
         yield
+
+
+def read_registry(path: Path | None) -> CompileOptions:
+    """The schemas in a file by their URIs, as an option. Raises ``SchemaError`` if they are none."""
+    if path is None:
+        return {}
+    found = read_schema(path)
+    if not isinstance(found, dict):
+        raise SchemaError(f"{path} is no JSON object from URIs to schemas")
+    return {"registry": found}
 
 
 def read_schema(path: Path) -> Any:

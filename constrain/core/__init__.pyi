@@ -125,8 +125,16 @@ class Matcher:
     """One sequence's place in a compiled grammar. Not to be used by two threads at once."""
 
     @overload
-    def __init__(self, grammar: CompiledGrammar, max_tokens: int | None = None) -> None:
-        """Raises BudgetError if no text is known that takes at most ``max_tokens``."""
+    def __init__(
+        self,
+        grammar: CompiledGrammar,
+        max_tokens: int | None = None,
+        lexeme_limits: Sequence[int | None] = (),
+    ) -> None:
+        """``lexeme_limits``: tokens after which a lexeme is brought to its end, by ``Terminal.kind``.
+
+        Raises BudgetError if no text is known that takes at most ``max_tokens``.
+        """
 
     @overload
     def __init__(self, grammar: Matcher) -> None: ...
@@ -153,8 +161,11 @@ class Matcher:
     def compute_mask(self) -> None:
         """Computes the mask here, if it is not known, without the GIL."""
 
-    def diagnose(self, token_id: int) -> tuple[bool, bool, int, list[int]]:
-        """(allowed, failed at the end of the text, byte offset of the failure, terminals expected there)."""
+    def diagnose(self, token_id: int) -> tuple[bool, bool, bool, int, list[int]]:
+        """(allowed, failed at the end of the text, left out by a limit, byte offset of the failure, what was expected).
+
+        Expected are terminals. A token that a limit or the budget leaves out is allowed all the same.
+        """
 
     @property
     def n_accepted(self) -> int: ...
@@ -164,5 +175,9 @@ class Matcher:
     def is_finished(self) -> bool: ...
     @property
     def is_narrowed(self) -> bool: ...
+    @property
+    def is_narrowed_by_budget(self) -> bool: ...
+    @property
+    def n_shortened(self) -> int: ...
     @property
     def min_tokens_left(self) -> int: ...

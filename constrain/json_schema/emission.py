@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError
-from constrain.grammar import Edge, Grammar, Role, Rule, Terminal
+from constrain.grammar import Edge, Grammar, Kind, Role, Rule, Terminal
 from constrain.json_schema.array_automata import add_array
 from constrain.json_schema.arrays import unproductive_item
 from constrain.json_schema.closing import emitted, has_value, is_productive
@@ -110,7 +110,7 @@ class Emitter:
         """The symbol of a class of undeclared keys, without the colon; the same expression is added once."""
         terminal = self._undeclared.get(id(expression))
         if terminal is None:
-            terminal = self._undeclared[id(expression)] = Terminal("key", expression, "", Role.LABEL)
+            terminal = self._undeclared[id(expression)] = Terminal("key", expression, "", Role.LABEL, kind=Kind.STRING)
         return self.add(terminal)
 
     def symbols(self, goal: Goal) -> tuple[int, ...]:

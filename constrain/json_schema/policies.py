@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-CHOICES = {
-    "whitespace": ("flexible", "compact", "any"),
-    "property_order": ("schema", "any"),
-    "formats": ("assert", "annotation", "strict"),
-    "numbers": ("canonical", "any"),
-}
+from constrain._policies import CHOICES
 
 
 class Policies(NamedTuple):

@@ -6,14 +6,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from constrain._errors import UnsupportedSchemaError
-from constrain.grammar import Terminal
+from constrain.grammar import Kind, Terminal
 from constrain.json_schema.keys import JSON_STRING, quoted
 from constrain.json_schema.numbers import MAX_LISTED_MULTIPLES, number_expression, number_literal_expression
 from constrain.json_schema.numeric import ANY_INTEGER, ANY_NUMBER, Number, NumberShape, list_numbers, to_decimal
 from constrain.json_schema.shapes import ANY_SHAPES, FALSE, NULL, TRUE, Shapes
 from constrain.json_schema.spelling import spell_string
 from constrain.json_schema.strings import ANY_STRING, StringShape, content
-from constrain.regex.tree import NOTHING, Alternation, Expression, Literal, LiteralSet
+from constrain.regex.tree import NOTHING, Expression, Literal, LiteralSet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,13 +24,10 @@ if TYPE_CHECKING:
 
 NULL_VALUE = Terminal("null", Literal(b"null"))
 BOOLEAN_VALUE = Terminal("boolean", LiteralSet((b"true", b"false")))
-INTEGER = Terminal("integer", number_expression(integer=True))
-NUMBER = Terminal("number", number_expression(integer=False))
-STRING = Terminal("string", JSON_STRING)
-ANY_SCALAR = Terminal(
-    "scalar",
-    Alternation((JSON_STRING, NUMBER.expression, LiteralSet((b"true", b"false", b"null")))),
-)
+SIMPLE_VALUE = Terminal("constant", LiteralSet((b"true", b"false", b"null")))
+INTEGER = Terminal("integer", number_expression(integer=True), kind=Kind.NUMBER)
+NUMBER = Terminal("number", number_expression(integer=False), kind=Kind.NUMBER)
+STRING = Terminal("string", JSON_STRING, kind=Kind.STRING)
 _SIMPLE = {NULL: b"null", FALSE: b"false", TRUE: b"true"}
 _SIMPLE_TERMINALS = {NULL: NULL_VALUE, FALSE | TRUE: BOOLEAN_VALUE}
 
@@ -52,7 +49,7 @@ def scalar_terminals(
 ) -> list[Terminal]:
     """Terminals that together read the scalar values of ``shapes``; those of frequent shapes are shared constants."""
     if shapes is ANY_SHAPES:
-        return [ANY_SCALAR if spellings is None else _any_scalar(spellings)]
+        return [STRING, NUMBER if spellings is None else _any_number(spellings), SIMPLE_VALUE]
     terminals: list[Terminal] = []
     literals: list[bytes] = []
     if shapes.simple:
@@ -114,20 +111,19 @@ def _add_numbers(
     if expression == NOTHING:
         return
     name = "constant" if shape.values is not None else "integer" if shape.integer else "number"
-    terminals.append(Terminal(name, expression, _pointer(location)))
+    terminals.append(Terminal(name, expression, _pointer(location), kind=Kind.NUMBER))
 
 
 @lru_cache(maxsize=2)
-def _any_scalar(spellings: NumberSpellings) -> Terminal:
-    numbers = spellings(ANY_NUMBER)
-    return Terminal("scalar", Alternation((JSON_STRING, numbers, LiteralSet((b"true", b"false", b"null")))))
+def _any_number(spellings: NumberSpellings) -> Terminal:
+    return Terminal("number", spellings(ANY_NUMBER), kind=Kind.NUMBER)
 
 
 def _add_string(
     shape: StringShape, location: Location | None, terminals: list[Terminal], literals: list[bytes]
 ) -> None:
     if shape.values is None:
-        terminals.append(Terminal("string", quoted(content(shape)), _pointer(location)))
+        terminals.append(Terminal("string", quoted(content(shape)), _pointer(location), kind=Kind.STRING))
     else:
         literals += map(spell_string, shape.values)
 

@@ -59,8 +59,12 @@ class Matcher(Protocol):
         """Tokens after which the answer is complete, no more than are left."""
 
     @property
-    def is_narrowed(self) -> bool:
+    def is_narrowed_by_budget(self) -> bool:
         """Whether the tokens left have decided what was allowed."""
+
+    @property
+    def n_shortened(self) -> int:
+        """How many strings and numbers have reached their limits."""
 
     def forced_after(self, before: bytes, /) -> tuple[bytes, list[int]]:
         """The only bytes that can follow ``before``, the end of what was taken, and where these two are open."""
@@ -242,7 +246,7 @@ class Answer:
         return closing
 
     def _end(self, matcher: Matcher) -> tuple[int, ...]:
-        return self._finish("length" if matcher.is_narrowed else "stop")
+        return self._finish("length" if matcher.is_narrowed_by_budget else "stop")
 
     def _finish(self, reason: FinishReason) -> tuple[int, ...]:
         self.is_done = True

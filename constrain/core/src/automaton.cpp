@@ -87,7 +87,8 @@ size_t Automaton::memory_bytes() const {
   return lexer_.memory_bytes() + memory_.memory_bytes() + parser_.memory_bytes() + mask_ids_.bytes() + mask_bytes_ +
          rows_.size() * sizeof(Row) + parts_.size() * 64 + paths_.size() * (sizeof(OwnPath) + sizeof(Segment)) + path_ids_.bytes() +
          origin_costs_.bytes() + inside_.bytes() + text_mask_ids_.bytes() + units * set_bounds_[0].size() * sizeof(std::optional<Bound>) +
-         units * path_ways_[0].size() * sizeof(std::optional<Way>) + origin_ways_.bytes() + shortest_tokens_.bytes() + ways_out_.bytes() + tokens_needed_.bytes() + end_ids_.bytes() + end_bytes_;
+         units * path_ways_[0].size() * sizeof(std::optional<Way>) + origin_ways_.bytes() + shortest_tokens_.bytes() + ways_out_.bytes() + tokens_needed_.bytes() + end_ids_.bytes() + end_bytes_ +
+         lexeme_rests_.bytes();
 }
 
 }  // namespace constrain

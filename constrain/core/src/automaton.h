@@ -116,6 +116,14 @@ class Automaton {
   bool fits(const Place& place, const Wall& wall);  // after a token
   bool fill_within(const Mask& mask, const Place& place, const Wall& wall, std::span<uint32_t> words);  // narrowed?
 
+  // lexeme_limits.cpp. `limits`: tokens of one lexeme, by kind of terminal.
+  static constexpr uint64_t no_lexeme_limit = ~uint64_t{0};
+  bool stays_in_lexeme(LexId lexer, std::string_view bytes);
+  uint64_t lexeme_limit(LexId lexer, std::span<const uint64_t> limits) const;  // none if the lexeme cannot go on
+  uint64_t lexeme_rest(LexId lexer);  // bytes of a shortest one
+  // Takes tokens out of `words` that stay in the lexeme and make its rest no shorter: all, or those that begin a word.
+  void keep_nearer(LexId lexer, bool words_only, std::span<uint32_t> words);
+
   Lexer& lexer() { return lexer_; }
   Parser& parser() { return parser_; }
   const Vocabulary& vocabulary() const { return vocabulary_; }
@@ -296,6 +304,7 @@ class Automaton {
   FlatMap<uint32_t, uint32_t> shortest_tokens_;      // by expression
   uint64_t fresh_slack_ = 0;                      // by how much a fresh text may be longer than all read; 0: not known yet
   FlatMap<Hash, uint64_t> tokens_needed_;
+  FlatMap<uint32_t, uint64_t> lexeme_rests_;
   FlatMap<uint32_t, uint32_t> end_ids_;
   std::deque<std::vector<End>> ends_;
   size_t end_bytes_ = 0;

@@ -106,17 +106,22 @@ uint32_t token_of(const Vocabulary& vocabulary, nb::handle object) {
                          std::to_string(vocabulary.size()) + " tokens").c_str());
 }
 
-// Computes the mask of where the matcher stands, and what the budget has to do with it, without the GIL.
+bool knows_mask(Matcher& matcher) {
+  return matcher.ended() || (matcher.known_mask() && matcher.knows_limited());
+}
+
+// Computes the mask of where the matcher stands, and what budget and limits have to do with it, without the GIL.
 void prepare(Matcher& matcher) {
-  if (matcher.ended() || matcher.known_mask()) return;
+  if (knows_mask(matcher)) return;
   nb::gil_scoped_release release;
   matcher.ample(matcher.mask());
+  if (matcher.limit_reached()) matcher.limited();
 }
 
 // Writes the mask of where the matcher stands. What must be computed is computed without the GIL.
 void fill(Matcher& matcher, std::span<uint32_t> words) {
   if (matcher.ended()) return std::fill(words.begin(), words.end(), 0u);
-  if (const Mask* known = matcher.known_mask(); known && matcher.ample(*known)) return matcher.fill(*known, words);
+  if (const Mask* known = matcher.known_mask(); known && matcher.ample(*known) && matcher.knows_limited()) return matcher.fill(*known, words);
   nb::gil_scoped_release release;
   matcher.fill(matcher.mask(), words);
 }
@@ -305,12 +310,13 @@ void bind_grammar(nb::module_& m) {
 void bind_matcher(nb::module_& m) {
   nb::class_<Matcher>(m, "Matcher")
       .def("__init__",
-           [](Matcher* self, std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_t> max_tokens) {
+           [](Matcher* self, std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_t> max_tokens,
+              const std::vector<std::optional<uint64_t>>& lexeme_limits) {
              Locked lock(*grammar);
              nb::gil_scoped_release release;
-             new (self) Matcher(grammar, max_tokens);
+             new (self) Matcher(grammar, max_tokens, lexeme_limits);
            },
-           "grammar"_a, "max_tokens"_a = nb::none())
+           "grammar"_a, "max_tokens"_a = nb::none(), "lexeme_limits"_a = std::vector<std::optional<uint64_t>>())
       .def("__init__",
            [](Matcher* self, Matcher& other) {
              Locked lock(other.grammar());
@@ -397,7 +403,17 @@ void bind_matcher(nb::module_& m) {
       .def_prop_ro("is_narrowed",
                    [](Matcher& self) {
                      Locked lock(self.grammar());
+                     return self.narrowed() || self.shortened() > 0;
+                   })
+      .def_prop_ro("is_narrowed_by_budget",
+                   [](Matcher& self) {
+                     Locked lock(self.grammar());
                      return self.narrowed();
+                   })
+      .def_prop_ro("n_shortened",
+                   [](Matcher& self) {
+                     Locked lock(self.grammar());
+                     return self.shortened();
                    })
       .def("completion_tokens",
            [](Matcher& self) {
@@ -437,7 +453,7 @@ void bind_matcher(nb::module_& m) {
       .def_prop_ro("knows_mask",
                    [](Matcher& self) {
                      Locked lock(self.grammar());
-                     return self.ended() || self.known_mask() != nullptr;
+                     return knows_mask(self);
                    })
       .def("compute_mask",
            [](Matcher& self) {
@@ -449,7 +465,7 @@ void bind_matcher(nb::module_& m) {
              uint32_t id = token_of(self.grammar().vocabulary(), token);
              Locked lock(self.grammar());
              Explanation why = self.explain(id);
-             return std::tuple(why.allowed, why.at_end, why.offset, why.terminals);
+             return std::tuple(why.allowed, why.at_end, why.at_limit, why.offset, why.terminals);
            },
            "token_id"_a);
 }

@@ -65,6 +65,7 @@ struct Grammar {
   std::vector<ExprId> terminals;
   std::vector<std::string> terminal_names;
   std::vector<bool> remembered;  // by terminal: some edge remembers the lexeme
+  std::vector<uint8_t> kinds;    // by terminal: which limit of tokens its lexemes have; the front end says what they mean
   std::vector<Role> roles;         // by terminal; only where `reads_groups`
   std::vector<std::string> labels;  // by terminal: of what its texts are the label, or empty: of themselves
   std::vector<uint32_t> ignored;
@@ -80,8 +81,8 @@ struct Grammar {
 
   template <typename Archive>
   void visit(Archive& archive) {  // all but `expressions`
-    archive(terminals, terminal_names, remembered, roles, labels, ignored, rules, states, edges, conditions, actions, self_delimiting,
-            has_values, reads_groups, may_need_fresh);
+    archive(terminals, terminal_names, remembered, kinds, roles, labels, ignored, rules, states, edges, conditions, actions,
+            self_delimiting, has_values, reads_groups, may_need_fresh);
   }
 
   const State& state(StateId q) const { return states[index(q)]; }

@@ -281,6 +281,7 @@ Grammar import_grammar(nb::handle object) {
   for (nb::handle each : tuple_of(object.attr("terminals"))) {
     grammar.terminals.push_back(importer.expression(each.attr("expression")));
     grammar.terminal_names.push_back(nb::cast<std::string>(each.attr("name")));
+    grammar.kinds.push_back(nb::cast<uint8_t>(each.attr("kind")));
   }
   nb::tuple rules = tuple_of(object.attr("rules"));
   if (rules.size() == 0) throw GrammarError("a grammar needs at least one rule");

@@ -78,9 +78,14 @@ bool CompiledGrammar::accepts(std::string_view text) {
   return accepted;
 }
 
-Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_t> max_tokens)
+Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_t> max_tokens,
+                 const std::vector<std::optional<uint64_t>>& lexeme_limits)
     : grammar_(std::move(grammar)), automaton_(grammar_->automaton()), max_tokens_(max_tokens), progress_(1) {
   places_.push_back(automaton_->start());
+  for (const std::optional<uint64_t>& limit : lexeme_limits) {
+    limits_.push_back(limit.value_or(Automaton::no_lexeme_limit));
+    least_limit_ = std::min(least_limit_, limits_.back());
+  }
   if (!max_tokens_) return;
   automaton_->allow_call();
   progress_[0].plan = plan_from(places_[0], nullptr, *max_tokens_);
@@ -121,9 +126,11 @@ Place& Matcher::here() {
 bool Matcher::accept(uint32_t token) {
   if (ended_) return false;
   if (tokens_.size() % tokens_between_checks == 0) grammar_->renew_if_full();
-  Place place = here();
-  Progress progress = max_tokens_ ? progress_.back() : Progress{};
   const Vocabulary& vocabulary = grammar_->vocabulary();
+  const bool at_limit = limit_reached();
+  if (at_limit && left_out_by_limit(token)) return false;
+  Place place = here();
+  Progress progress = tracks() ? progress_.back() : Progress{};
   if (vocabulary.is_eos(token)) {
     if (!automaton_->surely_accepting(place)) return false;
     ended_ = true;
@@ -131,15 +138,17 @@ bool Matcher::accept(uint32_t token) {
     std::string_view bytes = vocabulary.token(token);
     try {
       if (bytes.empty() || !automaton_->step(place, bytes)) return false;
-      if (max_tokens_ && !goes_on(progress, places_.back(), place, bytes)) return false;
+      if (least_limit_ != Automaton::no_lexeme_limit) count_lexeme_tokens(progress, places_.back(), place, bytes, at_limit);
+      if (tracks() && !goes_on(progress, places_.back(), place, bytes)) return false;
     } catch (const LimitError&) {  // not verified within the limits, so not allowed: as in masks
       return false;
     }
   }
   tokens_.push_back(token);
   places_.push_back(place);
-  if (max_tokens_) progress_.push_back(std::move(progress));
+  if (tracks()) progress_.push_back(std::move(progress));
   ample_ = false;
+  limited_ = nullptr;
   return true;
 }
 
@@ -160,7 +169,7 @@ bool Matcher::goes_on(Progress& progress, const Place& from, const Place& place,
     progress.at = end;
     return true;
   }
-  if (ample_ || automaton_->surely_fits(place, read, left_after)) {
+  if (!max_tokens_ || ample_ || automaton_->surely_fits(place, read, left_after)) {
     progress.plan = nullptr;
     return true;
   }
@@ -197,16 +206,20 @@ const Matcher::Progress& Matcher::planned() {
 
 void Matcher::rollback(size_t count) {
   here();
-  if (count > 0) ended_ = ample_ = false;
+  if (count > 0) {
+    ended_ = ample_ = false;
+    limited_ = nullptr;
+  }
   tokens_.resize(tokens_.size() - count);
   places_.resize(places_.size() - count);
-  if (max_tokens_) progress_.resize(progress_.size() - count);
+  if (tracks()) progress_.resize(progress_.size() - count);
 }
 
 void Matcher::reset() {
   tokens_.clear();
   progress_.resize(1);
   ample_ = false;
+  limited_ = nullptr;
   automaton_ = grammar_->automaton();
   places_.assign(1, automaton_->start());
   ended_ = false;
@@ -233,6 +246,13 @@ bool Matcher::ample(const Mask& mask) {
 }
 
 void Matcher::fill(const Mask& mask, std::span<uint32_t> words) {
+  fill_within_budget(mask, words);
+  if (!limit_reached()) return;
+  const Bitmask& allowed = limited();  // `mask` may be gone
+  for (size_t i = 0; i < words.size(); ++i) words[i] &= allowed[i];
+}
+
+void Matcher::fill_within_budget(const Mask& mask, std::span<uint32_t> words) {
   const Place& place = places_.back();
   if (!max_tokens_) return automaton_->fill(mask, place, words);
   Automaton::Wall wall{left(), progress_.back().read, 0, Vocabulary::no_token, false};
@@ -272,18 +292,22 @@ uint64_t Matcher::tokens_to_finish() {
   if (ended_) return 0;
   const Place& place = here();
   const Progress& progress = progress_.back();
-  return progress.plan ? progress.plan->counts[progress.at] : plan_from(place, nullptr, max_tokens_ ? left() : ~uint64_t{0})->counts[0];
+  return progress.plan ? progress.plan->counts[progress.at] : plan_from(place, nullptr, left())->counts[0];
 }
 
 std::vector<uint32_t> Matcher::completion() {
   std::vector<uint32_t> tokens;
   if (ended_) return tokens;
   const Place& place = here();
-  const Progress& progress = progress_.back();
+  Progress& progress = progress_.back();
   const Vocabulary& vocabulary = grammar_->vocabulary();
-  const std::shared_ptr<const Plan> plan = progress.plan ? progress.plan : plan_from(place, nullptr, max_tokens_ ? left() : ~uint64_t{0});
+  const std::shared_ptr<const Plan> plan = progress.plan ? progress.plan : plan_from(place, nullptr, left());
   for (size_t at = progress.plan ? progress.at : 0; at < plan->text.size(); at += vocabulary.token(tokens.back()).size()) {
     tokens.push_back(vocabulary.first_token(*plan, at));
+  }
+  if (tracks() && !progress.plan && tokens.size() <= left()) {  // it is to be followed: limits must not come in between
+    progress.plan = plan;
+    progress.at = 0;
   }
   return tokens;
 }
@@ -325,7 +349,10 @@ Explanation Matcher::explain(uint32_t token) {
     while (result.offset < bytes.size() && automaton_->step(place, static_cast<uint8_t>(bytes[result.offset]))) ++result.offset;
     result.allowed = !bytes.empty() && result.offset == bytes.size();
   }
-  if (result.allowed) return result;
+  if (result.allowed) {
+    result.at_limit = limit_reached() && left_out_by_limit(token);
+    return result;
+  }
   auto add = [&](LexId lexer) {
     for (const Lexer::Entry& entry : automaton_->lexer().entries(lexer)) {
       TermId t = automaton_->lexer().base_terminal(entry.terminal);

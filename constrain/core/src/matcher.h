@@ -63,6 +63,7 @@ class CompiledGrammar {
 struct Explanation {
   bool allowed = false;
   bool at_end = false;  // the token ends the text, which is not complete
+  bool at_limit = false;  // the lexeme under way has had its tokens, and this one is left out
   uint32_t offset = 0;
   std::vector<uint32_t> terminals;
 };
@@ -71,10 +72,12 @@ struct Explanation {
 //
 // With a budget, a place has a plan (a way to finish within the tokens left), or all ways on from it are known to fit. A
 // token that the plan begins with is always allowed; after another one that is, its own way to finish is the plan.
+// Limits on the tokens of one lexeme: lexeme_limits.cpp.
 class Matcher {
  public:
-  // Throws BudgetError if `max_tokens` are too few for any text.
-  explicit Matcher(std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_t> max_tokens = std::nullopt);
+  // `lexeme_limits`: by kind of terminal. Throws BudgetError if `max_tokens` are too few for any text.
+  explicit Matcher(std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_t> max_tokens = std::nullopt,
+                   const std::vector<std::optional<uint64_t>>& lexeme_limits = {});
 
   CompiledGrammar& grammar() { return *grammar_; }
   bool accept(uint32_t token);
@@ -94,6 +97,10 @@ class Matcher {
   uint64_t tokens_to_finish();                // fewest, on the way that `completion` goes
   std::vector<uint32_t> completion();         // tokens of a short way to finish; within the budget, if there is one
   bool narrowed() const { return progress_.back().narrowed; }  // by the budget, somewhere on the way here
+  uint64_t shortened() const { return progress_.back().shortened_lexemes; }  // lexemes that a limit narrowed
+  bool limit_reached();
+  const Bitmask& limited();  // what is allowed where a limit is reached, the budget aside
+  bool knows_limited() { return limited_ || !limit_reached(); }  // or needs not
   std::string forced_bytes();
   std::pair<std::string, std::vector<uint32_t>> forced_after(std::string_view before);
   Explanation explain(uint32_t token);
@@ -106,13 +113,22 @@ class Matcher {
     size_t read = 0;                   // bytes of the longest text or value that was remembered, at most
     size_t lexeme = 0;                 // bytes of the lexeme under way, if it is remembered, at most
     bool narrowed = false;
+    bool shortened = false;         // the lexeme under way, by its limit
+    uint32_t lexeme_tokens = 0;     // of the lexeme under way, the one included that it began in; where there are limits
+    uint32_t word_tokens = 0;       // of these: beyond the limit, and with no shorter rest than there was before
+    uint64_t least_rest = Automaton::never_fits;  // bytes, beyond the limit
+    uint32_t shortened_lexemes = 0;  // on the way here
   };
 
   Place& here();  // in the current generation
-  uint64_t left() const { return *max_tokens_ - (tokens_.size() - ended_); }
+  bool tracks() const { return max_tokens_ || least_limit_ != Automaton::no_lexeme_limit; }
+  uint64_t left() const { return max_tokens_ ? *max_tokens_ - (tokens_.size() - ended_) : Automaton::never_fits; }
   std::shared_ptr<const Plan> plan_from(const Place& place, const Plan* like, uint64_t limit);
   const Progress& planned();
   bool goes_on(Progress& progress, const Place& from, const Place& place, std::string_view token);
+  void fill_within_budget(const Mask& mask, std::span<uint32_t> words);
+  void count_lexeme_tokens(Progress& progress, const Place& from, const Place& place, std::string_view token, bool at_limit);
+  bool left_out_by_limit(uint32_t token);
 
   std::shared_ptr<CompiledGrammar> grammar_;
   std::shared_ptr<Automaton> automaton_;
@@ -120,7 +136,10 @@ class Matcher {
   std::vector<Place> places_;
   std::optional<uint64_t> max_tokens_;
   uint64_t margin_ = 0;  // tokens before the last moment in which what is open is closed
-  std::vector<Progress> progress_;
+  std::vector<uint64_t> limits_;  // by kind of terminal
+  uint64_t least_limit_ = Automaton::no_lexeme_limit;
+  std::shared_ptr<const Bitmask> limited_;  // here, once it was asked for
+  std::vector<Progress> progress_;  // one entry, unless something is tracked
   bool ample_ = false;  // all tokens of the mask here are known to fit
   bool ended_ = false;
 };

@@ -1,0 +1,45 @@
+"""How a JSON Schema is compiled: the keywords that ``compile`` has, and ``generate`` with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CHOICES = {
+    "whitespace": ("flexible", "compact", "any"),
+    "property_order": ("schema", "any"),
+    "formats": ("assert", "annotation", "strict"),
+    "numbers": ("canonical", "any"),
+}
+"""The values of each policy, the default first."""
+
+
+class CompileOptions(TypedDict, total=False):
+    """See ``compile``."""
+
+    whitespace: str
+    property_order: str
+    formats: str
+    numbers: str
+    strict: bool
+    registry: object
+
+
+DEFAULTS: CompileOptions = {
+    "whitespace": CHOICES["whitespace"][0],
+    "property_order": CHOICES["property_order"][0],
+    "formats": CHOICES["formats"][0],
+    "numbers": CHOICES["numbers"][0],
+    "strict": False,
+    "registry": None,
+}
+
+
+def refuse_compile_options(options: CompileOptions, what: str) -> None:
+    """Raises ValueError if options ask for something, of what is no JSON Schema (``what`` it is)."""
+    defaults: Mapping[str, object] = DEFAULTS
+    for name, value in options.items():
+        if value != defaults[name]:
+            raise ValueError(f"{name} is about JSON Schemas, but {what}")
