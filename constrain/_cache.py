@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from constrain.vocabulary import Vocabulary
 
-FORMAT = 1
+FORMAT = 2
 """Of files and directories; directories of another format are left alone."""
 
 CACHE_BYTES = 1 << 30

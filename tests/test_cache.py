@@ -273,7 +273,7 @@ def test_another_process_has_the_mask_parts(cache: Path) -> None:
         return int(subprocess.run(command, check=True, capture_output=True, env={**os.environ, **environment}).stdout)
 
     assert resident() > resident(CONSTRAIN_CACHE="")
-    assert (cache / "v1").stat().st_mode & 0o077 == 0
+    assert (cache / f"v{_cache.FORMAT}").stat().st_mode & 0o077 == 0
 
 
 WRITER = """
@@ -302,7 +302,7 @@ def test_eight_processes_may_write_at_once(cache: Path) -> None:
     for writer in writers:
         out, err = writer.communicate(timeout=120)
         assert (out, err) == (b"done\n", b"")
-    (folder,) = (path for path in (cache / "v1").iterdir() if path.is_dir())
+    (folder,) = (path for path in (cache / f"v{_cache.FORMAT}").iterdir() if path.is_dir())
     assert len(list(folder.iterdir())) == 4 + 1  # and no draft is left
     vocabulary = small_vocabulary()
     for number in range(4):
@@ -437,7 +437,7 @@ def expect_not_used(why: str) -> None:
 
 def test_a_directory_that_others_may_use_is_not_used(cache: Path) -> None:
     keep()
-    (cache / "v1").chmod(0o755)
+    (cache / f"v{_cache.FORMAT}").chmod(0o755)
     _cache._cache_of.cache_clear()
     expect_not_used("its mode must be 700")
 
@@ -455,13 +455,13 @@ def test_a_directory_in_one_that_others_may_change_is_not_used(cache: Path) -> N
 def test_a_link_is_not_followed(cache: Path, tmp_path: Path) -> None:
     cache.mkdir()
     (tmp_path / "elsewhere").mkdir(mode=0o700)
-    (cache / "v1").symlink_to(tmp_path / "elsewhere")
+    (cache / f"v{_cache.FORMAT}").symlink_to(tmp_path / "elsewhere")
     expect_not_used("no directory")
 
 
 def test_a_damaged_seed_is_noticed(cache: Path) -> None:
     keep()
-    (cache / "v1" / "seed").write_bytes(b"short")
+    (cache / f"v{_cache.FORMAT}" / "seed").write_bytes(b"short")
     _cache._cache_of.cache_clear()
     expect_not_used("seed is damaged")
 
@@ -485,7 +485,7 @@ def test_a_full_disk_leaves_nothing_behind(cache: Path, monkeypatch: pytest.Monk
     with pytest.warns(RuntimeWarning, match="No space left"):
         assert made.precompute(max_masks=5).file is None
     assert sorted(file.parent.iterdir()) == before
-    assert not list((cache / "v1").glob("*.tmp"))
+    assert not list((cache / f"v{_cache.FORMAT}").glob("*.tmp"))
 
 
 def test_the_directory_stays_within_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:

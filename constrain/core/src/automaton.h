@@ -52,21 +52,68 @@ struct Bound {
 enum class Unit : uint8_t { bytes, tokens };
 constexpr size_t units = 2;
 
-// Which tokens may come next. `by_text` lists tokens that depend on the text of the lexeme under way.
-struct Mask {
+// Tokens that may come next, while they are worked out. `by_text` lists those that depend on the text of the lexeme under
+// way.
+struct MaskDraft {
   std::shared_ptr<const Bitmask> base;
   std::vector<uint32_t> add;
   std::vector<uint32_t> remove;
   std::vector<uint32_t> by_text;
-  std::vector<SetId> sets;  // in which its tokens may end, besides the one it belongs to
   bool eos = false;
   bool limited = false;  // a limit was met: what is in it is a part of what is possible
-  mutable std::array<std::optional<Bound>, units> bounds;  // on finishing after any of its tokens; once asked for
-  size_t memory_bytes() const { return sizeof(*this) + 4 * (add.size() + remove.size() + by_text.size() + sets.size()); }
+};
+
+// The same, as it is kept.
+struct MaskTokens {
+  std::shared_ptr<const Bitmask> base;
+  Array<uint32_t> add, remove, by_text;
+  bool eos = false;
+  bool limited = false;
+  size_t memory_bytes() const;
+
+  template <typename Archive>
+  void visit(Archive& archive) {
+    archive(base, add, remove, by_text, eos, limited);
+  }
+};
+
+// What may come next at one place.
+struct Mask {
+  std::shared_ptr<const MaskTokens> tokens;
+  Array<SetId> sets;  // in which they may end, besides the one it belongs to
+  mutable std::array<std::optional<Bound>, units> bounds;  // on finishing after any of them; once asked for
+  size_t memory_bytes() const { return sizeof(*this) + sets.own_bytes(); }
 
   template <typename Archive>
   void visit(Archive& archive) {  // all but the bounds, which are worked out again
-    archive(base, add, remove, by_text, sets, eos, limited);
+    archive(tokens, sets);
+  }
+};
+
+// What the tokens of a mask were told from, besides the lexer state: the sets that lexemes lead to. Sets are numbered as
+// they are met, the mask's own being 0. Where the same lexemes lead to sets that look the same, the tokens are the same.
+struct Outline {
+  struct Look {  // of a set
+    LexId start = LexId::dead;
+    bool exists = false, accepting = false, uses_text = false;
+    bool operator==(const Look&) const = default;
+  };
+  struct Lexeme {
+    uint32_t from, to;
+    MatchId matched;
+    TextId text;
+    Look look;  // of the set it leads to
+  };
+  bool uses_text = false;  // the mask's own set
+  Array<Lexeme> lexemes;
+  Array<uint32_t> ends;  // sets in which tokens may end
+  std::shared_ptr<const MaskTokens> tokens;
+  uint32_t next = none;  // the next of a list: see outline_key
+  static constexpr uint32_t none = ~uint32_t{0};
+
+  template <typename Archive>
+  void visit(Archive& archive) {
+    archive(uses_text, lexemes, ends, tokens, next);
   }
 };
 
@@ -78,8 +125,8 @@ class Automaton {
   struct ToBeRestored {};
   Automaton(const Grammar& grammar, const Vocabulary& vocabulary, ToBeRestored);
   template <typename Archive>
-  void visit(Archive& archive) {  // all but completions, which are found again
-    archive(lexer_, memory_, parser_, mask_ids_, text_mask_ids_, masks_, mask_bytes_, limited_masks_, part_ids_, parts_, inside_);
+  void visit(Archive& archive) {  // all but completions, which are found again, and mask parts, which the vocabulary keeps
+    archive(lexer_, memory_, parser_, mask_ids_, text_mask_ids_, masks_, first_outlines_, outline_ids_, outlines_, mask_bytes_, limited_masks_, inside_);
   }
 
   Place start();
@@ -128,6 +175,7 @@ class Automaton {
   Parser& parser() { return parser_; }
   const Vocabulary& vocabulary() const { return vocabulary_; }
   size_t memory_bytes() const;
+  uint64_t shared_masks() const { return shared_masks_; }  // that were found to be those of other places
   void read_masks(size_t most);  // that are stored: now, instead of when they are asked for (storage.cpp)
   uint64_t limited_masks() const { return limited_masks_; }
 
@@ -140,15 +188,31 @@ class Automaton {
 
  private:
   Place entered(SetId set, TrackId track) { return {parser_.closure(set).start, set, TextId::empty, true, track}; }
-  void compute(Mask& mask, const Place& place);
-  void walk_suffixes(Mask& mask, uint32_t node, Place place);
-  void add_following(Mask& mask, const LexemePart& part, const Place& next);
-  void leave_to_text(Mask& mask, uint32_t node) const;
+  static Array<SetId> distinct(std::vector<SetId> sets);
+  SetId advance(SetId set, MatchId matched, TextId text, TrackId track);  // outlines.cpp
+  uint32_t number_of(SetId set);
+  Outline::Look look_at(SetId set);
+  Hash outline_key(const Place& place, const Outline& first);
+  struct LookAhead {  // while a mask is computed
+    bool noting = false;
+    std::vector<SetId> sets;
+    std::vector<Outline::Lexeme> lexemes;
+    std::vector<SetId> ends;
+  };
+  void make(Mask& mask, const Place& place);
+  std::shared_ptr<const MaskTokens> kept(MaskDraft draft);
+  void keep_outline(const Mask& mask, const Place& place, const LookAhead& ahead);
+  bool find_alike(Mask& mask, const Place& place);
+  bool looks_alike(const Outline& outline, SetId set, std::vector<SetId>& sets);
+  void compute(MaskDraft& mask, const Place& place);
+  void walk_suffixes(MaskDraft& mask, uint32_t node, Place place);
+  void add_following(MaskDraft& mask, const LexemePart& part, const Place& next);
+  void leave_to_text(MaskDraft& mask, uint32_t node) const;
   bool surely_goes_on(const Place& place) const;
   bool token_goes_on(uint32_t node, const Place& place);
-  void finish_only(Mask& mask, const Place& place);
+  void finish_only(MaskDraft& mask, const Place& place);
   void fill_way_to_finish(const Place& place, std::span<uint32_t> words, const Wall* wall);
-  void settle(Mask& mask) const;
+  void settle(MaskDraft& mask) const;
   void add_tokens(std::vector<uint32_t>& to, uint32_t node) const;
 
   std::shared_ptr<const LexemePart> part(LexId lexer);
@@ -265,10 +329,17 @@ class Automaton {
   FlatMap<uint64_t, uint32_t> mask_ids_;
   FlatMap<Hash, uint32_t> text_mask_ids_;  // of those that depend on the text of the lexeme under way
   OnDemand<Mask> masks_;
+  FlatMap<uint32_t, uint32_t> first_outlines_;  // by lexer state
+  FlatMap<Hash, uint32_t> outline_ids_;         // the first of each list
+  OnDemand<Outline> outlines_;
+  LookAhead ahead_;
+  FlatMap<Hash, uint32_t> token_ids_;
+  std::vector<std::shared_ptr<const MaskTokens>> tokens_;  // made in this process
   size_t mask_bytes_ = 0;
   uint64_t limited_masks_ = 0;
+  uint64_t shared_masks_ = 0;
   FlatMap<uint32_t, uint32_t> part_ids_;
-  OnDemand<std::shared_ptr<const LexemePart>> parts_;
+  std::vector<std::shared_ptr<const LexemePart>> parts_;
   struct Row {  // dense transitions of a lexer state that trie walks meet: rows, or no_row, or unknown_row
     LexId lexer;
     MatchId matched;

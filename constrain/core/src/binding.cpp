@@ -300,6 +300,7 @@ void bind_grammar(nb::module_& m) {
         result["memory_bytes"] = self.automaton()->memory_bytes();
         result["generation"] = self.generation();
         result["limited_masks"] = self.automaton()->limited_masks();
+        result["shared_masks"] = self.automaton()->shared_masks();
         result["rules"] = self.grammar().rules.size();
         result["states"] = self.grammar().states.size();
         result["terminals"] = self.grammar().terminals.size();

@@ -411,7 +411,7 @@ bool Automaton::fill_within(const Mask& mask, const Place& place, const Wall& wa
 // Of `all` tokens that are allowed without a budget, those that fit.
 void Automaton::add_fitting(const Mask& mask, const Place& place, const Wall& wall, const Bitmask& all, std::span<uint32_t> words) {
   Bitmask known(words.size());
-  if (!mask.limited && place.lexer != LexId::dead && !text_matters(place)) {
+  if (!mask.tokens->limited && place.lexer != LexId::dead && !text_matters(place)) {
     add_fitting_ends(place, wall, known, words);
     for (size_t i = 0; i < words.size(); ++i) words[i] &= all[i];
   }

@@ -111,6 +111,14 @@ class FlatMap {
 
   size_t bytes() const { return slots_.size() * sizeof(Slot) + stored_keys_.size() * (sizeof(Key) + sizeof(Value)); }
 
+  template <typename F>
+  void each(F&& f) const {
+    for (const Slot& slot : slots_) {
+      if (!(slot.key == vacant())) f(slot.key, slot.value);
+    }
+    for (size_t i = 0; i < stored_keys_.size(); ++i) f(stored_keys_[i], stored_values_[i]);
+  }
+
   template <typename Archive>
   void visit(Archive& archive) {
     if constexpr (Archive::is_writer) {
@@ -173,14 +181,6 @@ class FlatMap {
       values[i] = value;
     });
     return {std::move(ends), std::move(keys), std::move(values)};
-  }
-
-  template <typename F>
-  void each(F&& f) const {
-    for (const Slot& slot : slots_) {
-      if (!(slot.key == vacant())) f(slot.key, slot.value);
-    }
-    for (size_t i = 0; i < stored_keys_.size(); ++i) f(stored_keys_[i], stored_values_[i]);
   }
 
   void grow() {

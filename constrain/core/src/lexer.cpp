@@ -49,6 +49,7 @@ LexId Lexer::state(std::vector<Entry> entries) {
 LexId Lexer::step(LexId state_id, uint8_t byte) {
   uint64_t key = (uint64_t{index(state_id)} << 8) | byte;
   if (const uint32_t* found = steps_.find(key)) return LexId{*found};
+  if (const std::optional<LexId> found = stored_step(state_id, byte)) return *found;
   std::vector<Entry> next;
   const State now = states_[index(state_id)];
   for (uint32_t i = 0; i < now.count; ++i) {
@@ -59,6 +60,44 @@ LexId Lexer::step(LexId state_id, uint8_t byte) {
   LexId result = state(std::move(next));
   steps_.insert(key, index(result));
   return result;
+}
+
+std::optional<LexId> Lexer::stored_step(LexId state, uint8_t byte) const {
+  if (index(state) >= stored_steps_.ends.size()) return std::nullopt;
+  const uint32_t end = stored_steps_.ends[index(state)];
+  for (uint32_t run = index(state) == 0 ? 0 : stored_steps_.ends[index(state) - 1]; run < end; ++run) {
+    const auto [first, last] = stored_steps_.bytes[run];
+    if (byte <= last) return byte < first ? std::nullopt : std::optional(stored_steps_.targets[run]);
+  }
+  return std::nullopt;
+}
+
+Lexer::StepRuns Lexer::all_steps() const {
+  std::vector<std::pair<uint64_t, LexId>> steps;
+  steps_.each([&steps](uint64_t key, uint32_t target) { steps.emplace_back(key, LexId{target}); });
+  for (uint32_t state = 0; state < stored_steps_.ends.size(); ++state) {
+    for (unsigned byte = 0; byte < 256; ++byte) {
+      const std::optional<LexId> target = stored_step(LexId{state}, static_cast<uint8_t>(byte));
+      if (target) steps.emplace_back((uint64_t{state} << 8) | byte, *target);
+    }
+  }
+  std::sort(steps.begin(), steps.end());
+  StepRuns runs;
+  runs.ends.resize(states_.size());
+  uint64_t last = ~uint64_t{0};
+  for (const auto& [key, target] : steps) {
+    const auto byte = static_cast<uint8_t>(key & 255);
+    if (byte != 0 && key == last + 1 && runs.targets.back() == target) {
+      runs.bytes.back().second = byte;
+    } else {
+      runs.bytes.emplace_back(byte, byte);
+      runs.targets.push_back(target);
+    }
+    runs.ends[key >> 8] = static_cast<uint32_t>(runs.bytes.size());
+    last = key;
+  }
+  for (size_t state = 1; state < runs.ends.size(); ++state) runs.ends[state] = std::max(runs.ends[state], runs.ends[state - 1]);
+  return runs;
 }
 
 MatchId Lexer::match(std::vector<TermId> terminals) {

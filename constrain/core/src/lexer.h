@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "expressions.h"
@@ -62,12 +64,20 @@ class Lexer {
 
   size_t memory_bytes() const {
     return expressions_.memory_bytes() + states_.size() * sizeof(State) + entries_.size() * sizeof(Entry) + steps_.bytes() +
-           ids_.bytes() + terminals_.size() * sizeof(Terminal);
+           6 * stored_steps_.bytes.size() + ids_.bytes() + terminals_.size() * sizeof(Terminal);
   }
 
   template <typename Archive>
   void visit(Archive& archive) {
-    archive(expressions_, terminals_, none_, states_, entries_, ids_, steps_, without_, without_values_, spelled_, matches_,
+    if constexpr (Archive::is_writer) {
+      StepRuns runs = all_steps();
+      archive(runs.ends, runs.bytes, runs.targets);
+    } else {  // views, as those of FlatMap
+      stored_steps_ = {archive.template array<uint32_t>(), archive.template array<std::pair<uint8_t, uint8_t>>(), archive.template array<LexId>()};
+      archive.require(stored_steps_.bytes.size() == stored_steps_.targets.size() &&
+                      (stored_steps_.ends.empty() ? size_t{0} : stored_steps_.ends.back()) == stored_steps_.bytes.size());
+    }
+    archive(expressions_, terminals_, none_, states_, entries_, ids_, without_, without_values_, spelled_, matches_,
             match_pool_, match_runs_, match_ids_);
   }
 
@@ -85,6 +95,15 @@ class Lexer {
     bool remembers, tentative;
   };
 
+  // Steps as they are stored: by state, runs of bytes that lead to the same state.
+  struct StepRuns {
+    std::vector<uint32_t> ends;  // by state: of its runs
+    std::vector<std::pair<uint8_t, uint8_t>> bytes;
+    std::vector<LexId> targets;
+  };
+  StepRuns all_steps() const;
+  std::optional<LexId> stored_step(LexId state, uint8_t byte) const;
+
   ExpressionStore expressions_;
   TermId derived(TermId t, ExprId used, bool tentative);
   ExprId all_spelled(const std::vector<ValueId>& scalars, const Values& values, bool scientific);
@@ -98,6 +117,11 @@ class Lexer {
   std::vector<Entry> entries_;
   FlatMap<Hash, uint32_t> ids_;
   FlatMap<uint64_t, uint32_t> steps_;
+  struct {
+    std::span<const uint32_t> ends;
+    std::span<const std::pair<uint8_t, uint8_t>> bytes;
+    std::span<const LexId> targets;
+  } stored_steps_;
   FlatMap<uint64_t, uint32_t> without_;
   FlatMap<uint64_t, uint32_t> without_values_;
   FlatMap<uint32_t, uint32_t> spelled_;  // all texts of one number, with exponents: by value

@@ -2,6 +2,7 @@
 // depend on the lexer state alone) and of those that end it and go on.
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "automaton.h"
 #include "errors.h"
@@ -19,7 +20,12 @@ uint64_t mask_key(const Place& place) { return (uint64_t{index(place.lexer)} << 
 // More single tokens than this are worth a bitmask of their own.
 constexpr size_t max_additions = 4096;
 
+
 }  // namespace
+
+size_t MaskTokens::memory_bytes() const {
+  return sizeof(*this) + add.own_bytes() + remove.own_bytes() + by_text.own_bytes() + (base && base.use_count() == 1 ? 4 * base->size() : 0);
+}
 
 void Automaton::add_tokens(std::vector<uint32_t>& to, uint32_t node) const {
   std::span<const uint32_t> tokens = vocabulary_.trie().tokens(node);
@@ -37,16 +43,9 @@ const Mask& Automaton::mask(const Place& place) {
   if (const uint32_t* found = by_text ? text_mask_ids_.find(text_mask_key(place)) : mask_ids_.find(mask_key(place))) return masks_[*found];
   Mask mask;
   lexer_.expressions().allow(max_mask_work, "MAX_MASK_WORK");
-  try {
-    compute(mask, place);
-  } catch (const LimitError&) {
-    ++limited_masks_;
-    mask = {};
-    allow_call();
-    finish_only(mask, place);
-  }
+  if (!find_alike(mask, place)) make(mask, place);
   allow_call();
-  mask_bytes_ += mask.memory_bytes() + (mask.base && mask.base.use_count() == 1 ? 4 * mask.base->size() : 0);
+  mask_bytes_ += mask.memory_bytes();
   if (by_text) {
     text_mask_ids_.insert(text_mask_key(place), static_cast<uint32_t>(masks_.size()));
   } else {
@@ -56,8 +55,52 @@ const Mask& Automaton::mask(const Place& place) {
   return masks_.back();
 }
 
+void Automaton::make(Mask& mask, const Place& place) {
+  MaskDraft draft;
+  ahead_ = {};
+  ahead_.noting = !grammar_.reads_groups;
+  ahead_.sets.push_back(place.set);
+  try {
+    compute(draft, place);
+  } catch (const LimitError&) {
+    ++limited_masks_;
+    draft = {};
+    ahead_ = {};
+    allow_call();
+    finish_only(draft, place);
+  }
+  const LookAhead ahead = std::exchange(ahead_, {});
+  mask.tokens = kept(std::move(draft));
+  mask.sets = distinct(ahead.ends);
+  if (!mask.tokens->limited) keep_outline(mask, place, ahead);
+}
+
+// Equal ones are kept once.
+std::shared_ptr<const MaskTokens> Automaton::kept(MaskDraft draft) {
+  auto bytes_of = [](const auto& values) { return std::as_bytes(std::span(values)); };
+  Hash key = mix(seeded(0x746F6B656E73), (draft.eos ? 1u : 0u) | (draft.limited ? 2u : 0u));
+  for (const std::vector<uint32_t>* each : {&draft.add, &draft.remove, &draft.by_text}) key = mix(key, checksum(bytes_of(*each)));
+  if (draft.base.use_count() > 1) {  // a part's: it is the same one then
+    key = mix(key, reinterpret_cast<uintptr_t>(draft.base.get()));
+  } else if (draft.base) {
+    key = mix(key, checksum(bytes_of(*draft.base)));
+  }
+  auto equal = [&draft](const MaskTokens& other) {
+    return std::ranges::equal(draft.add, other.add) && std::ranges::equal(draft.remove, other.remove) && std::ranges::equal(draft.by_text, other.by_text) &&
+           draft.eos == other.eos && draft.limited == other.limited && !draft.base == !other.base &&
+           (!draft.base || draft.base == other.base || *draft.base == *other.base);
+  };
+  if (const uint32_t* found = token_ids_.find(key); found && equal(*tokens_[*found])) return tokens_[*found];
+  auto tokens = std::make_shared<const MaskTokens>(MaskTokens{std::move(draft.base), Array(std::move(draft.add)), Array(std::move(draft.remove)),
+                                                              Array(std::move(draft.by_text)), draft.eos, draft.limited});
+  mask_bytes_ += tokens->memory_bytes();
+  token_ids_.insert(key, static_cast<uint32_t>(tokens_.size()));
+  tokens_.push_back(tokens);
+  return tokens;
+}
+
 // What remains when a limit was met: single bytes, each verified by itself.
-void Automaton::finish_only(Mask& mask, const Place& place) {
+void Automaton::finish_only(MaskDraft& mask, const Place& place) {
   Place at = place;
   if (!parser_.closure(place.set).has_rivals) {
     at.track = TrackId::unknown;
@@ -69,7 +112,7 @@ void Automaton::finish_only(Mask& mask, const Place& place) {
 }
 
 // The mask is that of all texts of the lexeme under way, unless there are rivals.
-void Automaton::compute(Mask& mask, const Place& here) {
+void Automaton::compute(MaskDraft& mask, const Place& here) {
   const LexId lexer = here.lexer;
   if (lexer == LexId::dead) return;  // nothing can be read here: the text ends
   std::shared_ptr<const LexemePart> part = this->part(lexer);
@@ -83,7 +126,7 @@ void Automaton::compute(Mask& mask, const Place& here) {
     for (uint32_t position : positions) terminals.push_back(entries[position].terminal);
     MatchId matched = lexer_.match(std::move(terminals));
     TrackId track = by_text ? parser_.read(here.track, matched, text) : TrackId::unknown;
-    SetId set = parser_.advance(here.set, matched, text, track);
+    SetId set = advance(here.set, matched, text, track);
     return set == SetId::none ? Place{} : entered(set, track);
   };
   auto walk = [&](uint32_t node, const Place& next, LexId entered) {
@@ -130,7 +173,7 @@ void Automaton::compute(Mask& mask, const Place& here) {
 }
 
 // Tokens from `node` on, where `place` has just taken the node's byte.
-void Automaton::walk_suffixes(Mask& mask, uint32_t node, Place place) {
+void Automaton::walk_suffixes(MaskDraft& mask, uint32_t node, Place place) {
   const Trie& trie = vocabulary_.trie();
   std::vector<std::pair<uint32_t, Place>> stack{{node, place}};
   SetId last = SetId::none;
@@ -146,7 +189,7 @@ void Automaton::walk_suffixes(Mask& mask, uint32_t node, Place place) {
       for (TermId t : lexer_.terminals_of(lexer_.matched(place.lexer))) unknown |= lexer_.is_tentative(t);
     }
     add_tokens(mask.add, node);
-    if (place.set != last && !trie.tokens(node).empty()) mask.sets.push_back(last = place.set);
+    if (place.set != last && !trie.tokens(node).empty()) ahead_.ends.push_back(last = place.set);
     trie.each_child(node, [&](uint32_t child) {
       Place next = place;
       if (unknown && lexer_.step(place.lexer, trie.byte(child)) == LexId::dead) {
@@ -162,7 +205,7 @@ void Automaton::walk_suffixes(Mask& mask, uint32_t node, Place place) {
   }
 }
 
-void Automaton::leave_to_text(Mask& mask, uint32_t node) const {
+void Automaton::leave_to_text(MaskDraft& mask, uint32_t node) const {
   std::span<const uint32_t> tokens = vocabulary_.trie().tokens_below(node);
   mask.by_text.insert(mask.by_text.end(), tokens.begin(), tokens.end());
 }
@@ -182,15 +225,13 @@ bool Automaton::surely_goes_on(const Place& place) const {
 }
 
 // The state is a whole lexeme already: every token that may begin the next one, unless this lexeme would take its byte.
-void Automaton::add_following(Mask& mask, const LexemePart& part, const Place& next) {
+void Automaton::add_following(MaskDraft& mask, const LexemePart& part, const Place& next) {
   const LexId start = next.lexer;
   if (start == LexId::dead) return;
-  Mask own = std::move(mask);
-  mask = Mask{};
+  MaskDraft own = std::move(mask);
+  mask = {};
   compute(mask, next);
-  std::vector<SetId> sets = std::move(mask.sets);
-  sets.push_back(next.set);
-  sets.insert(sets.end(), own.sets.begin(), own.sets.end());
+  ahead_.ends.push_back(next.set);
   const Trie& trie = vocabulary_.trie();
   if (lexer_.tentative(start) || parser_.closure(next.set).uncertain) {  // judged one by one, against the real text
     std::vector<uint32_t> all = std::move(mask.by_text);
@@ -199,7 +240,7 @@ void Automaton::add_following(Mask& mask, const LexemePart& part, const Place& n
       if (in_base) all.push_back(token);
     }
     all.insert(all.end(), mask.add.begin(), mask.add.end());
-    mask = Mask{};
+    mask = {};
     mask.by_text = std::move(all);
   }
   bool overlap = false;
@@ -224,7 +265,6 @@ void Automaton::add_following(Mask& mask, const LexemePart& part, const Place& n
     }
   }
   mask.eos = own.eos;
-  mask.sets = std::move(sets);
   mask.add.insert(mask.add.end(), own.add.begin(), own.add.end());
   mask.by_text.insert(mask.by_text.end(), own.by_text.begin(), own.by_text.end());
   if (!own.base) return;
@@ -243,10 +283,7 @@ void Automaton::add_following(Mask& mask, const LexemePart& part, const Place& n
 }
 
 // Keeps many single tokens as a bitmask of their own.
-void Automaton::settle(Mask& mask) const {
-  std::sort(mask.sets.begin(), mask.sets.end());
-  mask.sets.erase(std::unique(mask.sets.begin(), mask.sets.end()), mask.sets.end());
-  mask.sets.shrink_to_fit();
+void Automaton::settle(MaskDraft& mask) const {
   if (mask.add.size() <= max_additions) return;
   auto base = mask.base ? std::make_shared<Bitmask>(*mask.base) : std::make_shared<Bitmask>(vocabulary_.words());
   for (uint32_t token : mask.remove) clear_bit(*base, token);
@@ -256,7 +293,8 @@ void Automaton::settle(Mask& mask) const {
   mask.remove.clear();
 }
 
-void Automaton::fill(const Mask& mask, const Place& place, std::span<uint32_t> words, const Wall* wall) {
+void Automaton::fill(const Mask& known, const Place& place, std::span<uint32_t> words, const Wall* wall) {
+  const MaskTokens& mask = *known.tokens;
   if (mask.base) {
     std::copy(mask.base->begin(), mask.base->end(), words.begin());
     for (uint32_t token : mask.remove) clear_bit(words, token);

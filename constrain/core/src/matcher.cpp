@@ -241,7 +241,7 @@ bool Matcher::ample(const Mask& mask) {
   if (ample_) return true;
   const uint64_t after = left();  // one token less, and the margin
   const bool ample = after > margin_ && automaton_->any_surely_fits(mask, places_.back(), progress_.back().read, after - margin_ - 1);
-  ample_ = ample && mask.by_text.empty();  // else some tokens have been judged by themselves
+  ample_ = ample && mask.tokens->by_text.empty();  // else some tokens have been judged by themselves
   return ample;
 }
 

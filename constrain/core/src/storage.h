@@ -245,28 +245,60 @@ template <typename T>
 class OnDemand {
  public:
   OnDemand() = default;
-  OnDemand(const Reader& reader, std::span<const uint64_t> places) : items_(places.size()), reader_(reader), places_(places), read_(places.size()) {}
+  OnDemand(const Reader& reader, std::span<const uint64_t> places) : reader_(reader), places_(places), there_(places.size()) {}
 
-  T& operator[](size_t i) { return there(i); }
-  const T& operator[](size_t i) const { return there(i); }
-  T& back() { return there(size() - 1); }
-  void push_back(T item) { items_.push_back(std::move(item)); }
-  size_t size() const { return items_.size(); }
+  T& operator[](size_t i) { return at(i); }
+  const T& operator[](size_t i) const { return at(i); }
+  T& back() { return at(size() - 1); }
+  void push_back(T item) {
+    items_.push_back(std::move(item));
+    there_.push_back(static_cast<uint32_t>(items_.size()));
+  }
+  size_t size() const { return there_.size(); }
 
  private:
-  T& there(size_t i) const {
-    if (i < read_.size() && !read_[i]) {
+  T& at(size_t i) const {
+    if (there_[i] == 0) {
       Reader reader = reader_->at(places_[i]);
-      reader(items_[i]);
-      read_[i] = true;
+      reader(items_.emplace_back());
+      there_[i] = static_cast<uint32_t>(items_.size());
     }
-    return items_[i];
+    return items_[there_[i] - 1];
   }
 
-  mutable std::deque<T> items_;
   std::optional<Reader> reader_;
   std::span<const uint64_t> places_;
-  mutable std::vector<bool> read_;
+  mutable std::deque<T> items_;           // in the order in which they were asked for
+  mutable std::vector<uint32_t> there_;   // place in items_, plus 1; 0: not read yet
+};
+
+// Plain values that do not change: one's own, or where they were stored, which must outlive this.
+template <typename T>
+class Array {
+ public:
+  Array() = default;
+  explicit Array(std::vector<T> values) : own_(std::move(values)) {}
+
+  std::span<const T> values() const { return own_.empty() ? stored_ : std::span<const T>(own_); }
+  auto begin() const { return values().begin(); }
+  auto end() const { return values().end(); }
+  size_t size() const { return values().size(); }
+  bool empty() const { return values().empty(); }
+  size_t own_bytes() const { return own_.size() * sizeof(T); }
+
+  template <typename Archive>
+  void visit(Archive& archive) {
+    if constexpr (Archive::is_writer) {
+      std::vector<T> copy(begin(), end());
+      archive(copy);
+    } else {
+      stored_ = archive.template array<T>();
+    }
+  }
+
+ private:
+  std::vector<T> own_;
+  std::span<const T> stored_;
 };
 
 // Tells damaged data from whole; not from what somebody has forged.
