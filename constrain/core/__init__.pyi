@@ -106,9 +106,9 @@ class CompiledGrammar:
         """
 
     def precompute(self, max_masks: int, max_bytes: int) -> int:
-        """Computes masks along random texts; returns how many places were met.
+        """Computes masks along texts as they are mostly written; returns how many places were met.
 
-        Ends when these are ``max_masks``, when the tables take ``max_bytes``, or when hardly anything new is met.
+        Ends when these are ``max_masks``, when the tables take ``max_bytes``, or when there is nothing else to meet.
         """
 
     def store(self) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from constrain import core
 from constrain.json_schema import compile_schema
 from tests.core.test_grammars import members
 from tests.oracle.generator import make_case, make_vocabulary
-from tests.support import byte_vocabulary, maskbench, real_vocabulary, small_vocabulary
+from tests.support import Tokens, byte_vocabulary, maskbench, real_vocabulary, small_vocabulary
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -164,15 +165,17 @@ def test_precomputing_stops_at_its_bounds() -> None:
     assert before + 100_000 <= grammar.stats()["memory_bytes"] < before + 10_000_000
 
 
-def test_precomputing_ends_where_nothing_new_is_met() -> None:
-    grammar = core.CompiledGrammar(compile_schema({"enum": ["yes", "no", 5]}).grammar, small_vocabulary()._core)
+@pytest.mark.parametrize("vocabulary", [byte_vocabulary, small_vocabulary])
+def test_precomputing_ends_where_all_has_been_met(vocabulary: Any) -> None:
+    """That is where bytes lead to: `"yes`, `"no`, their ends, and `5.` with up to 64 zeros."""
+    grammar = core.CompiledGrammar(compile_schema({"enum": ["yes", "no", 5]}).grammar, vocabulary()._core)
     met = grammar.precompute(10**9, 1 << 30)
-    assert 3 < met < 30
+    assert met == 7 + 1 + 65
     assert grammar.precompute(10**9, 1 << 30) == met
 
 
 def test_masks_met_ahead_of_time_are_not_computed_again() -> None:
-    """A place that the walks come by is known afterwards: nothing is added to the tables there."""
+    """A place that was met is known afterwards: nothing is added to the tables there."""
     vocabulary = small_vocabulary()
     grammar = core.CompiledGrammar(compile_schema({"enum": ["yes", "no", 5]}).grammar, vocabulary._core)
     grammar.precompute(10**9, 1 << 30)
@@ -185,6 +188,84 @@ def test_masks_met_ahead_of_time_are_not_computed_again() -> None:
             matcher.fill_bitmask(row)
             assert matcher.accept(byte)
     assert restored.stats()["memory_bytes"] == before
+
+
+ORDER: dict[str, Any] = {
+    "properties": {
+        "status": {"enum": ["open", "paid", "sent"]},
+        "customer": {"$ref": "#/$defs/person"},
+        "lines": {
+            "items": {
+                "properties": {"name": {"type": "string"}, "price": {"type": "number"}, "gift": {"type": "boolean"}},
+                "required": ["name"],
+            }
+        },
+        "note": {"type": ["string", "null"]},
+    },
+    "$defs": {
+        "person": {
+            "properties": {
+                "name": {"type": "string"},
+                "address": {"properties": {"street": {"type": "string"}, "zip": {"type": "integer"}}},
+            },
+            "required": ["name"],
+        }
+    },
+}
+
+
+def closed(schema: Any) -> Any:
+    """All of it of declared types and keys."""
+    if not isinstance(schema, dict):
+        return schema
+    made = {key: closed(value) for key, value in schema.items()}
+    if isinstance(schema.get("properties"), dict):
+        made |= {"type": "object", "additionalProperties": False}
+    if isinstance(schema.get("items"), dict):
+        made["type"] = "array"
+    return made
+
+
+def test_texts_as_they_are_written_are_met_ahead_of_time() -> None:
+    """Each key and each kind of value, at the places that longest match makes of them, before anything unusual."""
+    vocabulary = real_vocabulary("llama-bpe")
+    split = Tokens(vocabulary).split
+    grammar = core.CompiledGrammar(compile_schema(closed(ORDER)).grammar, vocabulary._core)
+    assert grammar.precompute(1_000, 64 << 20) == 1_000
+    restored = core.CompiledGrammar.restore(aligned(grammar.store()), vocabulary._core)
+    before = restored.stats()["memory_bytes"]
+    row = np.zeros(restored.n_words, np.uint32)
+    person = {"name": "Jane Fairfax", "address": {"street": "Highbury 7", "zip": 38}}
+    lines = [{"name": "piano", "price": 120, "gift": True}, {"name": "a ribbon", "gift": False}]
+    for document in (
+        {"status": "open", "customer": person, "lines": lines, "note": "by Thursday"},
+        {"customer": {"name": "Miss Bates"}, "note": None},
+        {"status": "sent", "lines": lines[1:]},
+    ):
+        matcher = core.Matcher(restored)
+        for token in split(json.dumps(document).encode()):
+            matcher.fill_bitmask(row)
+            assert matcher.accept(token), document
+        matcher.fill_bitmask(row)
+        assert matcher.is_accepting
+    assert restored.stats()["memory_bytes"] == before
+
+
+def test_keys_of_the_writers_choice_do_not_fill_the_tables() -> None:
+    vocabulary = real_vocabulary("llama-bpe")
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": {"type": "boolean"}}
+    grammar = core.CompiledGrammar(compile_schema(schema).grammar, vocabulary._core)
+    grammar.precompute(300, 64 << 20)
+    assert len(grammar.store()) < 1 << 20
+
+
+@pytest.mark.parametrize("name", ["object", "map", "unique items", "recursion", "anything"])
+def test_bounds_of_precomputing_hold_for_any_language(name: str) -> None:
+    schema = {**SCHEMAS[name], "uniqueItems": True} if name == "unique items" else SCHEMAS[name]
+    grammar = core.CompiledGrammar(compile_schema(schema).grammar, small_vocabulary()._core)
+    limit = grammar.stats()["memory_bytes"] + (1 << 20)
+    assert grammar.precompute(10**9, limit) > 10
+    assert grammar.stats()["memory_bytes"] < limit + (2 << 20)
 
 
 @pytest.mark.parametrize("name", ["object", "unique scalars", "lengths", "recursion"])

@@ -1,7 +1,8 @@
-// Exploring the automaton ahead of time: random walks, and how likely each token is on them.
+// Exploring the automaton ahead of time: what it costs to come to a place.
 #include "precompute.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "errors.h"
 
@@ -9,18 +10,22 @@ namespace constrain {
 
 namespace {
 
-constexpr double shorter_token_weight = 0.3;  // a longer token could have said as much
-constexpr double layout_weight = 0.3;         // a line break or a tab
-constexpr double escape_weight = 0.03;        // a backslash, or a token that ends within a character
-constexpr double free_text_weight = 0.03;     // a remembered text of the writer's choice: another one will come
-constexpr double end_weight = 1;
+// How unusual a token is; of two ways to a place the cheaper one counts. The unit is a token as texts have them.
+constexpr double token_cost = 1;
+constexpr double layout_cost = 18;        // a line break or a tab
+constexpr double escape_cost = 12;        // a backslash, or a token that ends within a character
+constexpr double shorter_cost = 12;       // however the text goes on, a longer token could have said as much
+constexpr double split_cost = 12;         // a longer token was there for the token before and the beginning of this one
+constexpr double again_cost = 4;          // the mask is that of another place
+constexpr double free_text_cost = 20;     // a remembered text of the writer's choice: another one will come
+constexpr double choice_cost = 0.5;       // for each halving of the share of tokens
+constexpr uint64_t max_few_bytes = 256;   // what is longer is of the writer's choice
 constexpr uint32_t max_token_bytes = 64;  // longer tokens are not followed
-constexpr size_t max_walk = 1'000;        // tokens
-constexpr size_t max_idle = 500;          // walks
+constexpr uint32_t nothing_joined = ~uint32_t{0};
 
-double weight(uint8_t byte) {
-  if (byte < 0x20) return layout_weight;
-  return byte == '\\' ? escape_weight : 1;
+double cost_of(uint8_t byte) {
+  if (byte < 0x20) return layout_cost;
+  return byte == '\\' ? escape_cost : 0;
 }
 
 // Does a text that ends with these bytes end within a character (UTF-8)?
@@ -36,96 +41,176 @@ bool ends_within_character(std::string_view text) {
 
 Exploration::Exploration(CompiledGrammar& grammar) : grammar_(grammar), automaton_(grammar.automaton()) {
   automaton_->allow_call();
-  node_of(automaton_->start());
+  meet(automaton_->start(), 0, Trie::root);
   memory_bytes_ = automaton_->memory_bytes();
 }
 
-// Places with one mask are one, mostly: that of any text of the lexeme under way will do.
-uint64_t Exploration::key(const Place& place) {
-  const uint64_t plain = (uint64_t{index(place.lexer)} << 32) | index(place.set);
-  if (!automaton_->parser().closure(place.set).has_rivals) return plain;
-  return mix(seeded(plain), (uint64_t{index(place.text)} << 32) | index(place.track)).low;
-}
+// Places with one mask are one: that of any text of the lexeme under way will do.
+uint64_t Exploration::key(const Place& place) { return (uint64_t{index(place.lexer)} << 32) | index(place.set); }
 
-uint32_t Exploration::node_of(const Place& place) {
+void Exploration::meet(const Place& place, double cost, uint32_t arrival) {
+  if (automaton_->parser().closure(place.set).has_rivals) return;  // masks of one text each
   const uint64_t id = key(place);
-  if (const uint32_t* found = node_ids_.find(id)) return *found;
-  const auto node = static_cast<uint32_t>(nodes_.size());
-  node_ids_.insert(id, node);
-  nodes_.push_back({place, {}});
-  return node;
+  const uint32_t* found = node_ids_.find(id);
+  if (!found) {
+    node_ids_.insert(id, static_cast<uint32_t>(nodes_.size()));
+    waiting_.push({cost, static_cast<uint32_t>(nodes_.size())});
+    nodes_.push_back({place, cost, arrival});
+    return;
+  }
+  Node& node = nodes_[*found];
+  if (node.explored || node.cost <= cost) return;
+  node = {place, cost, arrival};
+  waiting_.push({cost, *found});
 }
 
 bool Exploration::advance() {
   if (grammar_.automaton() != automaton_) return false;
   automaton_->allow_call();
-  while (idle_ < max_idle) {
-    const bool met = !nodes_[at_].explored;
-    if (met) explore(at_);
-    const std::vector<Following>& following = nodes_[at_].following;
-    const double place = following.empty() ? 0 : random() * following.back().weights;
-    auto next = std::partition_point(following.begin(), following.end(), [place](const Following& each) { return each.weights <= place; });
-    const bool ends = next == following.end() || next->node == at_ || ++steps_ == max_walk;
-    at_ = ends ? 0 : next->node;
-    idle_ = met ? 0 : idle_ + ends;
-    if (ends) steps_ = 0;
-    if (met) return true;
+  while (!waiting_.empty()) {
+    const uint32_t node = waiting_.top().node;
+    waiting_.pop();
+    if (nodes_[node].explored) continue;
+    explore(node);
+    return true;
   }
   return false;
 }
 
-void Exploration::explore(uint32_t node) {
-  const Place place = nodes_[node].place;
-  automaton_->mask(place);
+void Exploration::explore(uint32_t id) {
+  nodes_[id].explored = true;
+  const Node node = nodes_[id];
+  const uint64_t shared = automaton_->shared_masks();
+  automaton_->mask(node.place);
   ++masks_;
-  inside_ = {};
-  reached_ = {};
-  reached_order_.clear();
-  try {
-    follow(place, Trie::root, 0, 1);
-  } catch (const LimitError&) {  // what was found until then will do
+  const double again = automaton_->shared_masks() > shared ? again_cost : 0;
+  const bool first = node.arrival == Trie::root;
+  follow_all(node.place, first ? nothing_joined : node.arrival);
+  if (!first && reached_ids_.find(key(node.place))) follow_all(node.place, nothing_joined);  // other tokens may have come before
+  // Where the lexeme goes on and nothing is decided by that, what most tokens lead to is likeliest.
+  auto within = [&](const Reached& each) {
+    return each.place.set == node.place.set && (!has_few_texts(each.place.lexer) || same_terminals(each.place.lexer, node.place.lexer));
+  };
+  size_t all = 0;
+  for (const Reached& each : reached_) all += within(each) ? each.tokens : 0;
+  for (const Reached& each : reached_) {
+    double cost = node.cost + token_cost + again + each.cost;
+    if (within(each)) cost += choice_cost * std::log2(static_cast<double>(all) / static_cast<double>(each.tokens));
+    meet(each.place, cost, each.trie_node);
   }
-  double weights = 0;
-  std::vector<Following>& following = nodes_[node].following;
-  for (uint32_t next : reached_order_) {
-    if (next != node) following.push_back({next, weights += *reached_.find(next)});
-  }
-  if (automaton_->surely_accepting(place)) following.push_back({node, weights += end_weight});
-  nodes_[node].explored = true;
+  automaton_->surely_accepting(node.place);
   memory_bytes_ = automaton_->memory_bytes();
 }
 
-// Follows all tokens that go on from `node`, whose text has led to `from`. Does any of them?
-bool Exploration::follow(const Place& from, uint32_t trie_node, uint32_t depth, double weight_so_far) {
+// Fills reached_. `arrival`: the token before.
+void Exploration::follow_all(const Place& from, uint32_t arrival) {
+  inside_ = {};
+  reached_ids_ = {};
+  reached_.clear();
+  try {
+    follow(from, Trie::root, 0, 0, arrival);
+  } catch (const LimitError&) {  // what was found until then will do
+  }
+}
+
+// Follows all tokens that go on from `trie_node`, whose text has led to `from`. `joined`: where the token before leads with
+// that text, if it does. Is there a token whichever byte comes next?
+bool Exploration::follow(const Place& from, uint32_t trie_node, uint32_t depth, double cost, uint32_t joined) {
   const Trie& trie = automaton_->vocabulary().trie();
-  bool any = false;
-  if (depth == max_token_bytes) return any;
-  const double leaving = reads_free_text(from) ? free_text_weight : 1;
+  if (depth == max_token_bytes) return false;
+  const double leaving = reads_free_text(from) ? free_text_cost : 0;
   const ByteSet bytes = possible_bytes(from);
+  const ByteSet definite = definite_bytes(from);
+  ByteSet going_on;
   trie.each_child(trie_node, [&](uint32_t child) {
-    if (!bytes.contains(trie.byte(child))) return;
+    const uint8_t byte = trie.byte(child);
+    if (!bytes.contains(byte)) return;
     Place next = from;
-    if (!automaton_->step(next, trie.byte(child))) return;
+    if (!step(next, byte)) return;
     const uint64_t place = key(next);
-    const double so_far = std::min(weight_so_far, weight(trie.byte(child))) * (next.set == from.set ? 1 : leaving);
-    const double* met = inside_.find(place);
-    bool longer = false;
-    if (!met || so_far > *met) {
-      inside_.insert(place, so_far);
-      longer = follow(next, child, depth + 1, so_far);
+    uint32_t join = nothing_joined;
+    double so_far = std::max(cost, cost_of(byte)) + (next.set == from.set ? 0 : leaving);
+    if (joined != nothing_joined) {
+      trie.each_child(joined, [&](uint32_t each) {
+        if (trie.byte(each) == byte) join = each;
+      });
+      if (join != nothing_joined && !trie.tokens(join).empty()) so_far += split_cost, join = nothing_joined;
     }
-    any |= longer;
+    const double* met = inside_.find(place);
+    const bool known = met && so_far >= *met;
+    bool longer = false;
+    if (!known) {
+      inside_.insert(place, so_far);
+      longer = follow(next, child, depth + 1, so_far, join);
+    }
     const std::span<const uint32_t> tokens = trie.tokens(child);
+    if (!tokens.empty() || longer) going_on.add(byte);
+    const uint32_t* reached = reached_ids_.find(place);
+    if (known && reached) reached_[*reached].tokens += trie.tokens_below(child).size() - tokens.size();  // as much of the same, about
     if (tokens.empty()) return;
-    any = true;
     const bool within = ends_within_character(automaton_->vocabulary().token(tokens[0]));
-    const double total = so_far * (longer ? shorter_token_weight : 1) * (within ? escape_weight : 1);
-    const uint32_t node = node_of(next);
-    const double* reached = reached_.find(node);
-    if (!reached) reached_order_.push_back(node);
-    if (!reached || *reached < total) reached_.insert(node, total);
+    const double total = so_far + (longer ? shorter_cost : 0) + (within ? escape_cost : 0);
+    if (!reached) {
+      reached_ids_.insert(place, static_cast<uint32_t>(reached_.size()));
+      reached_.push_back({next, child, tokens.size(), total});
+      return;
+    }
+    Reached& each = reached_[*reached];
+    each.tokens += tokens.size();
+    if (total < each.cost) each = {next, child, each.tokens, total};
   });
-  return any;
+  return going_on.size() > 0 && (going_on & definite) == definite;
+}
+
+// Remembered texts are kept short, so that the tables are not filled with texts that hardly anybody will write: a byte that
+// changes nothing is left out. Of a text of the writer's choice its beginning stands for all, where only its being another
+// one matters.
+bool Exploration::step(Place& place, uint8_t byte) {
+  Lexer& lexer = automaton_->lexer();
+  if (lexer.remembers(place.lexer)) {
+    const LexId next = lexer.step(place.lexer, byte);
+    const bool any = !grammar_.grammar().has_values && next != LexId::dead && lexer.remembers(next) && !has_few_texts(next);
+    if (any || (next == place.lexer && !place.fresh)) {
+      place.lexer = next;
+      place.fresh = false;
+      return true;
+    }
+  }
+  return automaton_->step(place, byte);
+}
+
+bool Exploration::same_terminals(LexId one, LexId other) {
+  auto terminals = [&](LexId state) {
+    std::vector<TermId> found;
+    for (const Lexer::Entry& entry : automaton_->lexer().entries(state)) found.push_back(entry.terminal);
+    std::sort(found.begin(), found.end());
+    return found;
+  };
+  return terminals(one) == terminals(other);
+}
+
+bool Exploration::is_short(ExprId e) {
+  return automaton_->lexer().expressions().lengths(e).longest <= max_few_bytes;
+}
+
+// Has the lexeme under way few texts, by some terminal?
+bool Exploration::has_few_texts(LexId state) {
+  const std::vector<Lexer::Entry> entries = automaton_->lexer().copy_of_entries(state);
+  return std::any_of(entries.begin(), entries.end(), [this](const Lexer::Entry& entry) { return is_short(entry.expression); });
+}
+
+// Bytes that go on with what has few texts; if there is nothing like that, all.
+ByteSet Exploration::definite_bytes(const Place& place) {
+  ExpressionStore& expressions = automaton_->lexer().expressions();
+  if (!has_few_texts(place.lexer)) return possible_bytes(place);
+  ByteSet few;
+  for (const Lexer::Entry& entry : automaton_->lexer().copy_of_entries(place.lexer)) {
+    if (is_short(entry.expression)) few = few | expressions.first(entry.expression);
+  }
+  if (const Place next = automaton_->finished(place); next.set != SetId::none) {
+    for (const Lexer::Entry& entry : automaton_->lexer().copy_of_entries(next.lexer)) few = few | expressions.first(entry.expression);
+  }
+  return few;
 }
 
 // Bytes that may follow, and perhaps a few others: what cannot be is not to be kept in the tables.
@@ -147,11 +232,6 @@ bool Exploration::reads_free_text(const Place& place) {
   const std::span<const Lexer::Entry> entries = lexer.entries(place.lexer);
   return std::any_of(entries.begin(), entries.end(),
                      [&lexer](const Lexer::Entry& entry) { return lexer.expressions().infinite(lexer.expression(entry.terminal)); });
-}
-
-double Exploration::random() {  // splitmix64 (Steele, Lea, Flood 2014)
-  random_ += 0x9E3779B97F4A7C15u;
-  return static_cast<double>(scramble(random_) >> 11) * 0x1p-53;
 }
 
 }  // namespace constrain
