@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 CACHED_CONSTRAINTS = 128
 """Constraints that ``compile`` remembers, the least recently used ones dropped first."""
 
-PRECOMPUTED_MASKS = 3000
+PRECOMPUTED_MASKS = 2500
 """Masks that ``Constraint.precompute`` computes, if there are as many: a file of about 2 MiB, read in about 1 ms."""
 
 PRECOMPUTED_BYTES = 12 << 20
