@@ -370,6 +370,13 @@ class Automaton {
   std::array<std::vector<std::optional<Bound>>, units> lexeme_bounds_;  // by terminal, the grammar's own and derived ones
   std::vector<std::optional<bool>> excludes_few_;    // by rule
   FlatMap<uint32_t, WayOut> ways_out_;               // by origin
+  // What was asked for last: steps of one set mostly have one rule, memory and origin.
+  struct BoundMemory {
+    uint32_t rule = ~uint32_t{0};
+    MemoryId memory{}, without{};
+  };
+  BoundMemory last_bound_memory_;
+  std::pair<OriginId, WayOut> last_way_out_{OriginId{~uint32_t{0}}, {0, 0}};
   std::array<std::vector<std::optional<Way>>, units> path_ways_;  // by path
   FlatMap<uint32_t, Way> origin_ways_;
   FlatMap<uint32_t, uint32_t> shortest_tokens_;      // by expression

@@ -71,7 +71,10 @@ bool Automaton::excludes_few(uint32_t rule) {
 // differ in them share their bounds.
 MemoryId Automaton::bound_memory(const Item& item) {
   const uint32_t rule = grammar_.state(item.state).rule;
-  return excludes_few(rule) ? item.memory : parser_.without_texts(rule, item.memory);
+  if (rule != last_bound_memory_.rule || item.memory != last_bound_memory_.memory) {
+    last_bound_memory_ = {rule, item.memory, excludes_few(rule) ? item.memory : parser_.without_texts(rule, item.memory)};
+  }
+  return last_bound_memory_.without;
 }
 
 // One that is no longer than the completion is, but for the length of fresh texts.
@@ -158,7 +161,8 @@ Automaton::Way Automaton::way_of_origin(OriginId origin) {
 // first: the proof of lexing says that one of them ends whatever is read.
 Bound Automaton::item_bound(const Item& item, Unit unit) {
   const uint32_t path = own_path_id(item.state, bound_memory(item));
-  const WayOut after = way_out(item.origin);
+  if (item.origin != last_way_out_.first) last_way_out_ = {item.origin, way_out(item.origin)};
+  const WayOut after = last_way_out_.second;
   if (paths_[path].cost == endless || after.cost == endless) return {Bound::unknown, 0};
   const uint64_t cost = paths_[path].cost + after.cost;
   Bound bound{cost >> 16, 0};

@@ -375,7 +375,8 @@ uint32_t Automaton::own_path_id(StateId state, MemoryId memory) {
   solve_rules();
   memory = parser_.without_values(grammar_.state(state).rule, memory);
   const uint64_t key = path_key(state, memory);
-  if (!path_ids_.find(key)) find_own_path(state, memory, true);
+  if (const uint32_t* found = path_ids_.find(key)) return *found;
+  find_own_path(state, memory, true);
   return *path_ids_.find(key);
 }
 
