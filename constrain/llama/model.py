@@ -13,6 +13,7 @@ import llama_cpp
 from constrain._errors import ModelError
 from constrain.llama.context import Context
 from constrain.llama.loading import collected_errors, load
+from constrain.llama.openmp import release_workers
 from constrain.llama.prompt import Message, as_messages, chat_tokens, raw_tokens, with_schema
 from constrain.llama.scheduler import Scheduler
 from constrain.llama.sequences import Sequences
@@ -137,6 +138,7 @@ class Model:
             yield self.context
         finally:
             self._queue.leave(caller)
+            release_workers()
 
     @property
     def scheduler(self) -> Scheduler:

@@ -26,6 +26,7 @@ import numpy as np
 from constrain._errors import ModelError
 from constrain.llama.aside import reusable_prefix
 from constrain.llama.binding import Candidates
+from constrain.llama.openmp import release_workers
 from constrain.llama.slots import Slot, Slots
 
 if TYPE_CHECKING:
@@ -152,6 +153,7 @@ class Scheduler:
 
     def submit(self, request: Request) -> None:
         """Queues a request. Raises ``ModelError`` and ``BudgetError`` as ``Answer.begin`` does."""
+        release_workers()  # of this thread: another one evaluates
         answer = request.answer
         sequence = _Sequence(request, answer.begin(self.n_ctx), np.zeros(self.n_ctx, np.intc))
         sequence.append(answer.prompt)

@@ -1,0 +1,38 @@
+"""The worker threads of llama.cpp, where it computes with GNU OpenMP.
+
+Workers belong to the thread that evaluates, and stay when it has evaluated. While there are more of them than cores in
+the whole process, libgomp lets none of them wait actively for the next operation, and evaluations take up to twice
+as long. So a thread that is done gives its workers up; new ones take some 0.1 ms.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_PAUSE_SOFT = 1
+"""``omp_pause_soft``: what threads have of their own may be kept."""
+
+
+def release_workers() -> None:
+    """Ends the workers of this thread, if it has any; the next evaluation makes new ones."""
+    if (pause := _pause()) is not None:
+        pause(_PAUSE_SOFT)
+
+
+@cache
+def _pause() -> Callable[[int], int] | None:
+    """``omp_pause_resource_all``, if libgomp is there because llama.cpp needs it."""
+    if not hasattr(os, "RTLD_NOLOAD"):
+        return None
+    try:
+        library = ctypes.CDLL("libgomp.so.1", mode=os.RTLD_NOW | os.RTLD_NOLOAD)
+    except OSError:
+        return None
+    function: Callable[[int], int] | None = getattr(library, "omp_pause_resource_all", None)
+    return function
