@@ -3,12 +3,13 @@
     python benchmarks/generation.py                          the default model
     python benchmarks/generation.py --model gemma.gguf ...   others, one after the other
 
-Four loops, greedily and at temperature 0.8, in short slices that alternate (``benchmarks/slices.py``), each with a
+Five loops, greedily and at temperature 0.8, in short slices that alternate (``benchmarks/slices.py``), each with a
 context of its own:
 
     llama-cpp-python         Llama.generate, unconstrained
     ours, unconstrained      our loop, no matcher
     ours, constrained        our loop with the schema, forced tokens included
+    ours, all sampled        the same, but what the schema leaves no choice about is sampled as well
     llama.cpp grammar        Llama.generate with LlamaGrammar made from the same JSON Schema
 
 The schema is an array of objects that cannot end before the number of tokens is reached. Only the tokens are timed:
@@ -25,7 +26,7 @@ import statistics
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import llama_cpp
 from rich.console import Console
@@ -115,13 +116,27 @@ def measure(console: Console, models: list[constrain.Model], tokens: int, rounds
     return found
 
 
-def ours(model: constrain.Model, heat: float, *, constrained: bool) -> Iterator[int]:
+class Sampled:
+    """A matcher that tells of no forced tokens."""
+
+    def __init__(self, matcher: Any) -> None:
+        self._matcher = matcher
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._matcher, name)
+
+    def forced_after(self, _: bytes) -> tuple[bytes, list[int]]:
+        return b"", []
+
+
+def ours(model: constrain.Model, heat: float, *, constrained: bool, forced: bool = True) -> Iterator[int]:
     """Our loop. Without a constraint it goes on past the end of generation, as ``Llama.generate`` does."""
     vocabulary = model.vocabulary
+    start = constrain.compile(SCHEMA, vocabulary).matcher
     answer = Answer(
         model.prompt_tokens(PROMPT),
         Chain(Sampling(temperature=heat, seed=SEED), vocabulary.n_vocab),
-        constrain.compile(SCHEMA, vocabulary).matcher if constrained else None,
+        (start if forced else lambda limit: Sampled(start(limit))) if constrained else None,
         eos=frozenset(vocabulary.eos) if constrained else frozenset(),
         encode=vocabulary.encode,
         token_bytes=vocabulary.token_bytes,
@@ -142,6 +157,7 @@ LOOPS: dict[str, Callable[[constrain.Model, float], Iterator[int]]] = {
     "llama-cpp-python": partial(theirs, grammar=False),
     "ours, unconstrained": partial(ours, constrained=False),
     "ours, constrained": partial(ours, constrained=True),
+    "ours, all sampled": partial(ours, constrained=True, forced=False),
     "llama.cpp grammar": partial(theirs, grammar=True),
 }
 

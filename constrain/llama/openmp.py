@@ -12,6 +12,8 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING
 
+import llama_cpp  # noqa: F401 - whose libraries load libgomp
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
