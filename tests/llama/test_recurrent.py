@@ -37,12 +37,19 @@ def test_a_batch_gives_the_answers_of_one_at_a_time(mamba: Path, options: Any) -
 
 def test_samples_share_their_prompt(mamba: Path) -> None:
     with constrain.Model(mamba, n_ctx=256, n_threads=1, parallel=4) as model:
-        all_there = threading.Event()
+        busy, all_there = threading.Event(), threading.Event()
+
+        def receive(_: tuple[int, ...]) -> None:  # keeps the model busy until all are there
+            busy.set()
+            all_there.wait(30)
+
         first = Run(prepare(model, "x", None, {"max_tokens": 1}))
-        first.request.receive = lambda _: all_there.wait(30) and None  # keeps the model busy until then
+        first.request.receive = receive
         job = prepare(model, PROMPTS[0], None, {"max_tokens": 8, "seed": 1})
         samples = [Run(job.sample(number)) for number in range(3)]
-        for run in (first, *samples):
+        first.submit()
+        assert busy.wait(30)
+        for run in samples:
             run.submit()
         all_there.set()
         completions = []
