@@ -52,13 +52,12 @@ Bound Automaton::lexeme_bound(TermId terminal, Unit unit) {
 
 // Whether some edge of a rule reads texts that were not read before of which there may be no more.
 bool Automaton::excludes_few(uint32_t rule) {
+  solve_rules();  // sorts states by rule
   if (excludes_few_.empty()) excludes_few_.resize(grammar_.rules.size());
   if (!excludes_few_[rule]) {
     bool few = false;
-    for (const State& state : grammar_.states) {
-      if (state.rule != rule) continue;
-      for (uint32_t i = state.edges_begin; i < state.edges_begin + state.edges_count; ++i) {
-        const Edge& edge = grammar_.edges[i];
+    for (uint32_t q : states_of_[rule]) {
+      for (const Edge& edge : grammar_.edges_of(StateId{q})) {
         few |= edge.excluding >= 0 && !lexer_.expressions().infinite(grammar_.terminals[edge.symbol]);
       }
     }

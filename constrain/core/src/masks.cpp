@@ -20,7 +20,6 @@ uint64_t mask_key(const Place& place) { return (uint64_t{index(place.lexer)} << 
 // More single tokens than this are worth a bitmask of their own.
 constexpr size_t max_additions = 4096;
 
-
 }  // namespace
 
 size_t MaskTokens::memory_bytes() const {
