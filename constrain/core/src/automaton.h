@@ -154,7 +154,9 @@ class Automaton {
   std::vector<uint32_t> open_starts(std::string_view text, const Place& place);
   ByteSet next_bytes(const Place& place);
 
-  // budget.cpp. Whether the text can surely be completed in at most `tokens`: from `place`, or also after any token of
+  // budget.cpp
+  void prepare_budget();  // works out what all bounds need; else the first one does
+  // Whether the text can surely be completed in at most `tokens`: from `place`, or also after any token of
   // `mask` but those that depend on the text. `read`: bytes of the longest text or value that has been remembered, at most.
   bool surely_fits(const Place& place, size_t read, uint64_t tokens);
   bool any_surely_fits(const Mask& mask, const Place& place, size_t read, uint64_t tokens);
@@ -295,11 +297,14 @@ class Automaton {
   bool counts_tokens() const { return grammar_.self_delimiting && !grammar_.has_values; }
   Bound lexeme_bound(TermId terminal, Unit unit);
   MemoryId bound_memory(const Item& item);
+  bool surely_endless(TermId terminal);
   bool excludes_few(uint32_t rule);
-  struct WayOut {  // of an origin, to the end of the text
+  struct WayOut {  // of an item to the end of its rule, or of an origin to the end of the text
     uint64_t cost;
     uint32_t fresh;
   };
+  bool is_plain(StateId start, unsigned depth = 0);
+  WayOut own_way(const Item& item);
   WayOut way_out(OriginId origin);
   template <typename F>
   bool within(size_t read, uint64_t tokens, F&& bound_in);
@@ -313,6 +318,7 @@ class Automaton {
   Way way_of_path(uint32_t path, Unit unit, unsigned depth = 0);
   Way way_of_origin(OriginId origin);
   uint32_t tokens_of_shortest(ExprId e);
+  uint64_t fresh_slack();
   uint64_t tokens_of(const Bound& bound, size_t read);
   bool may_ask();
   Hash completion_key(const Place& place, bool by_rules);
@@ -368,6 +374,8 @@ class Automaton {
 
   std::array<std::vector<std::optional<Bound>>, units> set_bounds_;  // by set
   std::array<std::vector<std::optional<Bound>>, units> lexeme_bounds_;  // by terminal, the grammar's own and derived ones
+  std::vector<std::optional<bool>> plain_;           // by state
+  std::vector<std::optional<bool>> surely_endless_;  // by terminal of the grammar
   std::vector<std::optional<bool>> excludes_few_;    // by rule
   FlatMap<uint32_t, WayOut> ways_out_;               // by origin
   // What was asked for last: steps of one set mostly have one rule, memory and origin.

@@ -37,17 +37,31 @@ Bound Automaton::lexeme_bound(TermId terminal, Unit unit) {
     const bool own = index(terminal) < grammar_.terminals.size();  // or one of these without what has been read
     const TermId base = own ? terminal : lexer_.base_terminal(terminal);
     const ExprId e = lexer_.expression(terminal);
-    const bool by_base = !own && unit == Unit::bytes && lexer_.expressions().infinite(lexer_.expression(base));
+    const bool by_base = !own && unit == Unit::bytes && surely_endless(base);
     Bound bound{by_base ? Bound::unknown : lexer_.expressions().lengths(e).rest, 0};
     if (!own) {
       if (bound.length >= Bound::unknown) bound = {lexeme_bound(base, unit).length, 1};
-    } else if (bound.length > short_rest && unit == Unit::tokens) {
+    } else if (bound.length >= Bound::unknown || (bound.length > short_rest && unit == Unit::tokens)) {
       bound.length = std::min(bound.length, lexer_.expressions().explore(e, max_explored).rest);
     }
     if (bounds.size() <= index(terminal)) bounds.resize(index(terminal) + 1);
     bounds[index(terminal)] = bound;
   }
   return *bounds[index(terminal)];
+}
+
+// Whether a terminal of the grammar has endlessly many texts; false if that takes long to tell.
+bool Automaton::surely_endless(TermId terminal) {
+  if (surely_endless_.empty()) surely_endless_.resize(grammar_.terminals.size());
+  std::optional<bool>& known = surely_endless_[index(terminal)];
+  if (!known) {
+    try {
+      known = lexer_.expressions().has_endless_matches(grammar_.terminals[index(terminal)], max_explored).value_or(false);
+    } catch (const LimitError&) {
+      known = false;
+    }
+  }
+  return *known;
 }
 
 // Whether some edge of a rule reads texts that were not read before of which there may be no more.
@@ -58,7 +72,7 @@ bool Automaton::excludes_few(uint32_t rule) {
     bool few = false;
     for (uint32_t q : states_of_[rule]) {
       for (const Edge& edge : grammar_.edges_of(StateId{q})) {
-        few |= edge.excluding >= 0 && !lexer_.expressions().infinite(grammar_.terminals[edge.symbol]);
+        few |= edge.excluding >= 0 && !surely_endless(TermId{edge.symbol});
       }
     }
     excludes_few_[rule] = few;
@@ -76,6 +90,38 @@ MemoryId Automaton::bound_memory(const Item& item) {
   return last_bound_memory_.without;
 }
 
+// Whether the way from a state that is cheapest if conditions are ignored has none, and reads nothing that must be fresh:
+// then it costs `rest_costs_` whatever is remembered, and no way need be looked for.
+bool Automaton::is_plain(StateId start, unsigned depth) {
+  if (plain_.empty()) plain_.resize(grammar_.states.size());
+  std::vector<StateId> chain;
+  bool plain = rest_costs_[index(start)] != endless;
+  for (StateId q = start; plain && !grammar_.state(q).accepting;) {
+    if (plain_[index(q)]) {
+      plain = *plain_[index(q)];
+      break;
+    }
+    chain.push_back(q);
+    const std::span<const Edge> edges = grammar_.edges_of(q);
+    const auto edge = std::find_if(edges.begin(), edges.end(), [&](const Edge& each) {
+      const uint64_t rest = rest_costs_[index(each.target)], own = rest == endless ? endless : edge_cost(each);
+      return own != endless && own + rest == rest_costs_[index(q)] && each.conditions_count == 0 && each.excluding < 0 && each.distinct < 0;
+    });
+    plain = edge != edges.end() && (edge->kind != EdgeKind::rule || (depth < max_rule_depth && is_plain(grammar_.rules[edge->symbol].start, depth + 1)));
+    if (plain) q = edge->target;
+  }
+  for (StateId q : chain) plain_[index(q)] = plain;
+  return plain;
+}
+
+// Of an item, to the end of its rule.
+Automaton::WayOut Automaton::own_way(const Item& item) {
+  solve_rules();
+  if (is_plain(item.state)) return {rest_costs_[index(item.state)], 0};
+  const uint32_t path = own_path_id(item.state, bound_memory(item));
+  return {paths_[path].cost, grammar_.may_need_fresh ? way_of_path(path, Unit::bytes).fresh : 0};
+}
+
 // One that is no longer than the completion is, but for the length of fresh texts.
 Automaton::WayOut Automaton::way_out(OriginId origin) {
   std::vector<std::pair<OriginId, WayOut>> chain;  // and the way to the next one
@@ -87,8 +133,7 @@ Automaton::WayOut Automaton::way_out(OriginId origin) {
     }
     const std::vector<Item> waiting = parser_.copy_of_waiting(origin);
     const Item item = waiting.size() == 1 ? waiting[0] : *next_waiting(waiting);
-    const uint32_t path = own_path_id(item.state, bound_memory(item));
-    chain.emplace_back(origin, WayOut{paths_[path].cost, grammar_.may_need_fresh ? way_of_path(path, Unit::bytes).fresh : 0});
+    chain.emplace_back(origin, own_way(item));
     origin = item.origin;
   }
   for (size_t i = chain.size(); i-- > 0;) {
@@ -159,13 +204,12 @@ Automaton::Way Automaton::way_of_origin(OriginId origin) {
 // Where the longest match may swallow what would follow, a lexeme begins with another byte, or something ignored comes
 // first: the proof of lexing says that one of them ends whatever is read.
 Bound Automaton::item_bound(const Item& item, Unit unit) {
-  const uint32_t path = own_path_id(item.state, bound_memory(item));
+  const WayOut own = own_way(item);
   if (item.origin != last_way_out_.first) last_way_out_ = {item.origin, way_out(item.origin)};
   const WayOut after = last_way_out_.second;
-  if (paths_[path].cost == endless || after.cost == endless) return {Bound::unknown, 0};
-  const uint64_t cost = paths_[path].cost + after.cost;
-  Bound bound{cost >> 16, 0};
-  if (grammar_.may_need_fresh) bound.fresh = std::min(many, way_of_path(path, Unit::bytes).fresh + after.fresh);
+  if (own.cost == endless || after.cost == endless) return {Bound::unknown, 0};
+  const uint64_t cost = own.cost + after.cost;
+  Bound bound{cost >> 16, std::min(many, own.fresh + after.fresh)};
   if (unit == Unit::tokens && counts_tokens() && bound.fresh == 0) {
     Way way = way_of_path(own_path_id(item.state, item.memory), Unit::tokens);
     way.add(way_of_origin(item.origin));
@@ -220,27 +264,35 @@ const Bound& Automaton::set_bound(SetId set, Unit unit) {
   return *bounds[index(set)];
 }
 
+// How much longer a text that must be fresh is, at most, than one that is only longer than all that has been read.
+uint64_t Automaton::fresh_slack() {
+  if (fresh_slack_ != 0) return fresh_slack_;
+  std::vector<bool> counts(grammar_.terminals.size(), grammar_.reads_groups);  // groups may end in any of them
+  for (const Edge& edge : grammar_.edges) {
+    if (edge.excluding >= 0) counts[edge.symbol] = true;
+  }
+  uint64_t slack = 1;
+  for (size_t t = 0; t < counts.size(); ++t) {
+    if (!counts[t]) continue;
+    const ExpressionStore::Lengths lengths = lexer_.expressions().lengths(grammar_.terminals[t]);
+    uint64_t longer = std::min(lengths.longest, lengths.settled + lengths.circle);
+    if (longer >= Bound::unknown) longer = 2 * lexer_.expressions().explore(grammar_.terminals[t], max_explored).states;
+    slack = grammar_.reads_groups ? slack + longer : std::max(slack, longer);
+  }
+  return fresh_slack_ = std::min(slack, Bound::unknown);
+}
+
+void Automaton::prepare_budget() {
+  solve_rules();
+  if (grammar_.may_need_fresh) fresh_slack();
+}
+
 // A token has at least one byte. What must be fresh is, if it is longer than all that has been read; else what it may be
 // is not longer than that either.
 uint64_t Automaton::tokens_of(const Bound& bound, size_t read) {
   if (bound.fresh == 0) return bound.length;
   if (bound.fresh >= many) return Bound::unknown;
-  if (fresh_slack_ == 0) {
-    std::vector<bool> counts(grammar_.terminals.size(), grammar_.reads_groups);  // groups may end in any of them
-    for (const Edge& edge : grammar_.edges) {
-      if (edge.excluding >= 0) counts[edge.symbol] = true;
-    }
-    fresh_slack_ = 1;
-    for (size_t t = 0; t < counts.size(); ++t) {
-      if (!counts[t]) continue;
-      const ExpressionStore::Lengths& lengths = lexer_.expressions().lengths(grammar_.terminals[t]);
-      uint64_t longer = std::min(lengths.longest, lengths.settled + lengths.circle);
-      if (longer >= Bound::unknown) longer = 2 * lexer_.expressions().explore(grammar_.terminals[t], max_explored).states;
-      fresh_slack_ = grammar_.reads_groups ? fresh_slack_ + longer : std::max(fresh_slack_, longer);
-    }
-    fresh_slack_ = std::min(fresh_slack_, Bound::unknown);
-  }
-  const uint64_t each = read + vocabulary_.longest_token() + bound.fresh * fresh_slack_;
+  const uint64_t each = read + vocabulary_.longest_token() + bound.fresh * fresh_slack();
   return std::min(Bound::unknown, bound.length + bound.fresh * each);
 }
 

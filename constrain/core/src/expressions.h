@@ -91,7 +91,7 @@ class ExpressionStore {
     uint64_t circle;     // of at most so many bytes
   };
   static constexpr uint64_t no_limit = uint64_t{1} << 40;
-  const Lengths& lengths(ExprId e);
+  Lengths lengths(ExprId e);
   // From the derivatives themselves: `rest`, and their number; no_limit if there are more than `max_states`.
   struct Explored {
     uint64_t rest, states;
@@ -210,6 +210,7 @@ class ExpressionStore {
   std::vector<int16_t> onward_;    // the first byte of the match that proved an intersection live; or -1
   FlatMap<uint32_t, uint32_t> distances_;
   Lengths find_lengths(ExprId e);
+  void keep_lengths(ExprId e, const Lengths& lengths);
   uint64_t digits_of(const Node& multiple) const;
   FlatMap<uint32_t, uint32_t> length_ids_;
   std::deque<Lengths> lengths_;

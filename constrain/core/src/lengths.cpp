@@ -19,19 +19,26 @@ uint64_t times(uint64_t a, uint64_t b) {
   return a > ExpressionStore::no_limit / b ? ExpressionStore::no_limit : capped(a * b);
 }
 
+ExpressionStore::Lengths of_one(uint64_t length) { return {length, length, length, length + 1, length, 0}; }
+
 }  // namespace
 
-const ExpressionStore::Lengths& ExpressionStore::lengths(ExprId e) {
+ExpressionStore::Lengths ExpressionStore::lengths(ExprId e) {
+  const Node& node = nodes_[index(e)];
+  if (node.kind == Kind::literal) return of_one(node.arg[1]);
   if (const uint32_t* found = length_ids_.find(index(e))) return lengths_[*found];
   const Lengths made = find_lengths(e);
+  keep_lengths(e, made);
+  return made;
+}
+
+void ExpressionStore::keep_lengths(ExprId e, const Lengths& lengths) {
   length_ids_.insert(index(e), static_cast<uint32_t>(lengths_.size()));
-  lengths_.push_back(made);
-  return lengths_.back();
+  lengths_.push_back(lengths);
 }
 
 ExpressionStore::Lengths ExpressionStore::find_lengths(ExprId e) {
   const Node node = nodes_[index(e)];
-  const auto of_one = [](uint64_t length) { return Lengths{length, length, length, length + 1, length, 0}; };
   switch (node.kind) {
     case Kind::nothing:
     case Kind::epsilon:
@@ -55,20 +62,21 @@ ExpressionStore::Lengths ExpressionStore::find_lengths(ExprId e) {
       return all;
     }
     case Kind::concatenation: {
-      std::vector<Lengths> each;
-      for (ExprId rest = e;; rest = ExprId{nodes_[index(rest)].arg[1]}) {
-        const bool last = nodes_[index(rest)].kind != Kind::concatenation;
-        each.push_back(lengths(last ? rest : ExprId{nodes_[index(rest)].arg[0]}));
-        if (last) break;
+      std::vector<ExprId> rests{e};  // up to one that is known: many end alike
+      ExprId last{node.arg[1]};
+      for (; nodes_[index(last)].kind == Kind::concatenation && !length_ids_.find(index(last)); last = ExprId{nodes_[index(last)].arg[1]}) {
+        rests.push_back(last);
       }
-      Lengths all = of_one(0);
-      for (size_t i = each.size(); i-- > 0;) {
-        all.rest = capped(std::max(each[i].rest + all.least, all.rest));
-        all.least = capped(all.least + each[i].least);
-        all.longest = capped(all.longest + each[i].longest);
-        all.positions = capped(all.positions + each[i].positions);
-        all.settled = capped(all.settled + each[i].settled);
-        all.circle = std::max(all.circle, each[i].circle);
+      Lengths all = lengths(last);
+      for (size_t i = rests.size(); i-- > 0;) {
+        const Lengths first = lengths(ExprId{nodes_[index(rests[i])].arg[0]});
+        all.rest = capped(std::max(first.rest + all.least, all.rest));
+        all.least = capped(all.least + first.least);
+        all.longest = capped(all.longest + first.longest);
+        all.positions = capped(all.positions + first.positions);
+        all.settled = capped(all.settled + first.settled);
+        all.circle = std::max(all.circle, first.circle);
+        if (i > 0) keep_lengths(rests[i], all);
       }
       return all;
     }

@@ -94,6 +94,7 @@ Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_
     throw BudgetError("max_tokens is " + std::to_string(*max_tokens_) + ", but the shortest text known takes " + std::to_string(needed) + " tokens", needed);
   }
   margin_ = std::min(max_margin, (*max_tokens_ - needed) / 4);
+  automaton_->prepare_budget();
 }
 
 // The current place. If a new generation has begun, what has been read is read again in it.
