@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 PERCENTILES = (50, 90, 99, 99.9, 100)
 SECONDS_PER_SCHEMA = 20
-README_MARKS = ("<!-- masks: written by benchmarks/masks.py --readme -->", "<!-- /masks -->")
 
 
 @dataclass(frozen=True)
@@ -420,40 +419,6 @@ def print_tables(report: dict[str, Any]) -> None:
     console.print(table)
 
 
-def readme_table(report: dict[str, Any]) -> str:
-    """The table of the README: medians and tails over the schemas that all engines compile."""
-    n_vocab = report["vocabulary"]["n_vocab"]
-    passes = f"microseconds on one core, least of {report['repeat']} passes"
-    lines = [
-        f"{report['schemas']} schemas, {report['common']} compiled by all; {n_vocab:,} tokens; {passes}.",
-        "",
-        "| | time to first mask p50 / p99 | time between masks p50 / p99 / p99.9 | met before, p50 | compiled |",
-        "|:--|--:|--:|--:|--:|",
-    ]
-    for name, engine in report["engines"].items():
-        first, cold, warm = engine["first_us"], engine["cold_us"], engine["warm_us"]
-        cells = (
-            f"{name} {report['versions'][name]}",
-            f"{first['p50']:,.0f} / {first['p99']:,.0f}",
-            f"{cold['p50']:,.1f} / {cold['p99']:,.1f} / {cold['p99.9']:,.1f}",
-            f"{warm['p50']:,.1f}",
-            f"{engine['compiled']:,}",
-        )
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def update_readme(path: Path, report: dict[str, Any]) -> None:
-    """Puts the table between its two marks."""
-    before, opening, rest = path.read_text(encoding="utf-8").partition(
-        "<!-- masks: written by benchmarks/masks.py --readme -->"
-    )
-    _, closing, after = rest.partition("<!-- /masks -->")
-    if not closing:
-        raise ValueError(f"{path} has no marks for the table")
-    path.write_text(f"{before}{opening}\n{readme_table(report)}\n{closing}{after}", encoding="utf-8")
-
-
 def parse_arguments() -> argparse.Namespace:
     data = Path(os.environ.get("CONSTRAIN_DATA", "."))
     installed = [name for name in ENGINES if importlib.util.find_spec(name)]
@@ -465,7 +430,6 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--repeat", type=int, default=3, help="passes in fresh processes (default: %(default)s)")
     parser.add_argument("--engines", nargs="+", choices=list(ENGINES), default=installed)
     parser.add_argument("--output", type=Path, default=Path("masks.json"))
-    parser.add_argument("--readme", type=Path, help="write the summary into this README")
     arguments = parser.parse_args()
     for path in (arguments.vocabulary, arguments.schemas):
         if not path.is_file():
@@ -490,8 +454,6 @@ def main() -> None:
     report = run(arguments, tokens, entries)
     arguments.output.write_text(json.dumps(report, indent=1))
     print_tables(report)
-    if arguments.readme:
-        update_readme(arguments.readme, report)
 
 
 if __name__ == "__main__":

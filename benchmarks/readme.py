@@ -1,0 +1,134 @@
+"""Writes the tables of the README from the JSON files of the benchmarks.
+
+    python benchmarks/readme.py masks.json generation.json budget.json batch.json
+
+Each file replaces what stands between the marks of its benchmark: ``<!-- NAME: ... -->`` and ``<!-- /NAME -->``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import statistics
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slices import ratio
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+BUDGETS = ("+0", "+5", "+20", "64", "256")
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A Markdown table; all columns but the first are of numbers."""
+    yield f"| {' | '.join(head)} |"
+    yield "|:--|" + "--:|" * (len(head) - 1)
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+
+
+def masks(report: dict[str, Any]) -> Iterator[str]:
+    """Medians and tails over the schemas that all engines compile."""
+    n_vocab = report["vocabulary"]["n_vocab"]
+    passes = f"microseconds on one core, least of {report['repeat']} passes"
+    yield f"Masks: {report['schemas']} schemas, {report['common']} compiled by all; {n_vocab:,} tokens; {passes}."
+    yield ""
+    head = ("", "time to first mask p50 / p99", "time between masks p50 / p99 / p99.9", "met before, p50", "compiled")
+    rows = []
+    for name, engine in report["engines"].items():
+        first, cold, warm = engine["first_us"], engine["cold_us"], engine["warm_us"]
+        cells = (
+            f"{name} {report['versions'][name]}",
+            f"{first['p50']:,.0f} / {first['p99']:,.0f}",
+            f"{cold['p50']:,.1f} / {cold['p99']:,.1f} / {cold['p99.9']:,.1f}",
+            f"{warm['p50']:,.1f}",
+            f"{engine['compiled']:,}",
+        )
+        rows.append(cells)
+    yield from table(head, rows)
+
+
+def generation(report: dict[str, Any]) -> Iterator[str]:
+    """Tokens per second of each loop, and how many times as fast as others it was, by the median of the rounds."""
+    yield (
+        f"Generation: tokens per second, {report['threads']} threads, llama-cpp-python {report['llama_cpp']}; in "
+        f"brackets, times llama-cpp-python's own loop without a constraint."
+    )
+    yield ""
+    settings: dict[tuple[str, float], dict[str, Any]] = {}
+    for result in report["results"]:
+        settings.setdefault((result["model"], result["temperature"]), {})[result["loop"]] = result
+    loops = list(next(iter(settings.values())))
+    rows = []
+    for (model, temperature), results in settings.items():
+        peer = results[loops[0]]["rounds"]
+        cells = [f"{results[loop]['median']:.1f} ({ratio(peer, results[loop]['rounds']):.2f})" for loop in loops]
+        rows.append((f"{model.removesuffix('.gguf')}, temperature {temperature:g}", *cells))
+    yield from table(("", *loops), rows)
+
+
+def budget(report: dict[str, Any]) -> Iterator[str]:
+    """The share of complete and valid answers, by ``max_tokens``."""
+    parts = [(part, report[part]) for part in ("walks", "model") if part in report]
+    counts = ", ".join(f"{part}: {found['schemas']} schemas" for part, found in parts)
+    yield f"Budgets: complete and valid answers within `max_tokens`, from the fewest that do; {counts}."
+    yield ""
+    head = ("", *(f"fewest {size}" if size[0] == "+" else size for size in BUDGETS))
+    rows = []
+    for part, found in parts:
+        for engine, shares in found["valid"].items():
+            version = report["versions"].get("constrain-llm" if engine == "constrain" else engine)
+            cells = (f"{100 * good / total:.0f} %" for good, total in (shares[size] for size in BUDGETS))
+            rows.append((f"{part}: {engine}{f' {version}' if version else ''}", *cells))
+    yield from table(head, rows)
+
+
+def batch(report: dict[str, Any]) -> Iterator[str]:
+    """Throughput of several answers at once."""
+    for result in report["results"]:
+        alone, together = (
+            result["tokens"] / statistics.median(result[seconds]) for seconds in ("alone_seconds", "batch_seconds")
+        )
+        equal = report["prompts"] - len(result["differ"])
+        yield (
+            f"Several at once: {report['prompts']} prompts, {result['parallel']} at a time: {together:.0f} tokens per "
+            f"second, {result['ratio']:.2f} times one at a time ({alone:.0f}); {equal} texts are the same."
+        )
+
+
+SECTIONS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
+    "masks": masks,
+    "generation": generation,
+    "budget": budget,
+    "batch": batch,
+}
+
+
+def replace(text: str, name: str, lines: Iterator[str]) -> str:
+    """The text with other lines between the marks of a section."""
+    pattern = re.compile(rf"(<!-- {name}: [^>]*-->\n).*?(<!-- /{name} -->)", re.DOTALL)
+    body = "".join(f"{line}\n" for line in lines)
+    replaced, count = pattern.subn(lambda marks: marks[1] + body + marks[2], text)
+    if count != 1:
+        raise ValueError(f"{count} sections are marked {name}; there must be one")
+    return replaced
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("reports", nargs="+", type=Path, metavar="NAME.json", help=", ".join(SECTIONS))
+    parser.add_argument("--readme", type=Path, default=Path(__file__).parent.parent / "README.md")
+    arguments = parser.parse_args()
+    text = arguments.readme.read_text(encoding="utf-8")
+    for path in arguments.reports:
+        if path.stem not in SECTIONS:
+            parser.error(f"{path}: a file is named as its benchmark: {', '.join(SECTIONS)}")
+        text = replace(text, path.stem, SECTIONS[path.stem](json.loads(path.read_text(encoding="utf-8"))))
+    arguments.readme.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
