@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import time
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ import numpy as np
 from constrain._errors import ModelError
 from constrain.llama.aside import Aside, reusable_prefix
 from constrain.llama.binding import Candidates
+from constrain.llama.preparing import leaves_a_core
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ class Context:
         self.n_ctx: int = min(llama_cpp.llama_n_ctx_seq(self._pointer), len(llama.input_ids))
         self.n_vocab: int = llama.n_vocab()
         self._aside = Aside(self._pointer, _ONLY_SEQUENCE, self.n_ctx, one_state=self._one_state)
-        self.leaves_a_core: bool = llama_cpp.llama_n_threads(self._pointer) < len(os.sched_getaffinity(0))
+        self.leaves_a_core = leaves_a_core(llama_cpp.llama_n_threads(self._pointer))
         self.candidates = Candidates(self.n_vocab)
         self._token = (llama_cpp.llama_token * 1)()
         self._single = llama_cpp.llama_batch_get_one(self._token, 1)

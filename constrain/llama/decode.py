@@ -3,18 +3,16 @@
     prompt --prefill--> logits --choose--> tokens --decode--> logits ...
                                            mask  --compute-->
 
-A mask that is not known yet is computed by a second thread while llama.cpp computes, which needs no GIL. That is left
-out where all cores are llama.cpp's: it would wait for the thread they are taken from. Most masks are known, and need
-no second thread.
+The mask is computed by another thread while llama.cpp computes (``preparing``).
 """
 
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from constrain.llama.preparing import while_preparing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -104,23 +102,11 @@ class Decoding:
         self._preparing(lambda: self.evaluator.decode(tokens))
 
     def _preparing(self, evaluate: Callable[[], T]) -> T:
-        """Evaluates while the answer prepares its next choice, if it needs to."""
-        if self.answer.is_prepared or not self.evaluator.leaves_a_core:
-            return evaluate()
-        preparing = _helper().submit(self.answer.prepare)
-        try:
-            return evaluate()
-        finally:
-            if not preparing.cancel():  # where the helper was busy, the choice itself computes what it needs
-                preparing.result()
+        """Evaluates while the answer prepares its next choice."""
+        return while_preparing([self.answer], evaluate) if self.evaluator.leaves_a_core else evaluate()
 
     def _next(self) -> tuple[int, ...]:
         evaluator = self.evaluator
         if self.answer.start is None:
             return self.answer.take(evaluator.sample(self.answer.chain))
         return self.answer.choose(evaluator.logits(), evaluator.candidates)
-
-
-@cache
-def _helper() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="constrain-mask")

@@ -27,6 +27,7 @@ from constrain._errors import ModelError
 from constrain.llama.aside import reusable_prefix
 from constrain.llama.binding import Candidates
 from constrain.llama.openmp import release_workers
+from constrain.llama.preparing import while_preparing
 from constrain.llama.slots import Slot, Slots
 
 if TYPE_CHECKING:
@@ -294,7 +295,7 @@ class Scheduler:
         """Evaluates so many tokens of each sequence, a batch at a time, and lets those choose that have no more."""
         for batch in batches:
             try:
-                places = self.slots.evaluate([one.piece(count) for one, count in batch])
+                places = self._evaluate_batch(batch)
             except ModelError as error:  # All slots are empty now.
                 for sequence in list(self._active):
                     self._end(sequence, error)
@@ -302,6 +303,13 @@ class Scheduler:
             for (sequence, _), place in zip(batch, places, strict=True):
                 if not sequence.pending:
                     self._advance(sequence, partial(self._choose, sequence, place))
+
+    def _evaluate_batch(self, batch: list[tuple[_Sequence, int]]) -> list[int]:
+        """Meanwhile, the answers that choose afterwards prepare that, if there is a core for it."""
+        evaluate = partial(self.slots.evaluate, [one.piece(count) for one, count in batch])
+        if not self._evaluator.leaves_a_core:
+            return evaluate()
+        return while_preparing([one.request.answer for one, count in batch if count == one.pending], evaluate)
 
     def _in_order(self) -> list[_Sequence]:
         """Sequences that do not wait for another one, in the order of their slots."""

@@ -17,6 +17,7 @@ from llama_cpp._internals import LlamaContext
 from numpy.typing import NDArray
 
 from constrain._errors import ModelError
+from constrain.llama.preparing import leaves_a_core
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,6 +56,7 @@ class Sequences:
     Attributes:
         n_batch: the most tokens of one evaluation.
         one_state: whether there is only one state for each sequence, that after its last token (recurrent models).
+        leaves_a_core: whether another thread can compute while this evaluates.
 
     Raises ``ModelError`` if llama.cpp cannot make the context.
     """
@@ -71,6 +73,7 @@ class Sequences:
         self._window: int = llama_cpp.llama_model_n_swa(model)
         self.one_state: bool = llama_cpp.llama_model_is_recurrent(model) or llama_cpp.llama_model_is_hybrid(model)
         self.n_batch: int = llama_cpp.llama_n_batch(self._pointer)
+        self.leaves_a_core = leaves_a_core(llama_cpp.llama_n_threads(self._pointer))
         self._batch = _Batch(self.n_batch)
         self._views: dict[int, NDArray[np.float32]] = {}
 

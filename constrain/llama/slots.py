@@ -52,6 +52,10 @@ class Evaluator(Protocol):
     def one_state(self) -> bool:
         """Whether a sequence can only go on, or begin anew."""
 
+    @property
+    def leaves_a_core(self) -> bool:
+        """Whether another thread can compute while this evaluates."""
+
     def cut(self, sequence: int, length: int) -> bool:
         """Shortens a sequence; whether that is possible. If not, it is empty then."""
 

@@ -16,6 +16,7 @@ import constrain
 from constrain.llama.answer import Answer
 from constrain.llama.sampler import Chain, Sampling
 from constrain.llama.scheduler import Request, Scheduler
+from constrain.regex.parser import parse_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -34,6 +35,8 @@ def following(tokens: Sequence[int]) -> int:
 
 class Scripted:
     """A model whose next token is a function of all tokens before it. It checks what it is asked to do."""
+
+    leaves_a_core = True
 
     def __init__(self, *, count: int = 4, n_ctx: int = 400, n_batch: int = 128, one_state: bool = False) -> None:
         self.count, self.n_ctx, self.n_batch, self.n_vocab, self.one_state = count, n_ctx, n_batch, N_VOCAB, one_state
@@ -484,3 +487,41 @@ def test_no_thread_is_left_when_there_is_nothing_to_do(start: Any) -> None:
     one.done.result(30)
     scheduler.join()
     assert "constrain-scheduler" not in [thread.name for thread in threading.enumerate()]
+
+
+def test_masks_are_prepared_while_the_model_computes() -> None:
+    builder = constrain.GrammarBuilder()
+    word = builder.terminal("word", parse_pattern("[A-Z]{12}", "rust"))
+    builder.define(builder.rule("start"), [[word]])
+    vocabulary = constrain.Vocabulary.from_tokens(TOKENS, eos=[EOS])
+    constraint = constrain.compile(builder.build(), vocabulary, cache=False)
+    answers = [
+        Answer(
+            [number],
+            Chain(Sampling(temperature=0), N_VOCAB),
+            constraint.matcher,
+            eos={EOS},
+            encode=lambda text: [TOKENS.index(bytes([byte])) for byte in text],
+            token_bytes=TOKENS.__getitem__,
+        )
+        for number in range(3)
+    ]
+
+    class Waiting(Scripted):
+        """A model that computes until the masks are there."""
+
+        def evaluate(self, pieces: Sequence[Piece]) -> list[int]:
+            end = time.monotonic() + 20
+            firsts = [(self.cells[piece.sequence] or piece.tokens)[0] for piece in pieces]
+            while not all(answers[first].is_prepared for first in firsts):
+                assert time.monotonic() < end, "nobody prepares the masks"
+            return super().evaluate(pieces)
+
+    scheduler = Scheduler(Waiting())
+    requests = [Request(answer) for answer in answers]
+    for one in requests:
+        scheduler.submit(one)
+    for one in requests:
+        one.done.result(30)
+    scheduler.close()
+    assert [len(answer.tokens) for answer in answers] == [12, 12, 12]

@@ -32,7 +32,6 @@ void Automaton::add_tokens(std::vector<uint32_t>& to, uint32_t node) const {
 }
 
 const Mask* Automaton::known_mask(const Place& place) const {
-  if (place.fresh) return nullptr;
   const uint32_t* found = parser_.has_rivals(place.set) ? text_mask_ids_.find(text_mask_key(place)) : mask_ids_.find(mask_key(place));
   return found ? &masks_[*found] : nullptr;
 }
