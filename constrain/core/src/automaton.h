@@ -302,9 +302,15 @@ class Automaton {
   struct WayOut {  // of an item to the end of its rule, or of an origin to the end of the text
     uint64_t cost;
     uint32_t fresh;
+    void add(const WayOut& other) {
+      cost = cost == endless || other.cost == endless ? endless : cost + other.cost;
+      fresh = std::min(many, fresh + other.fresh);
+    }
   };
   bool is_plain(StateId start, unsigned depth = 0);
   WayOut own_way(const Item& item);
+  template <typename W, typename F>
+  W along_waiting(OriginId origin, FlatMap<uint32_t, W>& known, F&& way_of);
   WayOut way_out(OriginId origin);
   template <typename F>
   bool within(size_t read, uint64_t tokens, F&& bound_in);

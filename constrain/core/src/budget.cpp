@@ -122,26 +122,35 @@ Automaton::WayOut Automaton::own_way(const Item& item) {
   return {paths_[path].cost, grammar_.may_need_fresh ? way_of_path(path, Unit::bytes).fresh : 0};
 }
 
-// One that is no longer than the completion is, but for the length of fresh texts.
-Automaton::WayOut Automaton::way_out(OriginId origin) {
-  std::vector<std::pair<OriginId, WayOut>> chain;  // and the way to the next one
-  WayOut out{0, 0};
+// What is on the ways of all that waits behind an origin, one after the other, to the end of the text.
+template <typename W, typename F>
+W Automaton::along_waiting(OriginId origin, FlatMap<uint32_t, W>& known, F&& way_of) {
+  std::vector<std::pair<OriginId, W>> chain;  // and the way to the next one
+  W way{0, 0};
   while (!parser_.ends_text(origin)) {
-    if (const WayOut* found = ways_out_.find(index(origin))) {
-      out = *found;
+    if (const W* found = known.find(index(origin))) {
+      way = *found;
       break;
     }
     const std::vector<Item> waiting = parser_.copy_of_waiting(origin);
     const Item item = waiting.size() == 1 ? waiting[0] : *next_waiting(waiting);
-    chain.emplace_back(origin, own_way(item));
+    chain.emplace_back(origin, way_of(item));
     origin = item.origin;
   }
   for (size_t i = chain.size(); i-- > 0;) {
-    const WayOut& own = chain[i].second;
-    out = {own.cost == endless || out.cost == endless ? endless : own.cost + out.cost + 1, std::min(many, own.fresh + out.fresh)};
-    ways_out_.insert(index(chain[i].first), out);
+    way.add(chain[i].second);
+    known.insert(index(chain[i].first), way);
   }
-  return out;
+  return way;
+}
+
+// One that is no longer than the completion is, but for the length of fresh texts.
+Automaton::WayOut Automaton::way_out(OriginId origin) {
+  return along_waiting(origin, ways_out_, [this](const Item& item) {
+    WayOut way = own_way(item);
+    way.add({1, 0});
+    return way;
+  });
 }
 
 // Of the shortest match of `e`, written by itself.
@@ -182,23 +191,7 @@ Automaton::Way Automaton::way_of_path(uint32_t path, Unit unit, unsigned depth) 
 }
 
 Automaton::Way Automaton::way_of_origin(OriginId origin) {
-  std::vector<std::pair<OriginId, Way>> chain;  // and the way to the next one
-  Way way{0, 0};
-  while (!parser_.ends_text(origin)) {
-    if (const Way* found = origin_ways_.find(index(origin))) {
-      way = *found;
-      break;
-    }
-    const std::vector<Item> waiting = parser_.copy_of_waiting(origin);
-    const Item item = *next_waiting(waiting);
-    chain.emplace_back(origin, way_of_path(own_path_id(item.state, item.memory), Unit::tokens));
-    origin = item.origin;
-  }
-  for (size_t i = chain.size(); i-- > 0;) {
-    way.add(chain[i].second);
-    origin_ways_.insert(index(chain[i].first), way);
-  }
-  return way;
+  return along_waiting(origin, origin_ways_, [this](const Item& item) { return way_of_path(own_path_id(item.state, item.memory), Unit::tokens); });
 }
 
 // Where the longest match may swallow what would follow, a lexeme begins with another byte, or something ignored comes
