@@ -277,6 +277,7 @@ uint64_t Automaton::fresh_slack() {
 
 void Automaton::prepare_budget() {
   solve_rules();
+  for (uint32_t q = 0; q < grammar_.states.size(); ++q) is_plain(StateId{q});
   if (grammar_.may_need_fresh) fresh_slack();
 }
 
