@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from constrain.json_schema.strict import check_strict, strict_schema
     from constrain.json_schema.strict_checks import Violation
     from constrain.llama.model import Model
+    from constrain.regex.source import Regex
 
     __version__: str
 
@@ -47,6 +48,7 @@ __all__ = [
     "ModelError",
     "OutputValidationError",
     "PatternError",
+    "Regex",
     "Report",
     "SchemaError",
     "TextDelta",
@@ -89,6 +91,10 @@ def __getattr__(name: str) -> object:
         from constrain.json_schema import strict
 
         return getattr(strict, name)
+    if name == "Regex":
+        from constrain.regex.source import Regex
+
+        return Regex
     if name == "Violation":
         from constrain.json_schema.strict_checks import Violation
 
