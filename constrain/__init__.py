@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from constrain._api import complete, generate, stream
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from constrain.json_schema.strict import check_strict, strict_schema
     from constrain.json_schema.strict_checks import Violation
     from constrain.llama.model import Model
+    from constrain.regex.source import Regex
 
     __version__: str
 
@@ -47,6 +49,7 @@ __all__ = [
     "ModelError",
     "OutputValidationError",
     "PatternError",
+    "Regex",
     "Report",
     "SchemaError",
     "TextDelta",
@@ -71,28 +74,24 @@ __all__ = [
 ]
 
 
+_MODULES = {
+    "Model": "constrain.llama.model",
+    "Regex": "constrain.regex.source",
+    "Violation": "constrain.json_schema.strict_checks",
+    "acomplete": "constrain._async",
+    "agenerate": "constrain._async",
+    "astream": "constrain._async",
+    "check_strict": "constrain.json_schema.strict",
+    "complete_batch": "constrain._batch",
+    "generate_batch": "constrain._batch",
+    "strict_schema": "constrain.json_schema.strict",
+}
+"""Where the names are that cost time to import, or bring in what does: they are imported when they are asked for."""
+
+
 def __getattr__(name: str) -> object:
-    """What costs time to import is imported when it is asked for."""
-    if name == "Model":  # llama.cpp
-        from constrain.llama.model import Model
-
-        return Model
-    if name in ("acomplete", "agenerate", "astream"):  # asyncio
-        from constrain import _async
-
-        return getattr(_async, name)
-    if name in ("complete_batch", "generate_batch"):
-        from constrain import _batch
-
-        return getattr(_batch, name)
-    if name in ("check_strict", "strict_schema"):
-        from constrain.json_schema import strict
-
-        return getattr(strict, name)
-    if name == "Violation":
-        from constrain.json_schema.strict_checks import Violation
-
-        return Violation
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     if name == "__version__":
         from importlib.metadata import version
 

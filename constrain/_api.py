@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from constrain._job import Job
     from constrain._models import AnyModel, Prompt
     from constrain._options import Options
+    from constrain._source import Source
+    from constrain.grammar import Grammar
 
 T = TypeVar("T")
 
@@ -26,7 +28,9 @@ def generate(model: AnyModel, prompt: Prompt, *, schema: type[T], **options: Unp
 
 
 @overload
-def generate(model: AnyModel, prompt: Prompt, *, schema: None = None, **options: Unpack[Options]) -> str: ...
+def generate(
+    model: AnyModel, prompt: Prompt, *, schema: Grammar | Source | None = None, **options: Unpack[Options]
+) -> str: ...
 
 
 @overload
@@ -55,8 +59,8 @@ def complete(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: 
             template, if it has one. Text never becomes special tokens.
         schema: what the answer must be: a type (whatever ``pydantic.TypeAdapter`` takes: Pydantic models,
             dataclasses, ``TypedDict``, ``Literal``, enums, unions, ``list[...]``), a JSON Schema as ``dict`` or JSON
-            text, or a ``Grammar``. ``None`` lets the model say anything. Objects are closed: keys that the schema
-            does not declare are left out, unless it says ``additionalProperties`` itself.
+            text, a ``Regex``, or a ``Grammar``. ``None`` lets the model say anything. Objects are closed: keys that
+            the schema does not declare are left out, unless it says ``additionalProperties`` itself.
         options: see ``Options``.
 
     Raises ``SchemaError`` and ``LimitError`` for a schema that cannot be used, ``BudgetError`` if ``max_tokens`` is

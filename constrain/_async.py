@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from constrain._models import AnyModel, Prompt
     from constrain._options import Options
+    from constrain._source import Source
+    from constrain.grammar import Grammar
 
 T = TypeVar("T")
 
@@ -25,7 +27,9 @@ async def agenerate(model: AnyModel, prompt: Prompt, *, schema: type[T], **optio
 
 
 @overload
-async def agenerate(model: AnyModel, prompt: Prompt, *, schema: None = None, **options: Unpack[Options]) -> str: ...
+async def agenerate(
+    model: AnyModel, prompt: Prompt, *, schema: Grammar | Source | None = None, **options: Unpack[Options]
+) -> str: ...
 
 
 @overload

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from constrain._errors import ConstrainError
 from constrain._job import Job, Run, prepare
 from constrain._models import as_model
-from constrain._options import without_compile_options
+from constrain._options import options_beside
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,9 +102,8 @@ def complete_batch(
         raise TypeError("prompts is a single text; it must be a list of prompts")
     loaded = as_model(model)
     each = [schema] * len(prompts) if schemas is None else schemas
-    plain = options if schemas is None else without_compile_options(options)
     jobs = [
-        prepare(loaded, prompt, one, plain if one is None else options)
+        prepare(loaded, prompt, one, options if schemas is None else options_beside(options, one))
         for prompt, one in zip(prompts, each, strict=True)
     ]
     if n is None:

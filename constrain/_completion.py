@@ -34,7 +34,7 @@ class Completion:
     """A finished answer.
 
     Attributes:
-        value: the answer as the type asked for; parsed JSON for a JSON Schema; the text if there is no schema.
+        value: the answer as the type asked for; parsed JSON for a JSON Schema; otherwise the text.
         text: the answer as the model wrote it.
         tokens: the ids of its tokens, without the end of generation.
         usage: numbers of tokens.

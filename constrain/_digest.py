@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from constrain.regex.tree import INNER_NODES
 
 if TYPE_CHECKING:
+    from constrain._source import Source
     from constrain.grammar import Grammar
     from constrain.regex.tree import Expression
 
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
 def schema_digest(text: str, policies: object) -> bytes:
     """SHA-256 of a schema's text under policies whose ``repr`` says all of them."""
     return hashlib.sha256(f"schema {policies!r}\n{text}".encode("utf-8", "surrogatepass")).digest()
+
+
+def source_digest(source: Source) -> bytes:
+    """SHA-256 of what a grammar is made from, all of which its ``repr`` says."""
+    return hashlib.sha256(f"source {source!r}".encode("utf-8", "surrogatepass")).digest()
 
 
 def grammar_digest(grammar: Grammar) -> bytes:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from constrain._policies import CompileOptions, refuse_compile_options
+from constrain._source import Source
+from constrain.grammar import Grammar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -83,10 +85,12 @@ def compile_options(options: Options, schema: object) -> CompileOptions:
     return ours
 
 
-def without_compile_options(options: Options) -> Options:
-    """For an answer that has no schema, beside others that have one."""
-    ours: Options = {key: value for key, value in options.items() if key not in _COMPILE_KEYS}  # type: ignore[assignment]
-    return ours
+def options_beside(options: Options, schema: object) -> Options:
+    """The options for one answer of several: policies are for those of them that have a JSON Schema."""
+    if not (schema is None or isinstance(schema, Grammar | Source)):
+        return options
+    others: Options = {key: value for key, value in options.items() if key not in _COMPILE_KEYS}  # type: ignore[assignment]
+    return others
 
 
 _COMPILE_KEYS = frozenset(CompileOptions.__annotations__)
@@ -123,10 +127,11 @@ class Request:
 
     def shown(self, result: ResultType) -> str:
         """What the prompt says about the schema."""
-        from constrain.llama.schema_text import describe, render
+        from constrain.llama import schema_text
 
-        if result.document is None or self.show_schema is False:
+        if self.show_schema is False or (result.document is None and result.source is None):
             return ""
         if self.show_schema is True:
-            return describe(result.document)
-        return self.show_schema.replace("{schema}", render(result.document))
+            return schema_text.describe(result.document) if result.source is None else result.source.describe()
+        rendered = schema_text.render(result.document) if result.source is None else result.source.render()
+        return self.show_schema.replace("{schema}", rendered)

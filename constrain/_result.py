@@ -1,4 +1,4 @@
-"""The caller's type: its JSON Schema, to show it in the prompt, and the way from the text to a value of it."""
+"""What a caller asks for: what of it the prompt can show, and the way from the text to a value of it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain._errors import OutputValidationError, SchemaError
 from constrain._schema_text import parse_schema
+from constrain._source import Source
 from constrain.grammar import Grammar
 
 if TYPE_CHECKING:
@@ -20,12 +21,14 @@ class ResultType:
     """What ``schema=`` asks for.
 
     Attributes:
-        document: the JSON Schema as a parsed JSON value; ``None`` if there is none (plain text, or a grammar).
+        document: the JSON Schema as a parsed JSON value; ``None`` if there is none: then the value is the text.
         adapter: turns the text into the caller's type; ``None`` for parsed JSON or plain text.
+        source: what says in place of a JSON Schema what the text is, where it can be shown.
     """
 
     document: object | None
     adapter: TypeAdapter[Any] | None
+    source: Source | None = None
 
     def parse(self, text: str) -> Any:
         """The value that a finished text stands for. Raises ``OutputValidationError``."""
@@ -44,6 +47,8 @@ def result_type(schema: object) -> ResultType:
     """What a ``schema=`` argument asks for. Raises ``SchemaError``."""
     if schema is None or isinstance(schema, Grammar):
         return ResultType(None, None)
+    if isinstance(schema, Source):
+        return ResultType(None, None, schema)
     if isinstance(schema, (dict, bool)):
         return ResultType(schema, None)
     if isinstance(schema, str):

@@ -10,15 +10,17 @@ import json
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from constrain import core
 from constrain._cache import RejectedFileError, find_cache, store_parts
-from constrain._digest import grammar_digest, schema_digest
+from constrain._digest import grammar_digest, schema_digest, source_digest
 from constrain._errors import ConstrainError
 from constrain._forced import certain_tokens
 from constrain._policies import CHOICES, DEFAULTS, refuse_compile_options
 from constrain._schema_text import parse_schema, schema_text
+from constrain._source import Source
 from constrain.grammar import Grammar
 
 if TYPE_CHECKING:
@@ -366,7 +368,8 @@ def compile(  # noqa: A001 - the name of the public function
     """Compiles a schema or grammar for a vocabulary; the result is remembered for the next equal call.
 
     ``schema``: a JSON Schema (dict, bool, or JSON text), anything ``pydantic.TypeAdapter`` takes (a Pydantic model,
-    dataclass, TypedDict, ``list[int]``, ...), or a ``Grammar``. The policies say how a language is narrowed on purpose:
+    dataclass, TypedDict, ``list[int]``, ...), a ``Regex``, or a ``Grammar``.
+    The policies say how a language is narrowed on purpose:
     ``whitespace`` "flexible" (what ``json.dumps`` and pretty printers write), "compact" (none) or "any" (RFC 8259);
     ``property_order`` "schema" (keys as ``properties`` lists them, then other named ones, then all others) or "any";
     ``numbers`` "canonical" (no exponent, no ``1.0`` for an integer) or "any" (also ``1.0``, ``1e2``, ``-0``, by value);
@@ -374,7 +377,7 @@ def compile(  # noqa: A001 - the name of the public function
     Of a type, the schema is Pydantic's, tightened to what its validators accept (such as the bounds of a date).
     ``strict``: the schema must keep the structural rules of OpenAI's strict mode (``check_strict(schema,
     subset="structural")``); a ``SchemaError`` lists all that it breaks. ``strict_schema`` makes a schema keep them.
-    All of these are about JSON Schemas; ValueError for a ``Grammar``, and for a value that a policy does not have.
+    All of these are about JSON Schemas; ValueError where there is none, and for a value that a policy does not have.
     ``registry``: a mapping from URIs to schemas, such as a ``referencing.Registry``, for references that leave the
     schema and for metaschemas of one's own; those of the drafts are known, and nothing is ever fetched.
     ``cache``: the directory where constraints are found that ``Constraint.precompute`` or ``constrain compile`` kept,
@@ -415,24 +418,11 @@ def _compile(
     settled: CompileOptions = {**DEFAULTS, **options}
     registry, strict = settled["registry"], settled["strict"]
     directory = find_cache(cache) if registry is None else None
-    if isinstance(schema, Grammar):
-        refuse_compile_options(options, "this is a Grammar")
-        grammar = schema
-
-        def make_core(keeping: _Keeping | None) -> Constraint:
-            return Constraint(grammar, vocab, {}, (), keeping)
-
-        return _find_or_make(vocab, directory, lambda: grammar_digest(grammar), lambda: grammar, make_core)
+    if isinstance(schema, Grammar | Source):
+        refuse_compile_options(options, f"this is a {type(schema).__name__}")
+        return _compile_text(schema, vocab, directory)
     policies: dict[str, Any] = {name: value for name, value in sorted(settled.items()) if name in CHOICES}
-    key: tuple[object, ...] | None = None
     text = schema_text(schema, tightened=True)
-    if registry is None:
-        key = (text, id(vocab), directory and directory.path, close_objects, strict, *policies.values())
-        with _cache_lock:
-            known = _cache.get(key)
-            if known is not None and known.vocabulary is vocab:
-                _cache.move_to_end(key)
-                return known
 
     def make_schema() -> CompiledSchema:
         from constrain.json_schema import compile_schema
@@ -448,18 +438,55 @@ def _compile(
         compiled = make_schema()
         return Constraint(compiled.grammar, vocab, compiled.policies, compiled.warnings, keeping)
 
-    constraint = _find_or_make(
-        vocab,
-        directory,
-        lambda: schema_digest(text, (close_objects, strict, policies)),
-        lambda: make_schema().grammar,
-        make,
-    )
-    if key is not None:
-        with _cache_lock:
-            _cache[key] = constraint
-            while len(_cache) > CACHED_CONSTRAINTS:
-                _cache.popitem(last=False)
+    def find_or_make() -> Constraint:
+        return _find_or_make(
+            vocab,
+            directory,
+            lambda: schema_digest(text, (close_objects, strict, policies)),
+            lambda: make_schema().grammar,
+            make,
+        )
+
+    if registry is not None:
+        return find_or_make()
+    key = (text, id(vocab), directory and directory.path, close_objects, strict, *policies.values())
+    return _remembered(key, vocab, find_or_make)
+
+
+def _compile_text(schema: Grammar | Source, vocab: Vocabulary, directory: Cache | None) -> Constraint:
+    """``compile`` for what is no JSON Schema."""
+    grammar: Callable[[], Grammar]
+    if isinstance(schema, Grammar):
+        digest, grammar = partial(grammar_digest, schema), partial(_itself, schema)
+    else:
+        digest, grammar = partial(source_digest, schema), schema.grammar
+
+    def find_or_make() -> Constraint:
+        return _find_or_make(
+            vocab, directory, digest, grammar, lambda keeping: Constraint(grammar(), vocab, {}, (), keeping)
+        )
+
+    if isinstance(schema, Grammar):  # its expressions are compared by identity: looking for equals would be in vain
+        return find_or_make()
+    return _remembered((schema, id(vocab), directory and directory.path), vocab, find_or_make)
+
+
+def _itself(grammar: Grammar) -> Grammar:
+    return grammar
+
+
+def _remembered(key: tuple[object, ...], vocabulary: Vocabulary, make: Callable[[], Constraint]) -> Constraint:
+    """The constraint of the last call with this key, if that is known still, or else what ``make`` makes."""
+    with _cache_lock:
+        known = _cache.get(key)
+        if known is not None and known.vocabulary is vocabulary:
+            _cache.move_to_end(key)
+            return known
+    constraint = make()
+    with _cache_lock:
+        _cache[key] = constraint
+        while len(_cache) > CACHED_CONSTRAINTS:
+            _cache.popitem(last=False)
     return constraint
 
 

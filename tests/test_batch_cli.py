@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -633,3 +634,21 @@ def test_a_schema_that_is_refused_ends_the_command(folder: Path) -> None:
     done = finished(folder)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert done.stderr.startswith("error: at /pattern")
+
+
+def test_a_pattern_takes_the_place_of_a_schema(folder: Path) -> None:
+    lines: list[object] = [
+        "A plate?",
+        {"prompt": "A colour?", "schema": {"enum": ["red"]}},
+        {"prompt": "A", "schema": None},
+    ]
+    (folder / "in.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    given = ["batch", "in.jsonl", "-o", "out.jsonl", "--max-tokens", "9", "--regex"]
+    start = [sys.executable, "-m", "constrain", *given]
+    done = subprocess.run([*start, "[A-Z]{2}-[0-9]"], cwd=folder, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "out.jsonl: 3 answers\n")
+    values = {each["line"]: each["value"] for each in records(folder / "out.jsonl")}
+    assert re.fullmatch("[A-Z]{2}-[0-9]", values[1])
+    assert values[2] == "red"
+    other = subprocess.run([*start, "[A-Z]"], cwd=folder, capture_output=True, text=True, check=False)
+    assert "was made with another schema" in other.stderr

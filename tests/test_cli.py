@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -209,3 +210,23 @@ def test_check_of_what_is_no_json(schema: Path, text: str) -> None:
 
 def test_control_characters_do_not_reach_a_terminal() -> None:
     assert "a\x1b[2Jb\x9b\n\t".translate(constrain.cli._HARMLESS) == "a�[2Jb�\n\t"
+
+
+def test_a_pattern_takes_the_place_of_a_schema(schema: Path, tmp_path: Path) -> None:
+    done = run("generate", "A licence plate?", "--regex", "[A-Z]{2}-[0-9]{3}", "--seed", "1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(r"[A-Z]{2}-[0-9]{3}\n", done.stdout)
+    assert run("generate", "x", "--regex", "a", "--schema", schema).returncode == 2
+    wrong = run("generate", "x", "--regex", "a(")
+    assert (wrong.returncode, wrong.stderr) == (
+        1,
+        "error: pattern 'a(', column 2: the group that begins here has no closing )\n",
+    )
+    kept = run(
+        "compile", schema, "--regex", "a+", "--regex", "b", "--whitespace", "compact", "--cache", tmp_path / "kept"
+    )
+    assert kept.returncode == 0
+    assert len(kept.stdout.splitlines()) == 3
+    assert "a+: " in kept.stderr
+    assert run("compile", "--regex", "a+", "--whitespace", "compact").returncode == 1
+    assert run("compile").returncode == 2

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from constrain._completion import Completion
     from constrain._options import Options
+    from constrain._source import Source
     from constrain.batch.files import BatchFiles
     from constrain.batch.lines import Id
     from constrain.llama.model import Model
@@ -61,7 +62,7 @@ class _Outcome:
 
 
 def run(
-    prompts: Path, files: BatchFiles, answer: Answerer, schema: str | None, options: Options, *, threads: int
+    prompts: Path, files: BatchFiles, answer: Answerer, schema: str | Source | None, options: Options, *, threads: int
 ) -> Iterator[Progress]:
     """Answers all lines that have no answer yet; yields before the first and after each.
 
@@ -69,7 +70,7 @@ def run(
         prompts: the input, JSON Lines: see ``read_task``.
         files: takes the answers.
         answer: answers one line; called by ``threads`` threads.
-        schema: JSON text; of lines without a schema of their own.
+        schema: JSON text or what stands in its place; of lines without a schema of their own.
         options: of lines without options of their own. ``seed`` is that of line 1, and one more for each line after
             it, so that equal prompts have different answers.
         threads: how many lines are under way at the same time.
@@ -126,7 +127,7 @@ def _outcomes(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def answerer(model: Model, schema: str | None, options: Options) -> Answerer:
+def answerer(model: Model, schema: str | Source | None, options: Options) -> Answerer:
     """What has a model answer tasks. Raises what ``complete`` does if ``schema``, that of most, is no use."""
     from constrain import constraint
     from constrain._job import Run, prepare
@@ -152,16 +153,17 @@ def answerer(model: Model, schema: str | None, options: Options) -> Answerer:
     return answer
 
 
-def settings(prompts: Path, schema: str | None, model: Path, options: Options) -> dict[str, object]:
+def settings(prompts: Path, schema: str | Source | None, model: Path, options: Options) -> dict[str, object]:
     """All that answers depend on, to notice where it has changed: JSON values. Raises ``OSError``."""
     with prompts.open("rb") as file, model.open("rb") as weights:
         content = hashlib.sha256()
         while piece := file.read(1 << 20):
             content.update(piece)
         beginning = hashlib.sha256(weights.read(_MODEL_BEGINNING)).hexdigest()
+    written = schema if isinstance(schema, str) else repr(schema)
     return {
         "input": {"sha256": content.hexdigest()},
-        "schema": {"sha256": None if schema is None else hashlib.sha256(schema.encode()).hexdigest()},
+        "schema": {"sha256": None if schema is None else hashlib.sha256(written.encode()).hexdigest()},
         "model": {"name": model.name, "bytes": model.stat().st_size, "sha256 of the first MiB": beginning},
         **options,
         **({"registry": {"sha256": _digest(options["registry"])}} if "registry" in options else {}),

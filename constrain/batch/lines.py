@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from constrain._options import without_compile_options
+from constrain._options import options_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from constrain._models import Prompt
     from constrain._options import Options
+    from constrain._source import Source
 
 Id: TypeAlias = str | int | float | None
 
@@ -93,7 +94,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 yield number, text
 
 
-def read_task(number: int, line: bytes, schema: str | None, options: Options) -> Task:
+def read_task(number: int, line: bytes, schema: str | Source | None, options: Options) -> Task:
     """The task that a line stands for. Raises ``LineError``.
 
     A line is a JSON object with ``prompt`` (a text) or ``messages``, maybe ``id``, ``schema`` (``null`` for none) and
@@ -102,7 +103,7 @@ def read_task(number: int, line: bytes, schema: str | None, options: Options) ->
     Args:
         number: of the line, from 1.
         line: without what ends it.
-        schema: JSON text, for lines that say nothing about a schema.
+        schema: JSON text or what stands in its place, for lines that say nothing about a schema.
         options: for lines that say nothing else. ``seed`` is that of line 1, and one more for each line after it.
     """
     found = _parsed(line)
@@ -123,9 +124,7 @@ def read_task(number: int, line: bytes, schema: str | None, options: Options) ->
     fields.pop("id", None)
     seed = options.get("seed")
     given: Options = options if seed is None else {**options, "seed": (seed + number - 1) % _SEEDS}
-    if used is None:
-        given = without_compile_options(given)
-    return Task(number, known, prompt, used, {**given, **fields})  # type: ignore[typeddict-item]
+    return Task(number, known, prompt, used, {**options_beside(given, used), **fields})  # type: ignore[typeddict-item]
 
 
 def _parsed(line: bytes) -> Any:

@@ -28,6 +28,7 @@ except ModuleNotFoundError as error:
 
 if TYPE_CHECKING:
     from constrain._completion import Completion
+    from constrain._source import Source
     from constrain.check import Check
     from constrain.json_schema.findings import Finding
     from constrain.vocabulary import Vocabulary
@@ -63,6 +64,7 @@ def generate(
     prompt: Annotated[str, typer.Argument(help='What to ask the model; "-" reads it from standard input.')],
     *,
     schema: shared.SchemaFile = None,
+    regex: shared.Pattern = None,
     model: shared.ModelFile = None,
     options: Options,
     seed: Annotated[int | None, typer.Option(min=0, help="Makes sampling reproducible.")] = None,
@@ -71,16 +73,16 @@ def generate(
     n_ctx: shared.Context = None,
     n_threads: shared.Threads = None,
 ) -> None:
-    """Asks a model, and prints its answer: JSON that matches the schema."""
+    """Asks a model, and prints its answer: JSON that matches the schema, or text that matches the expression."""
     asked = sys.stdin.read() if prompt == "-" else prompt
-    text = None if schema is None else schema.read_text(encoding="utf-8")
+    wanted = shared.read_wanted(schema, regex)
     console = Console(stderr=True)
     with shared.working(console, f"Loading {model.name if model else 'the default model'}"):
         from constrain.llama.model import Model
 
         loaded = Model(model, n_ctx=n_ctx, n_threads=n_threads)
     completion = _answer(
-        console, loaded, asked, text, {**options, **policies, **shared.read_registry(registry), "seed": seed}
+        console, loaded, asked, wanted, {**options, **policies, **shared.read_registry(registry), "seed": seed}
     )
     note = f"{completion.usage.completion_tokens} tokens in {completion.timings.generation:.2f} s"
     if completion.timings.generation > 0 and completion.usage.completion_tokens > 1:
@@ -93,13 +95,13 @@ def generate(
         console.print(note, style="dim", highlight=False)
 
 
-def _answer(console: Console, model: Any, prompt: str, schema: str | None, options: Options) -> Completion:
+def _answer(console: Console, model: Any, prompt: str, wanted: str | Source | None, options: Options) -> Completion:
     """Writes the answer to standard output: as it grows on a terminal, otherwise when it is whole."""
     from constrain._api import stream
     from constrain._completion import Finished
 
     live = sys.stdout.isatty()
-    events = stream(model, prompt, schema=schema, **options)
+    events = stream(model, prompt, schema=wanted, **options)
     with contextlib.ExitStack() as waiting:
         waiting.enter_context(shared.working(console, "Reading the prompt" if live else "Writing the answer"))
         for event in events:

@@ -37,6 +37,7 @@ def batch(
     restart: Annotated[bool, typer.Option("--restart", help="Throw away the answers that are there.")] = False,
     parallel: Annotated[int, typer.Option(min=1, help="Lines that are answered at the same time.")] = 8,
     schema: shared.SchemaFile = None,
+    regex: shared.Pattern = None,
     model: shared.ModelFile = None,
     options: Options,
     seed: Annotated[
@@ -59,15 +60,15 @@ def batch(
     model = model or default_model_path()
     errors = errors or output.with_name(f"{output.stem}.errors{output.suffix}")
     check_paths(prompts, (output, errors), read=[path for path in (schema, model) if path is not None])
-    text = None if schema is None else schema.read_text(encoding="utf-8")
+    wanted = shared.read_wanted(schema, regex)
     options = {**options, **policies, **shared.read_registry(registry), "seed": seed}
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    made_from = {**batches.settings(prompts, text, model, options), "ctx": n_ctx}
+    made_from = {**batches.settings(prompts, wanted, model, options), "ctx": n_ctx}
     with BatchFiles(output, errors, made_from, restart=restart) as files, contextlib.ExitStack() as loaded:
         with shared.working(console, f"Loading {model.name}"):
             used = loaded.enter_context(Model(model, n_ctx=n_ctx, n_threads=n_threads, parallel=parallel))
-            answer = batches.answerer(used, text, options)
-        run = batches.run(prompts, files, answer, text, options, threads=parallel + _READY)
+            answer = batches.answerer(used, wanted, options)
+        run = batches.run(prompts, files, answer, wanted, options, threads=parallel + _READY)
         counts = _follow(console, prompts, run)
     console.print(_summary(counts, output, errors), markup=False)
     if counts.failed:

@@ -1,22 +1,32 @@
-"""``constrain compile``: schemas made ready ahead of time."""
+"""``constrain compile``: schemas and patterns made ready ahead of time."""
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from constrain._policies import CompileOptions  # noqa: TC001 - typer reads the annotations
 from constrain.cli import shared
+from constrain.regex.source import Regex
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from constrain._source import Source
 
 
 @shared.takes(policies=shared.policies)
 def compile_(
-    schemas: Annotated[list[Path], typer.Argument(metavar="SCHEMA...", help="Files with JSON Schemas.")],
+    schemas: Annotated[list[Path] | None, typer.Argument(metavar="SCHEMA...", help="Files with JSON Schemas.")] = None,
     *,
+    regex: Annotated[
+        list[str] | None, typer.Option(metavar="PATTERN", help="A regular expression (Rust syntax); any number.")
+    ] = None,
     model: Annotated[
         Path | None, typer.Option(help="GGUF file of the model, or of its vocabulary; by default the demo model.")
     ] = None,
@@ -35,8 +45,8 @@ def compile_(
 
     They are found again whether a schema is given as the text of its file or as what JSON readers make of that.
     """
-    import json
-
+    if not schemas and not regex:
+        raise typer.BadParameter("neither a schema nor a pattern to compile")
     from constrain.constraint import PRECOMPUTED_BYTES, PRECOMPUTED_MASKS, _compile
     from constrain.vocabulary import Vocabulary
 
@@ -47,17 +57,27 @@ def compile_(
     console = Console(stderr=True)
     with shared.working(console, f"Reading the vocabulary of {model.name}"):
         vocabulary = Vocabulary.from_gguf(model)
+    for name, wanted, options in _all_wanted(schemas or [], regex or [], policies):
+        with shared.working(console, f"Compiling {name}"):
+            constraint = _compile(wanted, vocabulary, close_objects=closed, cache=cache, **options)
+            done = constraint.precompute(
+                max_masks=PRECOMPUTED_MASKS if max_masks is None else max_masks,
+                max_bytes=PRECOMPUTED_BYTES if max_mib is None else max_mib << 20,
+            )
+        if done.file is None:
+            raise OSError(f"{name} was compiled but not kept: there is no cache directory that can be written to")
+        note = f"{name}: {done.masks} masks, {done.file.stat().st_size >> 10} KiB"
+        console.print(note, style="dim", markup=False, highlight=False)
+        sys.stdout.write(f"{done.file}\n")
+
+
+def _all_wanted(
+    schemas: list[Path], patterns: list[str], policies: CompileOptions
+) -> Iterator[tuple[str, str | Source, CompileOptions]]:
+    """What is to be compiled: a name for it, itself, and the policies that are about it."""
     for path in schemas:
         read = json.dumps(shared.read_schema(path))
         for text in dict.fromkeys((read, path.read_text(encoding="utf-8"))):
-            with shared.working(console, f"Compiling {path.name}"):
-                constraint = _compile(text, vocabulary, close_objects=closed, cache=cache, **policies)
-                done = constraint.precompute(
-                    max_masks=PRECOMPUTED_MASKS if max_masks is None else max_masks,
-                    max_bytes=PRECOMPUTED_BYTES if max_mib is None else max_mib << 20,
-                )
-            if done.file is None:
-                raise OSError(f"{path} was compiled but not kept: there is no cache directory that can be written to")
-            note = f"{path}: {done.masks} masks, {done.file.stat().st_size >> 10} KiB"
-            console.print(note, style="dim", markup=False, highlight=False)
-            sys.stdout.write(f"{done.file}\n")
+            yield str(path), text, policies
+    for pattern in patterns:
+        yield pattern, Regex(pattern), {} if schemas else policies

@@ -13,15 +13,24 @@ import typer
 from constrain._errors import SchemaError
 from constrain._options import MAX_NUMBER_TOKENS, Options
 from constrain._policies import CHOICES, CompileOptions
+from constrain.regex.source import Regex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rich.console import Console
 
+    from constrain._source import Source
+
 FAILED, LINES_FAILED, INTERRUPTED = 1, 3, 130
 
 SchemaFile = Annotated[Path | None, typer.Option(help="File with the JSON Schema of the answer.")]
+Pattern = Annotated[
+    str | None,
+    typer.Option(
+        "--regex", metavar="PATTERN", help="Regular expression (Rust syntax) of the answer, in place of a schema."
+    ),
+]
 RegistryFile = Annotated[
     Path | None, typer.Option(help="File with a JSON object from URIs to schemas, for references.")
 ]
@@ -119,6 +128,15 @@ def working(console: Console, what: str) -> Iterator[None]:
         return
     with console.status(f"{what} ..."):
         yield
+
+
+def read_wanted(schema: Path | None, regex: str | None) -> str | Source | None:
+    """What an answer must be, by the one option that says so: JSON text, or what stands in its place."""
+    if schema is not None and regex is not None:
+        raise typer.BadParameter("--schema and --regex both say what the answer is; leave one out")
+    if regex is not None:
+        return Regex(regex)
+    return None if schema is None else schema.read_text(encoding="utf-8")
 
 
 def read_registry(path: Path | None) -> CompileOptions:

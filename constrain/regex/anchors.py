@@ -26,6 +26,7 @@ from constrain.regex.tree import (
     Expression,
     Literal,
     Repetition,
+    nullable,
 )
 
 
@@ -178,19 +179,7 @@ def _union(*parts: Expression | None) -> Expression | None:
 
 
 def _nullable(expression: Expression | None) -> bool:
-    """Does the expression match the empty text?"""
-    match expression:
-        case None:
-            return False
-        case Concatenation(parts):
-            return all(map(_nullable, parts))
-        case Alternation(parts):
-            return any(map(_nullable, parts))
-        case Repetition(part, minimum, _):
-            return minimum == 0 or _nullable(part)
-        case Literal(text):
-            return not text
-    return False
+    return expression is not None and nullable(expression)
 
 
 def _cut(expression: Expression, end: int) -> Expression:

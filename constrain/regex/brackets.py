@@ -119,7 +119,7 @@ def _read_posix(scanner: Scanner) -> Ranges | None:
         return None
     scanner.position = end + 2
     if scanner.flags.ignore_case:
-        ranges = unicode.fold_case(ranges, scanner.dialect)
+        ranges = unicode.fold_case(ranges, scanner.folding)
     return classes.complement(ranges) if name.startswith("^") else ranges
 
 
@@ -131,7 +131,7 @@ def _skip(scanner: Scanner) -> None:
 
 def _folded(scanner: Scanner, members: list[tuple[int, int]]) -> Ranges:
     ranges = classes.normalize(members)
-    return unicode.fold_case(ranges, scanner.dialect) if scanner.flags.ignore_case else ranges
+    return unicode.fold_case(ranges, scanner.folding) if scanner.flags.ignore_case else ranges
 
 
 def _combine(operator: str, left: Ranges | None, right: Ranges) -> Ranges:

@@ -87,6 +87,11 @@ def _numbered(scanner: Scanner, letter: str, start: int) -> str:
         point = scanner.hexadecimal(2 if letter == "x" else 4, start)
         if scanner.dialect == "ecma" and 0xD800 <= point < 0xDC00:
             point = _surrogate_pair(scanner, point)
+    if scanner.dialect == "rust":
+        if 0xD800 <= point < 0xE000:
+            scanner.fail(f"{point:X} is a surrogate, which no text contains", start)
+        if scanner.flags.ascii and 0x80 <= point < 0x100:
+            scanner.fail("with (?-u) this is a byte, which is no text; write (?u:...) around the character", start)
     return chr(point)
 
 
@@ -101,6 +106,8 @@ def _surrogate_pair(scanner: Scanner, high: int) -> int:
 
 def _property(scanner: Scanner, letter: str, start: int) -> Ranges:
     following = scanner.text[scanner.position : scanner.position + 1]
+    if scanner.flags.ascii:
+        scanner.fail("there are no Unicode properties with (?-u); write (?u:...) around this", start)
     if scanner.dialect == "rust" and following.isalpha():
         expression = following
         scanner.position += 1

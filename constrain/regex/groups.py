@@ -8,8 +8,16 @@ if TYPE_CHECKING:
     from constrain.regex.scanner import Scanner
 
 _LOOKAROUND = {"=": "lookahead", "!": "negative lookahead", "<=": "lookbehind", "<!": "negative lookbehind"}
-_FLAG_FIELDS = {"i": "ignore_case", "s": "dot_all", "x": "verbose", "m": "multi_line", "a": "ascii"}
-_FLAGS_KNOWN = {"ecma": "ims", "rust": "imsux", "python": "aimsux"}
+_FLAG_FIELDS = {"i": "ignore_case", "s": "dot_all", "x": "verbose", "m": "multi_line", "a": "ascii", "R": "any_newline"}
+_FLAGS_KNOWN = {"ecma": "ims", "rust": "imsuxR", "python": "aimsux"}
+_OTHER_GROUPS = {
+    ">": "atomic groups are not supported",
+    "(": "conditional groups are not supported",
+    "P=": "backreferences are not supported",
+    "P>": "recursion is not supported",
+    "|": "branch reset groups are not supported",
+    "U": "lazy quantifiers (flag U) are not supported",
+}
 
 
 def read_group(scanner: Scanner) -> bool:
@@ -21,13 +29,15 @@ def read_group(scanner: Scanner) -> bool:
     text, start = scanner.text, scanner.position
     scanner.position += 1
     scanner.look = ""
+    if scanner.flags.verbose and scanner.dialect == "rust":
+        scanner.skip_white_space()
     if not text.startswith("?", scanner.position):
         return True
-    rest = text[start + 2 : start + 4]
+    rest = text[scanner.position + 1 : scanner.position + 3]
     for opening, name in _LOOKAROUND.items():
         if rest.startswith(opening):
-            if scanner.dialect != "ecma":
-                scanner.fail(f"{name} is not supported", start)
+            if scanner.dialect == "rust":
+                scanner.fail(f"{name} is not supported; spell out what may stand there", start)
             scanner.look = opening
             scanner.position += 1 + len(opening)
             return True
@@ -41,15 +51,11 @@ def read_group(scanner: Scanner) -> bool:
     if rest == "P<" and scanner.dialect != "ecma":
         _read_name(scanner, start, 2)
         return True
-    if scanner.dialect == "python":
-        if rest[:1] == "#":
-            return _read_comment(scanner, start)
-        if rest == "P=":
-            scanner.fail("backreferences are not supported", start)
-        if rest[:1] == "(":
-            scanner.fail("conditional groups are not supported", start)
-        if rest[:1] == ">":
-            scanner.fail("atomic groups are not supported", start)
+    if rest[:1] == "#" and scanner.dialect == "python":
+        return _read_comment(scanner, start)
+    for opening, message in _OTHER_GROUPS.items():
+        if rest.startswith(opening):
+            scanner.fail(message, start)
     return _read_flags(scanner, start)
 
 
@@ -78,6 +84,7 @@ def _read_comment(scanner: Scanner, start: int) -> bool:
 def _read_flags(scanner: Scanner, start: int) -> bool:
     r"""Reads ``flags-flags:`` or ``flags)``."""
     text, known = scanner.text, _FLAGS_KNOWN[scanner.dialect]
+    first = scanner.position
     changed: dict[str, bool] = {}
     value = True
     while True:
@@ -87,17 +94,22 @@ def _read_flags(scanner: Scanner, start: int) -> bool:
             break
         if char == "-" and value:
             value = False
-        elif char and char in known and not (char == "u" and not value):
+        elif char and char in known and not (char in "au" and scanner.dialect == "python" and not value):
+            if char in changed:
+                scanner.fail(f"this group sets the flag {char} twice", start)
             changed[char] = value
         else:
-            scanner.fail(f"unknown group (?{text[start + 2 : scanner.position]}; write (?: for a group", start)
-    if not changed:
+            scanner.fail(f"unknown group (?{text[first : scanner.position]}; write (?: for a group", start)
+    if not changed or text[scanner.position - 2] == "-":
         scanner.fail("this group sets no flag; write (?: for a group", start)
     if char == ")":
         if scanner.dialect == "ecma":
             scanner.fail("flags need a group of their own; write (?i:...)", start)
         if scanner.dialect == "python" and (start or not value):
             scanner.fail("global flags belong at the beginning of the pattern; write (?i:...)", start)
-    changed.pop("u", None)
+    if "u" in changed:
+        if changed.get("a"):
+            scanner.fail("the flags a and u exclude each other", start)
+        changed["a"] = not changed.pop("u")
     scanner.flags = scanner.flags._replace(**{_FLAG_FIELDS[flag]: on for flag, on in changed.items()})
     return char == ":"

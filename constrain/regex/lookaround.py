@@ -33,6 +33,7 @@ from constrain.regex.tree import (
     Literal,
     LiteralSet,
     Repetition,
+    nullable,
 )
 
 if TYPE_CHECKING:
@@ -125,6 +126,16 @@ class Elimination:
             found.append((before, after))
         return Looking(tuple(found))
 
+    def line_edge(self, other: Expression, at: int, *, start: bool) -> Looking:
+        """``^`` or ``$`` at every line; ``other``: the characters that end no line."""
+        return Looking(((Look(behind=start, negative=True, inside=Looking(((other,),)), at=at),),))
+
+    def end_or_last_line_feed(self, line_feed: Expression, at: int) -> Looking:
+        """``$`` as Python has it: at the end, or before a line feed that is the last character."""
+        end = Edge(start=False, at=at)
+        ahead = Look(behind=False, negative=False, inside=Looking(((line_feed, end),)), at=at)
+        return Looking(((end,), (ahead,)))
+
     def concatenate(self, parts: Sequence[Fragment | Looking], at: int) -> Looking:
         """One part after the other."""
         choices = [looking(part, at).alternatives for part in parts]
@@ -149,6 +160,8 @@ class Elimination:
         assert isinstance(part, Looking)
         if maximum == 0:
             return EMPTY_TEXT
+        if all(isinstance(item, Look | Edge) for items in part.alternatives for item in items):
+            return part if minimum else EMPTY_TEXT  # reads nothing: once is as good as often
         plain = self._plain(part)
         if plain is not None:
             return repetition(plain, minimum, maximum)
@@ -379,21 +392,3 @@ class Elimination:
         from json import loads
 
         return len(loads(b'"%b"' % text))
-
-
-def nullable(expression: Expression) -> bool:
-    """Does the expression match the empty text?"""
-    match expression:
-        case Concatenation(parts) | Intersection(parts):
-            return all(map(nullable, parts))
-        case Alternation(parts):
-            return any(map(nullable, parts))
-        case Repetition(part, minimum, _):
-            return minimum == 0 or nullable(part)
-        case Complement(part):
-            return not nullable(part)
-        case Literal(text):
-            return not text
-        case LiteralSet(texts):
-            return b"" in texts
-    return False

@@ -5,18 +5,19 @@ Three dialects:
     ecma     ECMA-262 with the ``u`` flag, as JSON Schema wants it; patterns written for no flag are read as validators
              read them where that is unambiguous: ``\-`` and other escaped punctuation, ``{``, ``}`` and ``]`` alone,
              ``-`` beside a class escape
-    rust     the ``regex`` crate; no lazy quantifiers, which say something about submatches only
-    python   ``re`` with str patterns; ``$`` means ``\Z`` (``re`` also lets it stand before a final newline)
+    rust     the ``regex`` crate; no lazy quantifiers, which say something about submatches only, and no anchors but at
+             the ends
+    python   ``re`` with str patterns; ``\B`` matches in the empty text, too (as of Python 3.14)
 
-Lookaround and word boundaries are read in the dialect "ecma" only (``lookaround``). What expression trees cannot say is
-refused: backreferences, multi-line anchors.
+Lookaround, word boundaries and anchors at every line are read in the dialects "ecma" and "python" (``lookaround``).
+What expression trees cannot say is refused: backreferences, for one.
 """
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Union, cast
+from typing import TYPE_CHECKING, NamedTuple, Union, cast
 
 from constrain.regex import anchors, classes, unicode
 from constrain.regex.anchors import Anchored, Fragment
@@ -54,6 +55,7 @@ ANY_JSON_TEXT = Repetition(ANY_JSON_CHAR, 0, None)
 
 _PLAIN = re.compile(r"[^\\^$.|?*+()\[\]{}]+")
 _COUNTS = re.compile(r"\{([0-9]*)(?:(,)([0-9]*))?\}")
+_SPACED_COUNTS = re.compile(r"\{\s*([0-9]*)\s*(?:(,)\s*([0-9]*)\s*)?\}")
 _MIN_LITERAL_SET = 3  # alternatives; fewer literals are as well served by an alternation
 _JSON_ESCAPES = {point: f"\\u{point:04x}" for point in range(0x20)} | {
     0x08: "\\b",
@@ -64,11 +66,13 @@ _JSON_ESCAPES = {point: f"\\u{point:04x}" for point in range(0x20)} | {
     0x22: '\\"',
     0x5C: "\\\\",
 }
-_DOT: dict[str, Ranges] = {
+_NO_LINE_FEED = classes.complement(((0x0A, 0x0A),))
+_IN_LINE: dict[str, Ranges] = {
     "ecma": classes.complement(((0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029))),
-    "rust": classes.complement(((0x0A, 0x0A),)),
-    "python": classes.complement(((0x0A, 0x0A),)),
+    "rust": _NO_LINE_FEED,
+    "python": _NO_LINE_FEED,
 }
+"""The characters that end no line."""
 
 _Part = Union[Fragment, "Looking"]
 _Item = str | _Part
@@ -87,7 +91,7 @@ def parse_pattern(text: str, dialect: Dialect, *, json: bool = False, anchored: 
     >>> parse_pattern("a[bc]*", "ecma")  # doctest: +ELLIPSIS
     Concatenation(parts=(Literal(text=b'a'), Repetition(part=CharClass(ranges=((98, 99),), json=False), ...
     """
-    parser = _Parser(text, dialect, json=json)
+    parser = _Parser(text, dialect, json=json, anchored=anchored)
     fragment = parser.parse()
     if parser.elimination is not None:
         return parser.elimination.texts(fragment, anchored=anchored)
@@ -104,6 +108,32 @@ def char_class(ranges: Ranges, *, json: bool) -> Expression:
     return CharClass(ranges, json) if classes.encodable(ranges) else NOTHING
 
 
+def _may_read(item: _Item) -> bool:
+    """Is it more than anchors and empty groups?"""
+    parts = item if isinstance(item, Anchored) else (item,)
+    return not all(part is None or part is EMPTY_TEXT for part in parts)
+
+
+class _Edge(NamedTuple):
+    """``^`` or ``$``: its place in the pattern, and the index of the item that is, or has, it."""
+
+    place: int
+    item: int
+    at_start: bool
+
+
+class _Group(NamedTuple):
+    """A group that is being read: what stands before it in the one around, the flags there, and where it begins."""
+
+    alternatives: list[list[_Item]]
+    items: list[_Item]
+    edges: list[_Edge]
+    outer_edges: dict[bool, int]
+    flags: Flags
+    start: int
+    look: str
+
+
 class _Parser:
     """The state of one run.
 
@@ -111,13 +141,16 @@ class _Parser:
     around it.
     """
 
-    def __init__(self, text: str, dialect: Dialect, *, json: bool) -> None:
+    def __init__(self, text: str, dialect: Dialect, *, json: bool, anchored: bool) -> None:
         self.scanner = Scanner(text, dialect)
         self.json = json
+        self.anchored = anchored
         self.alternatives: list[list[_Item]] = []
         self.items: list[_Item] = []
         self.quantifiable = False  # may a quantifier follow?
-        self.stack: list[tuple[list[list[_Item]], list[_Item], Flags, int, str]] = []
+        self.edges: list[_Edge] = []  # of the sequence (rust)
+        self.outer_edges: dict[bool, int] = {}  # of the alternatives before: place of the first ^ (True) or $
+        self.stack: list[_Group] = []
         self.elimination: Elimination | None = None  # once lookaround has been read
 
     def parse(self) -> _Part:
@@ -138,11 +171,12 @@ class _Parser:
                     continue
             self._read(text[scanner.position])
         if self.stack:
-            scanner.fail("the group that begins here has no closing )", self.stack[-1][3])
+            scanner.fail("the group that begins here has no closing )", self.stack[-1].start)
         return self._finish()
 
     def _read(self, char: str) -> None:
         scanner = self.scanner
+        start = scanner.position
         if char == "[":
             self._add(read_class(scanner))
         elif char == "\\":
@@ -154,25 +188,34 @@ class _Parser:
         elif char == ")":
             self._close()
         elif char == "|":
+            self._end_sequence()
             scanner.position += 1
             self.alternatives.append(self.items)
             self.items = []
             self.quantifiable = False
         elif char == ".":
             scanner.position += 1
-            self._add(classes.ANY if scanner.flags.dot_all else _DOT[scanner.dialect])
+            self._add(classes.ANY if scanner.flags.dot_all else self._in_line())
         elif char in "^$":
             self._anchor(char)
         else:
             scanner.position += 1
             self._add(char)
+        if scanner.dialect == "rust" and scanner.flags.ascii and self.items:
+            item = self.items[-1]
+            if isinstance(item, CharClass) and item.ranges[-1][1] > 0x7F:
+                scanner.fail("with (?-u) this matches bytes that are no text; write (?u:...) around it", start)
+
+    def _in_line(self) -> Ranges:
+        ranges = _IN_LINE[self.scanner.dialect]
+        return classes.difference(ranges, ((0x0D, 0x0D),)) if self.scanner.flags.any_newline else ranges
 
     def _add(self, atom: str | Ranges) -> None:
         """One character, or one of a set."""
         self.quantifiable = True
         if isinstance(atom, str):
             if self.scanner.flags.ignore_case:
-                atom = unicode.fold_character(atom, self.scanner.dialect)
+                atom = unicode.fold_character(atom, self.scanner.folding)
             else:
                 self.items.append(atom)
                 return
@@ -186,11 +229,11 @@ class _Parser:
         anchor = scanner.text[scanner.position + 1 : scanner.position + 2]
         if (anchor == "A" and scanner.dialect != "ecma") or anchor == {"rust": "z", "python": "Z"}.get(scanner.dialect):
             scanner.position += 2
-            self._add_anchor(at_start=anchor == "A")
-        elif anchor in ("b", "B") and scanner.dialect == "ecma":
+            self._add_anchor(scanner.position - 2, at_start=anchor == "A")
+        elif anchor in ("b", "B") and scanner.dialect != "rust":
             scanner.position += 2
-            words = unicode.perl_class("w", "ecma")
-            if scanner.flags.ignore_case:
+            words = unicode.perl_class("w", scanner.folding)
+            if scanner.flags.ignore_case and scanner.dialect == "ecma":
                 words = unicode.fold_case(words, "ecma")
             word = char_class(words, json=self.json)
             self.items.append(self._looking().boundary(word, scanner.position - 2, inside=anchor == "B"))
@@ -199,25 +242,63 @@ class _Parser:
             self._add(read_escape(scanner, in_class=False))
 
     def _anchor(self, char: str) -> None:
-        scanner = self.scanner
-        if scanner.flags.multi_line:
-            scanner.fail(f"{char} at every line (flag m) is not supported", scanner.position)
+        scanner, start = self.scanner, self.scanner.position
         scanner.position += 1
-        self._add_anchor(at_start=char == "^")
+        if scanner.flags.multi_line:
+            if scanner.dialect == "rust":
+                scanner.fail(f"{char} at every line (flag m) is not supported", start)
+            inside = char_class(self._in_line(), json=self.json)
+            self.items.append(self._looking().line_edge(inside, start, start=char == "^"))
+            self.quantifiable = False
+        elif char == "$" and scanner.dialect == "python" and not (self.anchored and self._is_last()):
+            self.items.append(self._looking().end_or_last_line_feed(self._literal("\n"), start))
+            self.quantifiable = False
+        else:
+            self._add_anchor(start, at_start=char == "^")
 
-    def _add_anchor(self, *, at_start: bool) -> None:
+    def _is_last(self) -> bool:
+        """Does nothing follow what has just been read, in no text?"""
+        rest = self.scanner.text[self.scanner.position :]
+        after = rest.lstrip(")")
+        return not after or (after[0] == "|" and len(rest) - len(after) == len(self.stack))
+
+    def _add_anchor(self, place: int, *, at_start: bool) -> None:
+        if self.scanner.dialect == "rust":
+            self.edges.append(_Edge(place, len(self.items), at_start))
         self.items.append(anchors.AT_START if at_start else anchors.AT_END)
         self.quantifiable = self.scanner.dialect == "rust"
+
+    def _end_sequence(self) -> None:
+        """Refuses what goes before the beginning of the text, and after its end (rust)."""
+        if not self.edges:
+            return
+        reading = [index for index, item in enumerate(self.items) if _may_read(item)]
+        for place, item, at_start in self.edges:
+            if at_start and reading and reading[0] < item:
+                self.scanner.fail(f"{self._named(place)} in the middle: something goes before it; leave it out", place)
+            if not at_start and reading and reading[-1] > item:
+                self.scanner.fail(f"{self._named(place)} in the middle: something follows it; leave it out", place)
+            self.outer_edges.setdefault(at_start, place)
+        self.edges = []
+
+    def _named(self, place: int) -> str:
+        """The anchor at a place, as it is written."""
+        text = self.scanner.text
+        return text[place : place + 2] if text[place] == "\\" else text[place]
 
     def _is_count(self) -> bool:
         """Is this brace a quantifier? Otherwise it stands for itself, or is refused."""
         scanner = self.scanner
-        counts = _COUNTS.match(scanner.text, scanner.position)
-        if counts and (counts[1] or (scanner.dialect == "python" and counts[2] and counts[3])):
+        counts = self._counts_here()
+        if counts and (counts[1] or (scanner.dialect == "python" and counts[2])):
             return True
         if scanner.dialect == "rust":
             scanner.fail("{ begins a count like {2,5}; write \\{ for a brace", scanner.position)
         return False
+
+    def _counts_here(self) -> re.Match[str] | None:
+        pattern = _SPACED_COUNTS if self.scanner.dialect == "rust" else _COUNTS
+        return pattern.match(self.scanner.text, self.scanner.position)
 
     def _quantify(self) -> None:
         scanner = self.scanner
@@ -225,6 +306,8 @@ class _Parser:
         if not self.quantifiable:
             scanner.fail(f"there is nothing to repeat; write \\{text[start]} for the character", start)
         minimum, maximum = self._counts()
+        if text[start] == "{" and scanner.dialect == "rust" and scanner.flags.verbose:
+            scanner.skip_white_space()
         self.quantifiable = scanner.dialect == "rust"
         following = text[scanner.position : scanner.position + 1]
         if following == "?":
@@ -246,7 +329,7 @@ class _Parser:
     def _counts(self) -> tuple[int, int | None]:
         scanner = self.scanner
         text, start = scanner.text, scanner.position
-        counts = _COUNTS.match(text, start)
+        counts = self._counts_here()
         if not counts:
             scanner.position += 1
             return (1 if text[start] == "+" else 0), (1 if text[start] == "?" else None)
@@ -265,11 +348,13 @@ class _Parser:
         scanner = self.scanner
         start, flags = scanner.position, scanner.flags
         if not read_group(scanner):  # flags for the rest of the group around, or a comment
+            self.quantifiable = self.quantifiable and scanner.dialect == "python"
             return
         if len(self.stack) == MAX_NESTING:
             scanner.fail(f"groups are nested more than {MAX_NESTING} deep (MAX_NESTING)", start)
-        self.stack.append((self.alternatives, self.items, flags, start, scanner.look))
-        self.alternatives, self.items = [], []
+        group = _Group(self.alternatives, self.items, self.edges, self.outer_edges, flags, start, scanner.look)
+        self.stack.append(group)
+        self.alternatives, self.items, self.edges, self.outer_edges = [], [], [], {}
         self.quantifiable = False
 
     def _close(self) -> None:
@@ -277,10 +362,11 @@ class _Parser:
         if not self.stack:
             scanner.fail("this ) closes no group; write \\) for the character", scanner.position)
         scanner.position += 1
-        group = self._finish()
-        self.alternatives, self.items, scanner.flags, start, look = self.stack.pop()
+        group, edges = self._finish(), self.outer_edges
+        self.alternatives, self.items, self.edges, self.outer_edges, scanner.flags, start, look = self.stack.pop()
+        self.edges += [_Edge(place, len(self.items), at_start) for at_start, place in edges.items()]
         self.items.append(self._looking().look(look, group, start) if look else group)
-        self.quantifiable = not look
+        self.quantifiable = not look or scanner.dialect == "python"
 
     def _looking(self) -> Elimination:
         if self.elimination is None:
@@ -291,6 +377,7 @@ class _Parser:
 
     def _finish(self) -> _Part:
         """The group that has just been read."""
+        self._end_sequence()
         if not self.alternatives:
             return self._sequence(self.items)
         alternatives = [*self.alternatives, self.items]

@@ -10,6 +10,11 @@ from constrain._errors import PatternError
 Dialect = OneOf["ecma", "rust", "python"]
 
 _WHITE_SPACE = frozenset(" \t\n\r\f\v")
+_UNICODE_WHITE_SPACE = (
+    _WHITE_SPACE
+    | frozenset("\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000")
+    | {chr(point) for point in range(0x2000, 0x200B)}
+)
 
 
 class Flags(NamedTuple):
@@ -19,7 +24,8 @@ class Flags(NamedTuple):
     dot_all: bool = False  # s
     verbose: bool = False  # x
     multi_line: bool = False  # m
-    ascii: bool = False  # a (python)
+    ascii: bool = False  # a (python), -u (rust)
+    any_newline: bool = False  # R (rust)
 
 
 class Scanner:
@@ -37,17 +43,27 @@ class Scanner:
 
     def fail(self, message: str, at: int) -> NoReturn:
         """Raises ``PatternError`` about the place ``at`` (an index)."""
-        raise PatternError(f"pattern {_excerpt(self.text)}, column {at + 1}: {message}", column=at + 1)
+        before = self.text.count("\n", 0, at)
+        if not before:
+            raise PatternError(f"pattern {_excerpt(self.text)}, column {at + 1}: {message}", column=at + 1)
+        column = at - self.text.rindex("\n", 0, at)
+        place = f"line {before + 1}, column {column}"
+        raise PatternError(f"pattern {_excerpt(self.text)}, {place}: {message}", column=at + 1)
+
+    @property
+    def folding(self) -> str:
+        """How case is ignored, for ``unicode.fold_case``."""
+        return "ascii" if self.flags.ascii else self.dialect
 
     def skip_white_space(self) -> None:
         """Skips white space and comments, which flag x leaves without meaning."""
-        text = self.text
+        text, white_space = self.text, _UNICODE_WHITE_SPACE if self.dialect == "rust" else _WHITE_SPACE
         while self.position < len(text):
             char = text[self.position]
             if char == "#":
                 end = text.find("\n", self.position)
                 self.position = len(text) if end < 0 else end + 1
-            elif char in _WHITE_SPACE:
+            elif char in white_space:
                 self.position += 1
             else:
                 return

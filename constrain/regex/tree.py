@@ -169,3 +169,21 @@ EMPTY_TEXT = Concatenation(())
 NOTHING = Alternation(())
 ANY_CHAR = CharClass(((0, MAX_CODE_POINT),))
 ANY_JSON_CHAR = CharClass(((0, MAX_CODE_POINT),), json=True)
+
+
+def nullable(expression: Expression) -> bool:
+    """Does the expression match the empty text?"""
+    match expression:
+        case Concatenation(parts) | Intersection(parts):
+            return all(map(nullable, parts))
+        case Alternation(parts):
+            return any(map(nullable, parts))
+        case Repetition(part, minimum, _):
+            return minimum == 0 or nullable(part)
+        case Complement(part):
+            return not nullable(part)
+        case Literal(text):
+            return not text
+        case LiteralSet(texts):
+            return b"" in texts
+    return False

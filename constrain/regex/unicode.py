@@ -33,10 +33,11 @@ def property_ranges(expression: str) -> Ranges | None:
     r"""What ``\p{expression}`` matches, or None if the property is not known.
 
     ``expression`` is ``name`` or ``name=value``: a general category, a script, a script extension or a binary
-    property, by any of its names; case, spaces, ``-`` and ``_`` do not matter (UAX #44, rule LM3).
+    property, by any of its names; case, spaces, ``-``, ``_`` and ``is`` in front do not matter (UAX #44, rule LM3).
     """
     name, _, value = expression.replace("_", "").replace("-", "").replace(" ", "").upper().partition("=")
-    return _property(name, value)
+    found = _property(name, value)
+    return _property(name[2:], value) if found is None and name.startswith("IS") else found
 
 
 @cache
@@ -124,7 +125,8 @@ def _word(dialect: str) -> Ranges:
 def fold_case(ranges: Ranges, dialect: str) -> Ranges:
     """``ranges`` and every code point that differs from a member in case only.
 
-    Simple case folding, as ECMA-262 and the regex crate have it; for "python" what ``re.IGNORECASE`` does.
+    Simple case folding, as ECMA-262 and the regex crate have it; for "python" what ``re.IGNORECASE`` does, for "ascii"
+    that of letters in ASCII.
     """
     if not ranges or ranges[-1][1] < 0x80:
         chars = [chr(point) for low, high in ranges for point in range(low, high + 1)]
@@ -147,6 +149,8 @@ def fold_character(char: str, dialect: str) -> Ranges:
 
 @cache
 def _orbits(dialect: str) -> tuple[str, ...]:
+    if dialect == "ascii":
+        return tuple(chr(point) + chr(point + 0x20) for point in range(0x41, 0x5B))
     from constrain.regex import unicode_data
 
     text = unicode_data.PYTHON_CASE_ORBITS if dialect == "python" else unicode_data.CASE_ORBITS

@@ -36,7 +36,7 @@ def _label(case: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("spelled", [False, True], ids=["text", "json"])
-@pytest.mark.parametrize("case", _cases("whole.toml") + _cases("search.toml"), ids=_label)
+@pytest.mark.parametrize("case", _cases("whole.toml") + _cases("rust.toml") + _cases("search.toml"), ids=_label)
 def test_pattern_matches_exactly(case: dict[str, Any], spelled: bool) -> None:
     anchored = case.get("anchored", False)
     expression = parse_pattern(case["pattern"], case["dialect"], json=spelled, anchored=anchored)

@@ -1,0 +1,27 @@
+"""What says what an answer is without JSON: the answer's value is its text."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from constrain.grammar import Grammar
+
+
+class Source(ABC):
+    """Immutable and hashable; equal sources have the same grammar, and ``repr`` tells all others apart."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def grammar(self) -> Grammar:
+        """The language of the answer. Raises ``PatternError``, ``GrammarError`` and ``LimitError``."""
+
+    @abstractmethod
+    def render(self) -> str:
+        """A short text of it for the prompt."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The instruction that is added to the prompt, with that text."""

@@ -1,0 +1,71 @@
+"""``Regex``: a regular expression that an answer matches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import get_args
+
+from constrain import core
+from constrain._errors import PatternError
+from constrain._source import Source
+from constrain.grammar import Grammar, GrammarBuilder
+from constrain.regex.parser import parse_pattern
+from constrain.regex.scanner import Dialect
+from constrain.regex.tree import EMPTY_TEXT, Complement, Intersection
+
+_INSTRUCTION = "Answer with a text that matches this regular expression"
+
+
+@dataclass(frozen=True, slots=True)
+class Regex(Source):
+    r"""A regular expression that an answer matches from beginning to end. It may stand wherever a schema may.
+
+    Args:
+        pattern: the regular expression.
+        dialect: its syntax: "rust" (the ``regex`` crate), "ecma" (ECMA-262 with the flag ``u``, as in JSON Schema) or
+            "python" (``re``). What does not denote a regular language is refused in all of them, and so is what only
+            tells how a match is found: lazy and possessive quantifiers say nothing about whole texts.
+
+    Raises ``PatternError`` with a column for a pattern that cannot be read, ``ValueError`` for another dialect. That
+    no text at all matches is found out when the pattern is compiled.
+
+    >>> from constrain import Regex, Vocabulary, compile
+    >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
+    >>> plate = compile(Regex(r"[A-Z]{1,3}-\d{4}"), vocabulary)
+    >>> plate.accepts("AB-1234"), plate.accepts("AB-1234 ")
+    (True, False)
+    """
+
+    pattern: str
+    dialect: Dialect = "rust"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.pattern, str):
+            raise TypeError(f"a pattern is a text, not {self.pattern!r}")
+        if self.dialect not in get_args(Dialect):
+            raise ValueError(f"dialect must be one of {', '.join(map(repr, get_args(Dialect)))}, not {self.dialect!r}")
+        parse_pattern(self.pattern, self.dialect)
+
+    def grammar(self) -> Grammar:
+        """One terminal, optional if the pattern matches the empty text. Raises ``PatternError`` if it matches none."""
+        expression = parse_pattern(self.pattern, self.dialect)
+        builder = GrammarBuilder()
+        start = builder.rule("start")
+        alternatives: list[list[int]] = []
+        if core.matches(expression, b""):
+            alternatives.append([])
+            expression = Intersection((expression, Complement(EMPTY_TEXT)))
+        if not core.is_empty(expression):
+            alternatives.append([builder.terminal("pattern", expression)])
+        if not alternatives:
+            raise PatternError(f"the pattern {self.pattern!r} matches no text at all")
+        builder.define(start, alternatives)
+        return builder.build()
+
+    def render(self) -> str:
+        """The pattern."""
+        return self.pattern
+
+    def describe(self) -> str:
+        """The instruction that is added to the prompt."""
+        return f"{_INSTRUCTION}: {self.pattern}"

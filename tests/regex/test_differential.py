@@ -1,0 +1,122 @@
+"""Random patterns of all dialects, judged by other engines: ``re``, ``regress`` and interegular.
+
+Each pattern is compared as it stands with the engine of its dialect (``re``, ``regress``), and in plain terms, where no
+dialect matters, with ``re`` and interegular: see ``random_patterns``. Differences that are explained:
+
+- ``\\B`` in the empty text: ``re`` matches there from Python 3.14 on, as all others do.
+- ``regress`` gives up too early in loops inside loops: it does not find "aa" by ``^(?:(?:(?:a)+)+){2}$``. Where it says
+  that nothing matches, and the pattern has a loop inside a loop, the plain pattern decides.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from collections import Counter
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import interegular
+import pytest
+import regress
+
+from constrain import core
+from constrain._errors import PatternError
+from constrain.regex.parser import parse_pattern
+from tests.regex.random_patterns import Generator, Piece, texts
+from tests.support import LONG
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from constrain.regex.scanner import Dialect
+
+PATTERNS = 5_000 if LONG else 250
+BLOCKS = 10
+
+_NESTED_LOOPS = re.compile(r"\)[*+{?].*[*+{?]|[*+{?].*\)[*+{?]", re.DOTALL)
+_THIRD_LENGTH = 120
+"""Longest plain pattern that interegular judges: its automata become large."""
+
+
+def judges(piece: Piece, dialect: Dialect, *, anchored: bool) -> dict[str, Callable[[str], bool]]:
+    """Whether a text matches, by each engine that can say."""
+    plain = re.compile(piece.plain)
+    found: dict[str, Callable[[str], bool]] = {
+        "plain": lambda text: (plain.fullmatch if anchored else plain.search)(text) is not None
+    }
+    if dialect == "python":
+        native = re.compile(piece.pattern)
+        found["re"] = lambda text: (native.fullmatch if anchored else native.search)(text) is not None
+    if dialect == "ecma":
+        oracle = regress.Regex(f"^(?:{piece.pattern})$" if anchored else piece.pattern, "u")
+        found["regress"] = lambda text: oracle.find(text) is not None
+    if anchored and not piece.looks and len(piece.plain) <= _THIRD_LENGTH and "\\A" not in piece.plain:
+        automaton = _automaton(piece.plain)
+        if automaton is not None:
+            found["interegular"] = automaton.accepts
+    return found
+
+
+def _automaton(plain: str) -> Any:
+    try:
+        return interegular.parse_pattern(plain).to_fsm()
+    except (interegular.InvalidSyntax, interegular.Unsupported):
+        return None
+
+
+def is_explained(name: str, piece: Piece, text: str, *, judged: bool) -> bool:
+    if name == "re":
+        return sys.version_info < (3, 14) and "\\B" in piece.pattern and not text
+    return name == "regress" and not judged and _NESTED_LOOPS.search(piece.pattern) is not None
+
+
+def refusal(piece: Piece, dialect: Dialect) -> str:
+    """Why a pattern is not read; empty if it is."""
+    try:
+        for anchored in (True, False):
+            parse_pattern(piece.pattern, dialect, anchored=anchored)
+    except PatternError as error:
+        return str(error)
+    return ""
+
+
+def difference(piece: Piece, dialect: Dialect, rng: Random, counts: Counter[str]) -> str:
+    """What engines differ about without an explanation."""
+    for anchored in (True, False) if dialect != "rust" else (True,):
+        expression = parse_pattern(piece.pattern, dialect, anchored=anchored)
+        others = judges(piece, dialect, anchored=anchored)
+        for text in texts(piece, rng):
+            ours = core.matches(expression, text.encode())
+            counts["matched"] += ours
+            for name, judge in others.items():
+                counts[name] += 1
+                judged = judge(text)
+                if judged != ours:
+                    if not is_explained(name, piece, text, judged=judged):
+                        return f"{name} says {judged} of {text!r} by {piece} (anchored: {anchored})"
+                    counts["explained"] += 1
+    return ""
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+@pytest.mark.parametrize("dialect", ["rust", "ecma", "python"])
+def test_random_patterns_mean_the_same_to_other_engines(dialect: Dialect, block: int) -> None:
+    rng = Random(f"{dialect} {block}")
+    counts: Counter[str] = Counter()
+    while counts["read"] < PATTERNS // BLOCKS:
+        piece = Generator(dialect, rng).whole()
+        if refused := refusal(piece, dialect):
+            assert piece.looks, (piece, refused)
+            assert "cannot be expressed exactly" in refused or "MAX_ALTERNATIVES" in refused
+            counts["refused"] += 1
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert difference(piece, dialect, rng, counts) == "", (dialect, block)
+        counts["read"] += 1
+    assert counts["refused"] * 3 < counts["read"]
+    assert counts["matched"] > counts["read"]
+    assert counts["interegular"] > counts["read"]
+    assert counts["explained"] * 20 < counts["plain"]
