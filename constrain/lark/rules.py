@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from constrain.grammar import EPSILON, Action, Condition, Edge, Rule, Terminal
 from constrain.lark.embedded import schema_grammar
-from constrain.lark.source import fail, place
+from constrain.lark.source import error_at, place
 from constrain.lark.syntax import Alias, Choice, Embedded, Literal, Node, Range, Repeat, Sequence, Symbol, Syntax
 from constrain.lark.terminals import check_defined, named_expressions, non_empty_part, symbols, terminal_expression
 
@@ -38,8 +38,8 @@ class Language:
 def language(syntax: Syntax, start: str) -> tuple[Language, dict[str, Expression]]:
     """The rules that the start needs, and all terminals that have a name. Raises GrammarError, PatternError."""
     if start not in syntax.rules:
-        fail(syntax.text, 0, f"there is no rule {start} to begin with")
-    for definition in syntax.rules.values():
+        raise error_at(syntax.text, 0, f"there is no rule {start} to begin with")
+    for definition in (*syntax.rules.values(), *syntax.ignored):
         for symbol in symbols(definition.body):
             check_defined(syntax, symbol)
     emitter = _Emitter(syntax, named_expressions(syntax))

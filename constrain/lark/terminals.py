@@ -6,15 +6,13 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 from constrain import core
-from constrain._errors import LimitError
 from constrain.lark.common import LAZY, PATTERNS
 from constrain.lark.literals import literal_expression, range_expression
-from constrain.lark.source import fail
+from constrain.lark.source import error_at
 from constrain.lark.syntax import (
     Alias,
     Choice,
     Definition,
-    Embedded,
     Import,
     Literal,
     Node,
@@ -53,7 +51,7 @@ def terminal_expression(syntax: Syntax, named: dict[str, Expression], node: Node
     match node:
         case Symbol(name, at):
             if not node.is_terminal:
-                fail(syntax.text, at, f"{name} is a rule; terminals are made of terminals, strings and patterns")
+                raise error_at(syntax.text, at, f"{name} is a rule; terminals hold terminals, strings and patterns")
             return named[name]
         case Literal():
             return literal_expression(syntax.text, node)
@@ -66,9 +64,8 @@ def terminal_expression(syntax: Syntax, named: dict[str, Expression], node: Node
         case Repeat(part, minimum, maximum):
             return repetition(terminal_expression(syntax, named, part), minimum, maximum)
         case Alias(_, at):
-            fail(syntax.text, at, "aliases stand in rules only")
-        case Embedded(_, at):
-            fail(syntax.text, at, "%json stands in rules only")
+            raise error_at(syntax.text, at, "aliases stand in rules only")
+    raise error_at(syntax.text, node.at, "%json stands in rules only")
 
 
 def non_empty_part(expression: Expression) -> tuple[Expression | None, bool]:
@@ -95,7 +92,7 @@ def check_defined(syntax: Syntax, symbol: Symbol) -> None:
     """Raises GrammarError if there is no such rule or terminal."""
     if symbol.name not in (syntax.terminals if symbol.is_terminal else syntax.rules):
         kind = "terminal" if symbol.is_terminal else "rule"
-        fail(syntax.text, symbol.at, f"the {kind} {symbol.name} is not defined")
+        raise error_at(syntax.text, symbol.at, f"the {kind} {symbol.name} is not defined")
 
 
 def _in_order(syntax: Syntax) -> list[str]:
@@ -112,14 +109,14 @@ def _in_order(syntax: Syntax) -> list[str]:
         return list(TopologicalSorter(uses).static_order())
     except CycleError as error:
         cycle: list[str] = error.args[1][::-1]
-        way = " -> ".join(cycle)
-        fail(syntax.text, syntax.terminals[cycle[0]].at, f"a terminal is made of itself ({way}); rules may be recursive")
+        at, way = syntax.terminals[cycle[0]].at, " -> ".join(cycle)
+        raise error_at(syntax.text, at, f"a terminal is made of itself ({way}); only rules may be recursive") from error
 
 
 def _imported(syntax: Syntax, definition: Import) -> Expression:
     name = definition.original
     if name in LAZY:
-        fail(syntax.text, definition.at, f"{name} is made of lazy quantifiers; import ESCAPED_STRING")
+        raise error_at(syntax.text, definition.at, f"{name} is made of lazy quantifiers; import ESCAPED_STRING")
     if name not in PATTERNS:
-        fail(syntax.text, definition.at, f"the library common has no terminal {name}")
+        raise error_at(syntax.text, definition.at, f"the library common has no terminal {name}")
     return parse_pattern(PATTERNS[name], "rust")
