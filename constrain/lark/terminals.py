@@ -29,6 +29,9 @@ from constrain.regex.tree import ByteClass, Expression, Intersection, Repetition
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+MAX_DEPTH = 100
+"""Operators around operators, through all terminals: expressions are hashed, compared and translated recursively."""
+
 ANY_BYTE = ByteClass(((0, 255),))
 ANY_BYTES = Repetition(ANY_BYTE, 0, None)
 _SOME_BYTES = Repetition(ANY_BYTE, 1, None)
@@ -37,8 +40,13 @@ _SOME_BYTES = Repetition(ANY_BYTE, 1, None)
 def named_expressions(syntax: Syntax) -> dict[str, Expression]:
     """The expression of every terminal that has a name. Raises GrammarError, PatternError."""
     expressions: dict[str, Expression] = {}
+    depths: dict[str, int] = {}
     for name in _in_order(syntax):
         definition = syntax.terminals[name]
+        depths[name] = 1 if isinstance(definition, Import) else _depth(definition.body, depths)
+        if depths[name] > MAX_DEPTH:
+            message = f"terminals are made of terminals more than {MAX_DEPTH} deep (MAX_DEPTH)"
+            raise error_at(syntax.text, definition.at, message)
         if isinstance(definition, Import):
             expressions[name] = _imported(syntax, definition)
         else:
@@ -93,6 +101,18 @@ def check_defined(syntax: Syntax, symbol: Symbol) -> None:
     if symbol.name not in (syntax.terminals if symbol.is_terminal else syntax.rules):
         kind = "terminal" if symbol.is_terminal else "rule"
         raise error_at(syntax.text, symbol.at, f"the {kind} {symbol.name} is not defined")
+
+
+def _depth(node: Node, named: dict[str, int]) -> int:
+    """How deep its expression is, leaves aside; ``named`` says it of the terminals that it uses."""
+    match node:
+        case Symbol(name, _):
+            return named.get(name, 1)
+        case Sequence(parts) | Choice(parts):
+            return 1 + max((_depth(part, named) for part in parts), default=0)
+        case Repeat(part, _, _) | Alias(part, _):
+            return 1 + _depth(part, named)
+    return 1
 
 
 def _in_order(syntax: Syntax) -> list[str]:

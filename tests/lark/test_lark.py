@@ -120,6 +120,18 @@ def test_long_chains_of_terminals_and_rules_are_read() -> None:
     assert compiled(f'start: A0 a0\n{chain}\nA2000: "x"\na2000: "y"').accepts("xy")
 
 
+def test_loops_without_a_greatest_count_need_no_memory() -> None:
+    grammar = lark_grammar(Lark("start: (" + " | ".join(f'"a{i}" "b"' for i in range(99)) + ")+"))
+    assert all(not rule.slots for rule in grammar.rules)
+    assert sum(len(rule.edges) for rule in grammar.rules) < 250
+
+
+def test_terminals_nested_too_deeply_are_refused_by_name() -> None:
+    chain = "\n".join(f'A{i}: ("x" A{i + 1})?' for i in range(5000))
+    with pytest.raises(constrain.GrammarError, match="MAX_DEPTH"):
+        compiled(f'start: A0\n{chain}\nA5000: "x"')
+
+
 def test_what_is_expected_is_named_as_in_the_text() -> None:
     matcher = compiled('start: "a" NAME\nNAME: /[b-c]/').matcher()
     assert matcher.accept(ord("a"))
