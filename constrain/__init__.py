@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from constrain import grammars
 from constrain._api import complete, generate, stream
 from constrain._completion import Completion, Finished, TextDelta, Timings, Usage
 from constrain._errors import (
@@ -66,6 +67,7 @@ __all__ = [
     "complete_batch",
     "generate",
     "generate_batch",
+    "grammars",
     "stream",
     "strict_schema",
 ]
