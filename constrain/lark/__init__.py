@@ -1,0 +1,18 @@
+"""Lark grammars: text in the syntax of the ``lark`` package, as it is given to OpenAI's custom tools, to a ``Grammar``.
+
+- ``source``: the text and places in it, for errors
+- ``syntax``: what a grammar text is read into; ``reading``: reads it, with the parser of the ``lark`` package
+- ``literals``: strings, ranges and patterns to expressions; ``common``: the terminals of Lark's ``common`` library
+- ``terminals``: terminals, each one expression; ``rules``: rules, each one automaton; ``embedded``: JSON Schemas
+- ``emptiness``: rules that have no text; ``gaps`` and ``separation``: ignored text, between lexemes only
+
+The ``lark`` package reads the text and nothing else: patterns have the syntax of Rust's ``regex`` crate, the longest
+match decides what is a lexeme, and what can match the empty text may. It is imported when a text is read.
+"""
+
+from __future__ import annotations
+
+from constrain.lark.grammar import lark_grammar
+from constrain.lark.source import Lark
+
+__all__ = ["Lark", "lark_grammar"]

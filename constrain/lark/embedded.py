@@ -1,0 +1,23 @@
+"""JSON Schemas in a grammar text: ``%json {...}``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from constrain._errors import SchemaError
+from constrain._schema_text import parse_schema
+from constrain.lark.source import fail
+
+if TYPE_CHECKING:
+    from constrain.grammar import Grammar
+    from constrain.lark.syntax import Embedded
+
+
+def schema_grammar(text: str, embedded: Embedded) -> Grammar:
+    """The grammar of a schema's values, under the default policies; ``text`` is the grammar text around it."""
+    from constrain.json_schema import compile_schema
+
+    try:
+        return compile_schema(parse_schema(embedded.schema)).grammar
+    except SchemaError as error:
+        fail(text, embedded.at, f"this JSON Schema cannot be used: {error}")

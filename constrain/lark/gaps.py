@@ -1,0 +1,184 @@
+"""What is ignored between two lexemes: a *gap* is a sequence of ignored lexemes, each as long as it can be.
+
+A gap is read as the beginning of the lexeme after it. As an expression, a sequence of lexemes that are as long as they
+can be is one where no lexeme is followed by a byte that would go on with it. These bytes are the same after every match
+of an ignored terminal: those of white space after white space, all but the line's end in a comment that it ends, none
+after a closed comment. An ignored terminal of which that is not so is refused.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from constrain import core
+from constrain._errors import LimitError
+from constrain.lark.source import fail
+from constrain.lark.terminals import ANY_BYTES, non_empty_part, terminal_expression
+from constrain.regex.anchors import repetition, sequence, union
+from constrain.regex.tree import (
+    EMPTY_TEXT,
+    Alternation,
+    ByteClass,
+    CharClass,
+    Complement,
+    Concatenation,
+    Expression,
+    Intersection,
+    Literal,
+    LiteralSet,
+    Repetition,
+)
+
+if TYPE_CHECKING:
+    from constrain.lark.syntax import Syntax
+    from constrain.regex.tree import Ranges
+
+MAX_KINDS_OF_IGNORED = 8
+"""Sets of bytes that go on with ignored terminals; sequences are worked out for each pair."""
+
+MAX_IGNORED_LITERAL = 1_000
+"""Bytes of a string in an ignored terminal: all its beginnings are written out."""
+
+
+class Gap(NamedTuple):
+    """Gaps after which none of the bytes ``onward`` follows."""
+
+    expression: Expression
+    onward: Ranges
+
+
+def gaps(syntax: Syntax, named: dict[str, Expression]) -> list[Gap]:
+    """What may stand between two lexemes; nothing, if nothing is ignored. Raises GrammarError, LimitError."""
+    wholes = [terminal_expression(syntax, named, ignored.body) for ignored in syntax.ignored]
+    beginnings = union([_beginnings(whole) for whole in wholes])
+    kinds: dict[Ranges, list[Expression]] = {}
+    for ignored, whole in zip(syntax.ignored, wholes, strict=True):
+        expression, _ = non_empty_part(whole)
+        if expression is None:
+            continue
+        onward = _bytes_onward(expression, beginnings)
+        stuck = Intersection((sequence(expression, ByteClass(onward)), Complement(beginnings)))
+        if onward == ((0, 255),):
+            fail(syntax.text, ignored.at, "this can never end: nothing could follow it")
+        if onward and not core.is_empty(stuck):
+            fail(
+                syntax.text,
+                ignored.at,
+                "where this ends depends on what it has read, which %ignore does not support: "
+                "let every match end before the same bytes",
+            )
+        kinds.setdefault(onward, []).append(expression)
+    if len(kinds) > MAX_KINDS_OF_IGNORED:
+        raise LimitError(f"more than {MAX_KINDS_OF_IGNORED} kinds of ignored terminals (MAX_KINDS_OF_IGNORED)")
+    return _sequences([Gap(union(expressions), onward) for onward, expressions in kinds.items()])
+
+
+def after_gaps(expression: Expression, between: list[Gap]) -> Expression:
+    """A terminal, with or without a gap before it."""
+    free: list[Expression] = [EMPTY_TEXT]
+    others: list[Expression] = []
+    for gap in between:
+        rest = _not_beginning(expression, gap.onward)
+        if rest is expression:
+            free.append(gap.expression)
+        elif rest is not None:
+            others.append(sequence(gap.expression, rest))
+    return union([sequence(_optional(free), expression), *others])
+
+
+def _optional(parts: list[Expression]) -> Expression:
+    return repetition(union(parts[1:]), 0, 1) if len(parts) > 1 else EMPTY_TEXT
+
+
+def _sequences(kinds: list[Gap]) -> list[Gap]:
+    """All sequences, by the kind of their last part (Kleene 1956: ways through an automaton with a state a kind)."""
+    ways = [[_not_beginning(after.expression, before.onward) for after in kinds] for before in kinds]
+    found: list[Expression | None] = [kind.expression for kind in kinds]
+    for middle in range(len(kinds)):
+        again = ways[middle][middle]
+        loop = EMPTY_TEXT if again is None else repetition(again, 0, None)
+        through = [None if way is None else sequence(loop, way) for way in ways[middle]]
+        found = [_either(known, _both(found[middle], onward)) for known, onward in zip(found, through, strict=True)]
+        ways = [
+            [_either(known, _both(row[middle], onward)) for known, onward in zip(row, through, strict=True)]
+            for row in ways
+        ]
+    return [Gap(way, kind.onward) for way, kind in zip(found, kinds, strict=True) if way is not None]
+
+
+def _both(left: Expression | None, right: Expression | None) -> Expression | None:
+    return None if left is None or right is None else sequence(left, right)
+
+
+def _either(left: Expression | None, right: Expression | None) -> Expression | None:
+    return right if left is None else left if right is None else union([left, right])
+
+
+def _not_beginning(expression: Expression, onward: Ranges) -> Expression | None:
+    """The texts that begin with none of these bytes; the same object, if these are all."""
+    if not onward or core.is_empty(Intersection((expression, sequence(ByteClass(onward), ANY_BYTES)))):
+        return expression
+    rest = Intersection((expression, sequence(ByteClass(_other_bytes(onward)), ANY_BYTES)))
+    return None if core.is_empty(rest) else rest
+
+
+def _other_bytes(ranges: Ranges) -> Ranges:
+    edges = [0, *(edge for low, high in ranges for edge in (low, high + 1)), 256]
+    return tuple((low, high - 1) for low, high in zip(edges[::2], edges[1::2], strict=True) if low < high)
+
+
+def _bytes_onward(expression: Expression, beginnings: Expression) -> Ranges:
+    """The bytes that go on with some match, where ``beginnings`` are those of all that may be read."""
+    found: list[tuple[int, int]] = []
+    waiting = [(0, 255)]
+    while waiting:
+        low, high = waiting.pop()
+        if core.is_empty(Intersection((sequence(expression, ByteClass(((low, high),))), beginnings))):
+            continue
+        if low < high:
+            middle = (low + high) // 2
+            waiting += [(middle + 1, high), (low, middle)]
+        elif found and found[-1][1] == low - 1:
+            found[-1] = (found[-1][0], low)
+        else:
+            found.append((low, low))
+    return tuple(found)
+
+
+def _beginnings(expression: Expression) -> Expression:
+    """What texts begin with, up to the first byte of a character; of expressions that patterns are made of."""
+    match expression:
+        case Literal(text):
+            return _literal_beginnings([text])
+        case LiteralSet(texts):
+            return _literal_beginnings(list(texts))
+        case ByteClass():
+            return repetition(expression, 0, 1)
+        case CharClass(ranges, _):
+            return union([EMPTY_TEXT, ByteClass(_first_bytes(ranges)), expression])
+        case Alternation(parts):
+            return union([_beginnings(part) for part in parts])
+        case Repetition(part, _, maximum):
+            before = repetition(part, 0, None if maximum is None else maximum - 1)
+            return sequence(before, _beginnings(part)) if maximum != 0 else EMPTY_TEXT
+    assert isinstance(expression, Concatenation), expression
+    result: Expression = EMPTY_TEXT
+    for part in reversed(expression.parts):
+        result = union([_beginnings(part), sequence(part, result)])
+    return result
+
+
+def _literal_beginnings(texts: list[bytes]) -> Expression:
+    if any(len(text) > MAX_IGNORED_LITERAL for text in texts):
+        raise LimitError(f"an ignored string has more than {MAX_IGNORED_LITERAL} bytes (MAX_IGNORED_LITERAL)")
+    return union([EMPTY_TEXT, *(Literal(text[:end]) for text in texts for end in range(1, len(text) + 1))])
+
+
+def _first_bytes(ranges: Ranges) -> Ranges:
+    """The first bytes of the UTF-8 encodings."""
+    parts = ((0, 0x7F), (0x80, 0x7FF), (0x800, 0xD7FF), (0xE000, 0xFFFF), (0x10000, 0x10FFFF))
+    spans = [(max(low, first), min(high, last)) for low, high in ranges for first, last in parts]
+    found = {
+        byte for low, high in spans if low <= high for byte in range(chr(low).encode()[0], chr(high).encode()[0] + 1)
+    }
+    return tuple((byte, byte) for byte in sorted(found))

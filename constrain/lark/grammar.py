@@ -1,0 +1,33 @@
+"""From grammar text to ``Grammar``: the steps, one after the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from constrain.lark.emptiness import productive_rules
+from constrain.lark.gaps import gaps
+from constrain.lark.reading import read
+from constrain.lark.rules import language
+from constrain.lark.separation import separate
+from constrain.lark.source import fail
+
+if TYPE_CHECKING:
+    from constrain.grammar import Grammar
+    from constrain.lark.source import Lark
+
+
+def lark_grammar(source: Lark) -> Grammar:
+    """The grammar of a Lark text; its terminals are named as in the text, with line and column.
+
+    Raises GrammarError or PatternError with line, column and an excerpt, for what is wrong or not supported; LimitError.
+
+    >>> from constrain.lark.source import Lark
+    >>> len(lark_grammar(Lark('start: "a"+')).terminals)
+    1
+    """
+    syntax = read(source)
+    bare, named = language(syntax, source.start)
+    if 0 not in productive_rules(bare.rules):
+        message = f"the language is empty: every way through {source.start} leads back to itself, or to no text at all"
+        fail(syntax.text, syntax.rules[source.start].at, message)
+    return separate(bare, gaps(syntax, named))

@@ -1,0 +1,86 @@
+"""Strings, ranges and patterns of a grammar text, as expressions."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from constrain._errors import PatternError
+from constrain.lark.source import excerpt, fail, line_and_column
+from constrain.regex.parser import char_class, parse_pattern
+from constrain.regex.tree import EMPTY_TEXT
+from constrain.regex.tree import Literal as Text
+
+if TYPE_CHECKING:
+    from constrain.lark.syntax import Literal, Range
+    from constrain.regex.tree import Expression
+
+_ESCAPE = re.compile(r"\\(?:([\\\"])|([nrtf])|x(..)|u(.{4})|U(.{8}))", re.DOTALL)
+_CONTROL = {"n": "\n", "r": "\r", "t": "\t", "f": "\f"}
+_META = frozenset(r"\.+*?()|[]{}^$")
+
+
+def literal_expression(text: str, literal: Literal) -> Expression:
+    """The expression of a string or pattern; ``text`` is the grammar text. Raises GrammarError or PatternError."""
+    if literal.written.startswith('"'):
+        return _string(text, literal)
+    return _pattern(text, literal)
+
+
+def range_expression(text: str, characters: Range) -> Expression:
+    """One character out of a range."""
+    ends = [_string_value(text, end) for end in (characters.first, characters.last)]
+    if any(end.written.endswith("i") for end in (characters.first, characters.last)):
+        fail(text, characters.at, "a range takes no flags; write a pattern such as /[a-z]/i")
+    if any(len(end) != 1 for end in ends) or ends[0] > ends[1]:
+        fail(text, characters.at, "a range goes from one character to a later one")
+    return char_class(((ord(ends[0]), ord(ends[1])),), json=False)
+
+
+def _string(text: str, literal: Literal) -> Expression:
+    value = _string_value(text, literal)
+    if literal.written.endswith("i"):
+        return parse_pattern("(?i)" + "".join("\\" + char if char in _META else char for char in value), "rust")
+    return Text(value.encode()) if value else EMPTY_TEXT
+
+
+def _string_value(text: str, literal: Literal) -> str:
+    """What is between the quotes, its escapes resolved; a backslash before anything else stands for itself."""
+
+    def resolve(escape: re.Match[str]) -> str:
+        if escape[1]:
+            return escape[1]
+        if escape[2]:
+            return _CONTROL[escape[2]]
+        try:
+            char = chr(int(escape[3] or escape[4] or escape[5], 16))
+            char.encode()
+        except ValueError:
+            fail(text, literal.at + 1 + escape.start(), f"{escape[0]} is no character")
+        return char
+
+    inside = literal.written[1 : literal.written.rindex('"')]
+    value = _ESCAPE.sub(resolve, inside)
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        fail(text, literal.at, f"a lone surrogate cannot be encoded: {error.object[error.start]!r}")
+    return value
+
+
+def _pattern(text: str, literal: Literal) -> Expression:
+    end = literal.written.rindex("/")
+    pattern, flags = literal.written[1:end], literal.written[end + 1 :]
+    if "l" in flags:
+        fail(text, literal.at + end + 1, "flag l is not supported: there is no locale")
+    if "\n" in pattern and "x" not in flags:
+        fail(text, literal.at, "a pattern over several lines needs flag x")
+    inline = "".join(sorted(set(flags) - {"u"}))  # patterns are Unicode as they are
+    prefix = f"(?{inline})" if inline else ""
+    try:
+        return parse_pattern(prefix + pattern, "rust")
+    except PatternError as error:
+        at = literal.at + 1 + max((error.column or 1) - 1 - len(prefix), 0)
+        line, column = line_and_column(text, at)
+        reason = error.message.partition(f", column {error.column}: ")[2] or error.message
+        raise PatternError(f"{reason}\n{excerpt(text, at)}", line=line, column=column) from error

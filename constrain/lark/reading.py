@@ -1,0 +1,252 @@
+"""Grammar text to ``Syntax``, read by the parser with which the ``lark`` package reads its own grammars.
+
+That parser is used for the text alone: what a grammar may contain is decided here, and everything keeps its place.
+``%json`` is not Lark's: before the parser sees the text, each ``%json {...}`` is replaced by a name of the same length.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from constrain.lark.source import Lark, fail
+from constrain.lark.syntax import (
+    Alias,
+    Choice,
+    Definition,
+    Embedded,
+    Import,
+    Literal,
+    Node,
+    Range,
+    Repeat,
+    Sequence,
+    Symbol,
+    Syntax,
+)
+
+if TYPE_CHECKING:
+    from lark import Token, Tree
+
+MAX_NESTING = 50
+"""Parentheses and brackets inside one another."""
+
+MAX_COUNT = 2**31 - 1
+"""The greatest count after ``~``: what fits into a signed 32-bit counter."""
+
+_BEYOND_LARK = re.compile(
+    r"""
+    "(?:\\"|\\\\|[^"\n])*?" | /(?!/)(?:\\/|\\\\|[^/])*?/ | //[^\n]* | \#[^\n]*  # strings, patterns, comments
+    | (?P<directive>%(?!ignore|import|declare|override|extend)[a-z]*) | (?P<special><[|\[])
+    """,
+    re.VERBOSE,
+)
+_EXPECTED = {
+    "_NL": "the end of the line",
+    "_NL_OR": "|",
+    "_OR": "|",
+    "_COLON": ":",
+    "_RPAR": ")",
+    "_RBRA": "]",
+    "RULE": "a rule",
+    "TERMINAL": "a terminal",
+    "STRING": "a string",
+    "REGEXP": "a pattern",
+    "NUMBER": "a number",
+}
+_OPERATORS: dict[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
+_UNSUPPORTED = {
+    "declare": "%declare is not supported: it names a terminal without saying what its texts are",
+    "override": "%override is not supported; write one definition",
+    "extend": "%extend is not supported; write one definition with all alternatives",
+}
+
+
+def read(source: Lark) -> Syntax:
+    """What the text says. Raises GrammarError with the place of what is wrong or not supported."""
+    return _Reader(source.text).read()
+
+
+class _Reader:
+    """The state of one run: the text, and what has been read of it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.embedded: dict[str, Embedded] = {}
+        self.rules: dict[str, Definition] = {}
+        self.terminals: dict[str, Definition | Import] = {}
+        self.ignored: list[Definition] = []
+
+    def read(self) -> Syntax:
+        for statement in self._parse(self._without_extensions()).children:
+            self._statement(statement)
+        return Syntax(self.text, self.rules, self.terminals, tuple(self.ignored))
+
+    # From text to Lark's tree
+
+    def _without_extensions(self) -> str:
+        """The text with a terminal's name in place of each ``%json {...}``."""
+        parts, done = [], 0
+        while found := _BEYOND_LARK.search(self.text, done):
+            start, end = found.span()
+            parts.append(self.text[done:start])
+            if found["special"]:
+                fail(self.text, start, "special tokens are not supported; write < as a string")
+            if found["directive"]:
+                end = self._schema_end(found["directive"], start, end)
+                name = f"J{len(self.embedded):0{end - start - 3}d}"
+                if name in self.text:
+                    fail(self.text, self.text.index(name), f"the name {name} is taken; use another one")
+                parts.append(f" {name} ")
+                self.embedded[name] = Embedded(self.text[start + len("%json") : end], start)
+            else:
+                parts.append(found[0])
+            done = end
+        return "".join(parts) + self.text[done:]
+
+    def _schema_end(self, directive: str, start: int, end: int) -> int:
+        if directive != "%json":
+            fail(self.text, start, f"{directive} is unknown: there are %ignore, %import and %json")
+        brace = re.compile(r"\s*").match(self.text, end)
+        assert brace
+        if self.text[brace.end() : brace.end() + 1] != "{":
+            fail(self.text, start, "%json is followed by a JSON Schema in braces")
+        try:
+            return json.JSONDecoder().raw_decode(self.text, brace.end())[1]
+        except json.JSONDecodeError as error:
+            fail(self.text, error.pos, f"not JSON: {error.msg}")
+        except (RecursionError, ValueError) as error:
+            fail(self.text, start, f"this JSON Schema cannot be read: {error}")
+
+    def _parse(self, text: str) -> Tree[Token]:
+        from lark import UnexpectedCharacters, UnexpectedToken
+        from lark.load_grammar import _get_parser
+
+        try:
+            tree: Tree[Token] = _get_parser().parse(text + "\n", "start")
+        except UnexpectedCharacters as error:
+            fail(self.text, error.pos_in_stream, f"unexpected {self.text[error.pos_in_stream]!r}")
+        except UnexpectedToken as error:
+            at = len(self.text) if error.token.start_pos is None else min(error.token.start_pos, len(self.text))
+            names = dict.fromkeys(_EXPECTED[name] for name in sorted(error.expected) if name in _EXPECTED)
+            found = "the end of the line" if error.token.type in ("_NL", "$END") else repr(str(error.token))
+            fail(self.text, at, f"unexpected {found}" + (f"; expected {', '.join(names)}" if names else ""))
+        return tree
+
+    # From Lark's tree to ours
+
+    def _statement(self, tree: Tree[Token]) -> None:
+        match tree.data:
+            case "rule":
+                self._rule(*tree.children)
+            case "term":
+                self._terminal(*tree.children)
+            case "ignore":
+                self._ignore(tree.children[0])
+            case "import":
+                self._import(tree)
+            case directive:
+                self._refuse(tree, _UNSUPPORTED[directive])
+
+    def _rule(self, _modifiers: Any, name: Any, templates: Any, priority: Any, body: Any) -> None:
+        if templates.children:
+            self._refuse(templates, f"templates are not supported; write a rule for each use of {name}")
+        if priority.children:
+            self._refuse(priority, "priorities are not supported: all readings of a text count")
+        self._define(self.rules, name, body)
+
+    def _terminal(self, name: Any, *rest: Any) -> None:
+        if len(rest) > 1:
+            self._refuse(
+                rest[0], "priorities of terminals are not supported: the longest match decides, and all that match"
+            )
+        self._define(self.terminals, name, rest[-1])
+
+    def _define(self, definitions: dict[str, Any], name: Token, body: Tree[Token]) -> None:
+        at = name.start_pos or 0
+        self._check_new(str(name), at)
+        definitions[str(name)] = Definition(self._node(body, 0), at)
+
+    def _check_new(self, name: str, at: int) -> None:
+        if name in self.rules or name in self.terminals or name in self.embedded:
+            fail(self.text, at, f"{name} is defined more than once")
+
+    def _ignore(self, body: Any) -> None:
+        node = self._node(body, 0)
+        self.ignored.append(Definition(node, _first_place(body)))
+
+    def _import(self, tree: Tree[Token]) -> None:
+        path: Any = tree.children[0]
+        names = list(path.children)
+        if path.data != "import_lib" or str(names[0]) != "common":
+            self._refuse(tree, "only %import common is supported; copy what you need into this grammar")
+        renamed = tree.children[1] if len(tree.children) > 1 else None
+        if renamed is not None and not isinstance(renamed, str):  # a list of names
+            if len(names) > 1:
+                self._refuse(tree, "after %import common.NAME no list can follow")
+            pairs = [(name, name) for name in renamed.children]
+        elif len(names) == 2:
+            pairs = [(names[1], renamed or names[1])]
+        else:
+            self._refuse(tree, "write %import common.NAME or %import common (NAME, ...)")
+        for original, name in pairs:
+            self._import_terminal(original, name)
+
+    def _import_terminal(self, original: Any, name: Any) -> None:
+        if name.type != "TERMINAL":
+            fail(self.text, name.start_pos, f"{original} is a terminal: its name must be in capitals")
+        imported = Import(str(original), original.start_pos)
+        known = self.terminals.get(str(name))
+        if isinstance(known, Import) and known.original == imported.original:
+            return
+        self._check_new(str(name), name.start_pos)
+        self.terminals[str(name)] = imported
+
+    def _node(self, tree: Any, depth: int) -> Node:
+        if depth > 6 * MAX_NESTING:  # at most so many nodes for one pair of parentheses
+            self._refuse(tree, f"this is nested more than {MAX_NESTING} deep (MAX_NESTING)")
+        children = tree.children
+        match tree.data:
+            case "expansions" | "expansion":
+                parts = tuple(self._node(child, depth + 1) for child in children)
+                if len(parts) == 1:
+                    return parts[0]
+                return Choice(parts) if tree.data == "expansions" else Sequence(parts)
+            case "alias":
+                return Alias(self._node(children[0], depth + 1), _first_place(children[1]))
+            case "maybe":
+                return Repeat(self._node(children[0], depth + 1), 0, 1)
+            case "expr":
+                return self._repeat(self._node(children[0], depth + 1), *children[1:])
+            case "literal":
+                return self._literal(children[0])
+            case "range":
+                return Range(self._literal(children[0]), self._literal(children[1]))
+            case "terminal" | "nonterminal":
+                name = str(children[0])
+                return self.embedded.get(name) or Symbol(name, children[0].start_pos)
+            case "template_usage":
+                self._refuse(tree, "templates are not supported; write a rule for each use")
+        assert tree.data == "value", tree.data
+        return self._node(children[0], depth + 1)
+
+    def _repeat(self, part: Node, operator: Token, *counts: Token) -> Repeat:
+        if operator.type == "OP":
+            return Repeat(part, *_OPERATORS[str(operator)])
+        minimum, maximum = (int(count[:20]) for count in (counts[0], counts[-1]))
+        if not 0 <= minimum <= maximum <= MAX_COUNT:
+            fail(self.text, counts[0].start_pos or 0, f"counts go up from 0, to {MAX_COUNT} (MAX_COUNT) at most")
+        return Repeat(part, minimum, maximum)
+
+    def _literal(self, token: Any) -> Literal:
+        return Literal(str(token), token.start_pos)
+
+    def _refuse(self, tree: Any, message: str) -> Any:
+        fail(self.text, _first_place(tree), message)
+
+
+def _first_place(tree: Any) -> int:
+    """Where the first word of a tree stands; the beginning of the text, if there is none."""
+    token: Any = next(tree.scan_values(lambda _: True), None) if hasattr(tree, "children") else tree
+    return token.start_pos if token is not None else 0

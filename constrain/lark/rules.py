@@ -1,0 +1,210 @@
+"""Rules: each becomes one automaton over terminals, in which nothing is ignored yet.
+
+``*`` is a loop, ``|`` a branch, and counts are written out while that is short; longer ones become a rule of their own
+that counts its rounds. A terminal that may be empty becomes its other texts, optional.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from constrain.grammar import EPSILON, Action, Condition, Edge, Rule, Terminal
+from constrain.lark.embedded import schema_grammar
+from constrain.lark.source import fail, place
+from constrain.lark.syntax import Alias, Choice, Embedded, Literal, Node, Range, Repeat, Sequence, Symbol, Syntax
+from constrain.lark.terminals import check_defined, named_expressions, non_empty_part, symbols, terminal_expression
+
+if TYPE_CHECKING:
+    from constrain.grammar import Grammar
+    from constrain.regex.tree import Expression
+
+MAX_WRITTEN_OUT = 64
+"""Leaves of the copies that a count may be written out as; with a counter, a grammar's states need memory."""
+
+
+@dataclass
+class Language:
+    """Terminals and rules that have been made; the start is the first rule.
+
+    ``solid``: the rules inside which nothing is ignored, as they are those of a JSON Schema.
+    """
+
+    terminals: list[Terminal] = field(default_factory=list)
+    rules: list[Rule] = field(default_factory=list)
+    solid: set[int] = field(default_factory=set)
+
+
+def language(syntax: Syntax, start: str) -> tuple[Language, dict[str, Expression]]:
+    """The rules that the start needs, and all terminals that have a name. Raises GrammarError, PatternError."""
+    if start not in syntax.rules:
+        fail(syntax.text, 0, f"there is no rule {start} to begin with")
+    for definition in syntax.rules.values():
+        for symbol in symbols(definition.body):
+            check_defined(syntax, symbol)
+    emitter = _Emitter(syntax, named_expressions(syntax))
+    emitter.rule(start)
+    emitter.emit()
+    return emitter.language, emitter.named
+
+
+class _Emitter:
+    """Rules and terminals by what they are made of, and what is still to be made."""
+
+    def __init__(self, syntax: Syntax, named: dict[str, Expression]) -> None:
+        self.syntax = syntax
+        self.named = named
+        self.language = Language()
+        self.rules: dict[str, int] = {}
+        self.leaves: dict[str, tuple[int | None, bool]] = {}
+        self.reserved: list[Rule | None] = []
+        self.waiting: list[tuple[int, str]] = []
+
+    def rule(self, name: str) -> int:
+        """The symbol of a rule."""
+        if name not in self.rules:
+            self.rules[name] = self.reserve()
+            self.waiting.append((self.rules[name], name))
+        return ~self.rules[name]
+
+    def reserve(self) -> int:
+        self.reserved.append(None)
+        return len(self.reserved) - 1
+
+    def emit(self) -> None:
+        """Makes all rules that have been asked for, and those that they need."""
+        while self.waiting:
+            index, name = self.waiting.pop()
+            automaton = _Automaton(self, name)
+            automaton.add(self.syntax.rules[name].body, 0, 1)
+            self.reserved[index] = Rule(name, tuple(automaton.edges), (1,))
+        self.language.rules = [rule for rule in self.reserved if rule is not None]
+
+    def leaf(self, node: Symbol | Literal | Range) -> tuple[int | None, bool]:
+        """The symbol of a terminal, if it has texts that are not empty; and whether it has the empty one."""
+        match node:
+            case Symbol(name, _):
+                key, at = name, self.syntax.terminals[name].at
+            case Literal(written, at):
+                key = written
+            case Range(first, last):
+                key, at = f"{first.written}..{last.written}", first.at
+        if key not in self.leaves:
+            expression, nullable = non_empty_part(terminal_expression(self.syntax, self.named, node))
+            symbol = None
+            if expression is not None:
+                symbol = len(self.language.terminals)
+                self.language.terminals.append(Terminal(f"{key} ({place(self.syntax.text, at)})", expression))
+            self.leaves[key] = symbol, nullable
+        return self.leaves[key]
+
+    def embed(self, node: Embedded) -> int:
+        """The symbol of the first rule of a JSON Schema."""
+        grammar: Grammar = schema_grammar(self.syntax.text, node)
+        terminals, rules = len(self.language.terminals), len(self.reserved)
+        self.language.terminals.extend(grammar.terminals)
+
+        def moved(edge: Edge) -> Edge:
+            if edge.symbol is EPSILON:
+                return edge
+            return edge._replace(symbol=edge.symbol + terminals if edge.symbol >= 0 else edge.symbol - rules)
+
+        for rule in grammar.rules:
+            self.language.solid.add(self.reserve())
+            self.reserved[-1] = Rule(rule.name, tuple(map(moved, rule.edges)), rule.accepting, rule.slots)
+        return ~rules
+
+
+class _Automaton:
+    """The automaton of one rule while it is made; it starts at 0 and ends at 1."""
+
+    def __init__(self, emitter: _Emitter, name: str) -> None:
+        self.emitter = emitter
+        self.name = name
+        self.edges: list[Edge] = []
+        self.states = 2
+
+    def state(self) -> int:
+        self.states += 1
+        return self.states - 1
+
+    def add(self, node: Node, source: int, target: int) -> None:
+        """Adds a way from one state to another that reads a node."""
+        match node:
+            case Symbol(name, _) if not node.is_terminal:
+                self.edges.append(Edge(source, self.emitter.rule(name), target))
+            case Symbol() | Literal() | Range():
+                symbol, nullable = self.emitter.leaf(node)
+                if symbol is not None:
+                    self.edges.append(Edge(source, symbol, target))
+                if nullable:
+                    self.edges.append(Edge(source, EPSILON, target))
+            case Embedded():
+                self.edges.append(Edge(source, self.emitter.embed(node), target))
+            case Alias(part, _):
+                self.add(part, source, target)
+            case Choice(parts):
+                for part in parts:
+                    self.add(part, source, target)
+            case Sequence(parts):
+                self.add_sequence(list(parts), source, target)
+            case Repeat(part, minimum, maximum):
+                copies = minimum + 1 if maximum is None else maximum
+                if copies <= 1 or copies * _leaves(part) <= MAX_WRITTEN_OUT:
+                    self.add_copies(part, minimum, maximum, source, target)
+                else:
+                    self.edges.append(Edge(source, self.counted(part, minimum, maximum), target))
+
+    def add_sequence(self, parts: list[Node], source: int, target: int) -> None:
+        for part in parts[:-1]:
+            middle = self.state()
+            self.add(part, source, middle)
+            source = middle
+        if parts:
+            self.add(parts[-1], source, target)
+        else:
+            self.edges.append(Edge(source, EPSILON, target))
+
+    def add_copies(self, part: Node, minimum: int, maximum: int | None, source: int, target: int) -> None:
+        if maximum is None:
+            loop = self.state()
+            self.add_sequence([part] * minimum, source, loop)
+            self.add(part, loop, loop)
+            self.edges.append(Edge(loop, EPSILON, target))
+            return
+        for copy in range(maximum):
+            if copy >= minimum:
+                self.edges.append(Edge(source, EPSILON, target))
+            middle = self.state() if copy < maximum - 1 else target
+            self.add(part, source, middle)
+            source = middle
+        if maximum == 0:
+            self.edges.append(Edge(source, EPSILON, target))
+
+    def counted(self, part: Node, minimum: int, maximum: int | None) -> int:
+        """The symbol of a rule that counts how often it has read a node."""
+        index = self.emitter.reserve()
+        automaton = _Automaton(self.emitter, f"{self.name}~{minimum}..{'' if maximum is None else maximum}")
+        again = () if maximum is None else (Condition(0, 0, maximum - 1),)
+        enough = (Condition(0, minimum, None),) if minimum else ()
+        begin = automaton.state()
+        automaton.edges += [
+            Edge(0, EPSILON, begin, again, ((Action.INCREMENT, 0),)),
+            Edge(0, EPSILON, 1, enough),
+        ]
+        automaton.add(part, begin, 0)
+        slots = (minimum if maximum is None else maximum,)
+        self.emitter.reserved[index] = Rule(automaton.name, tuple(automaton.edges), (1,), slots)
+        return ~index
+
+
+def _leaves(node: Node) -> int:
+    """How many edges a node takes, about."""
+    match node:
+        case Sequence(parts) | Choice(parts):
+            return 1 + sum(map(_leaves, parts))
+        case Repeat(part, minimum, maximum):
+            return min(MAX_WRITTEN_OUT, _leaves(part) * max(minimum + 1, maximum or 0))
+        case Alias(part, _):
+            return _leaves(part)
+    return 1

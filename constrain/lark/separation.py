@@ -1,0 +1,131 @@
+"""Ignored text, allowed between lexemes only: not inside one, not before the first, not after the last.
+
+``Grammar.ignored`` would allow it at both ends of a text, too. Instead, whatever is ignored is read as the beginning of
+the lexeme after it, which is never the first one and leaves nothing to be ignored after the last. For that each rule
+has up to four variants, by what its terminals are before and after its first lexeme:
+
+    bare, bare        without gaps: inside of JSON
+    gap, gap          gaps before all lexemes: somewhere behind the first lexeme of the text
+    bare, gap         the rule reads the first lexeme of the text
+    gap, bare         a JSON value behind the first lexeme of the text
+
+In the last two a rule reads something: its states are doubled by whether it has. A rule in front of that which reads
+nothing has a fifth variant with its empty text only. So a grammar becomes at most about six times as large, most
+often two times; and as gaps belong to terminals, the proof that the longest match strands nothing knows that a gap
+can separate two words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from constrain.grammar import EPSILON, Edge, Grammar, Rule
+from constrain.lark.emptiness import silent_rules
+from constrain.lark.gaps import Gap, after_gaps
+
+if TYPE_CHECKING:
+    from constrain.grammar import Terminal
+    from constrain.lark.rules import Language
+
+
+class _Variant(Enum):
+    BARE = auto()
+    GAP = auto()
+    BARE_THEN_GAP = auto()
+    GAP_THEN_BARE = auto()
+    EMPTY = auto()
+
+
+_BEHIND_FIRST = {_Variant.BARE: _Variant.BARE, _Variant.GAP: _Variant.GAP}
+_BEHIND_FIRST |= {_Variant.BARE_THEN_GAP: _Variant.GAP, _Variant.GAP_THEN_BARE: _Variant.BARE}
+
+
+def separate(language: Language, between: list[Gap]) -> Grammar:
+    """The grammar in which gaps may stand between lexemes."""
+    if not between:
+        return Grammar(tuple(language.terminals), tuple(language.rules))
+    return _Separation(language, between).grammar()
+
+
+class _Separation:
+    """Variants of rules and terminals, and those still to be made."""
+
+    def __init__(self, language: Language, between: list[Gap]) -> None:
+        self.language = language
+        self.between = between
+        self.silent = silent_rules(language.rules)
+        self.terminals: dict[tuple[int, bool], int] = {}
+        self.made: list[Terminal] = []
+        self.variants: dict[tuple[int, _Variant], int] = {}
+        self.waiting: list[tuple[int, _Variant]] = []
+
+    def grammar(self) -> Grammar:
+        start = self.language.rules[0]
+        edges = [Edge(0, self.rule(0, _Variant.BARE if 0 in self.language.solid else _Variant.BARE_THEN_GAP), 1)]
+        if 0 in self.silent:
+            edges.append(Edge(0, self.rule(0, _Variant.EMPTY), 1))
+        rules = {0: Rule(start.name, tuple(edges), (1,))}
+        while self.waiting:
+            key = self.waiting.pop()
+            rules[self.variants[key]] = self.variant(*key)
+        return Grammar(tuple(self.made), tuple(rules[index] for index in range(len(rules))))
+
+    def rule(self, index: int, variant: _Variant) -> int:
+        """The symbol of a variant of a rule."""
+        key = index, variant
+        if key not in self.variants:
+            self.variants[key] = len(self.variants) + 1
+            self.waiting.append(key)
+        return ~self.variants[key]
+
+    def terminal(self, index: int, *, gap: bool) -> int:
+        """The symbol of a terminal, with or without gaps before it."""
+        if (index, gap) not in self.terminals:
+            terminal = self.language.terminals[index]
+            if gap:
+                terminal = replace(terminal, expression=after_gaps(terminal.expression, self.between))
+            self.terminals[index, gap] = len(self.made)
+            self.made.append(terminal)
+        return self.terminals[index, gap]
+
+    def variant(self, index: int, variant: _Variant) -> Rule:
+        rule = self.language.rules[index]
+        if variant is _Variant.EMPTY:
+            edges = [edge for edge in rule.edges if edge.symbol is EPSILON or edge.symbol < 0]
+            return replace(rule, edges=tuple(edge._replace(symbol=self.empty(edge.symbol)) for edge in edges))
+        if variant in (_Variant.BARE, _Variant.GAP):
+            edges = [edge._replace(symbol=self.symbol(edge.symbol, variant)) for edge in rule.edges]
+            return replace(rule, edges=tuple(edges))
+        return self.doubled(rule, variant)
+
+    def doubled(self, rule: Rule, variant: _Variant) -> Rule:
+        """The rule, with something read: its states, and those again after the first lexeme."""
+        behind = 1 + max((max(edge.source, edge.target) for edge in rule.edges), default=0)
+        later = _BEHIND_FIRST[variant]
+        edges: list[Edge] = []
+        for edge in rule.edges:
+            source, target = edge.source + behind, edge.target + behind
+            edges.append(edge._replace(source=source, symbol=self.symbol(edge.symbol, later), target=target))
+            if edge.symbol is EPSILON:
+                edges.append(edge)
+                continue
+            edges.append(edge._replace(symbol=self.symbol(edge.symbol, variant), target=target))
+            if edge.symbol < 0 and ~edge.symbol in self.silent:
+                edges.append(edge._replace(symbol=self.rule(~edge.symbol, _Variant.EMPTY)))
+        return replace(rule, edges=tuple(edges), accepting=tuple(state + behind for state in rule.accepting))
+
+    def empty(self, symbol: int | None) -> int | None:
+        return EPSILON if symbol is EPSILON else self.rule(~symbol, _Variant.EMPTY)
+
+    def symbol(self, symbol: int | None, variant: _Variant) -> int | None:
+        """What an edge reads in a variant of its rule."""
+        if symbol is EPSILON:
+            return EPSILON
+        gap = variant in (_Variant.GAP, _Variant.GAP_THEN_BARE)
+        if symbol >= 0:
+            return self.terminal(symbol, gap=gap)
+        if variant in (_Variant.BARE_THEN_GAP, _Variant.GAP) and ~symbol in self.language.solid:
+            variant = _Variant.GAP_THEN_BARE if gap else _Variant.BARE
+        return self.rule(~symbol, variant)

@@ -1,0 +1,125 @@
+"""Terminals: each becomes one expression, whatever it is made of."""
+
+from __future__ import annotations
+
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING
+
+from constrain import core
+from constrain._errors import LimitError
+from constrain.lark.common import LAZY, PATTERNS
+from constrain.lark.literals import literal_expression, range_expression
+from constrain.lark.source import fail
+from constrain.lark.syntax import (
+    Alias,
+    Choice,
+    Definition,
+    Embedded,
+    Import,
+    Literal,
+    Node,
+    Range,
+    Repeat,
+    Sequence,
+    Symbol,
+    Syntax,
+)
+from constrain.regex.anchors import repetition, sequence, union
+from constrain.regex.parser import parse_pattern
+from constrain.regex.tree import ByteClass, Expression, Intersection, Repetition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ANY_BYTE = ByteClass(((0, 255),))
+ANY_BYTES = Repetition(ANY_BYTE, 0, None)
+_SOME_BYTES = Repetition(ANY_BYTE, 1, None)
+
+
+def named_expressions(syntax: Syntax) -> dict[str, Expression]:
+    """The expression of every terminal that has a name. Raises GrammarError, PatternError."""
+    expressions: dict[str, Expression] = {}
+    for name in _in_order(syntax):
+        definition = syntax.terminals[name]
+        if isinstance(definition, Import):
+            expressions[name] = _imported(syntax, definition)
+        else:
+            expressions[name] = terminal_expression(syntax, expressions, definition.body)
+    return expressions
+
+
+def terminal_expression(syntax: Syntax, named: dict[str, Expression], node: Node) -> Expression:
+    """The expression of what stands in a terminal, or after ``%ignore``; ``named`` has all terminals it uses."""
+    match node:
+        case Symbol(name, at):
+            if not node.is_terminal:
+                fail(syntax.text, at, f"{name} is a rule; terminals are made of terminals, strings and patterns")
+            return named[name]
+        case Literal():
+            return literal_expression(syntax.text, node)
+        case Range():
+            return range_expression(syntax.text, node)
+        case Sequence(parts):
+            return sequence(*(terminal_expression(syntax, named, part) for part in parts))
+        case Choice(parts):
+            return union([terminal_expression(syntax, named, part) for part in parts])
+        case Repeat(part, minimum, maximum):
+            return repetition(terminal_expression(syntax, named, part), minimum, maximum)
+        case Alias(_, at):
+            fail(syntax.text, at, "aliases stand in rules only")
+        case Embedded(_, at):
+            fail(syntax.text, at, "%json stands in rules only")
+
+
+def non_empty_part(expression: Expression) -> tuple[Expression | None, bool]:
+    """The texts that are not empty, if there are any, and whether the empty one is there."""
+    nullable = core.matches(expression, b"")
+    if nullable:
+        expression = Intersection((expression, _SOME_BYTES))
+    return (None if core.is_empty(expression) else expression), nullable
+
+
+def symbols(node: Node) -> Iterator[Symbol]:
+    """All names in a node, from left to right."""
+    match node:
+        case Symbol():
+            yield node
+        case Sequence(parts) | Choice(parts):
+            for part in parts:
+                yield from symbols(part)
+        case Repeat(part, _, _) | Alias(part, _):
+            yield from symbols(part)
+
+
+def check_defined(syntax: Syntax, symbol: Symbol) -> None:
+    """Raises GrammarError if there is no such rule or terminal."""
+    if symbol.name not in (syntax.terminals if symbol.is_terminal else syntax.rules):
+        kind = "terminal" if symbol.is_terminal else "rule"
+        fail(syntax.text, symbol.at, f"the {kind} {symbol.name} is not defined")
+
+
+def _in_order(syntax: Syntax) -> list[str]:
+    """The names, each after those that it is made of."""
+    uses: dict[str, set[str]] = {}
+    for name, definition in syntax.terminals.items():
+        uses[name] = set()
+        if isinstance(definition, Definition):
+            for symbol in symbols(definition.body):
+                check_defined(syntax, symbol)
+                if symbol.is_terminal:
+                    uses[name].add(symbol.name)
+    try:
+        return list(TopologicalSorter(uses).static_order())
+    except CycleError as error:
+        cycle: list[str] = error.args[1][::-1]
+        way = " -> ".join(cycle)
+        fail(syntax.text, syntax.terminals[cycle[0]].at, f"a terminal is made of itself ({way}); rules may be recursive")
+
+
+def _imported(syntax: Syntax, definition: Import) -> Expression:
+    name = definition.original
+    if name in LAZY:
+        fail(syntax.text, definition.at, f"{name} is made of lazy quantifiers; import ESCAPED_STRING")
+    if name not in PATTERNS:
+        fail(syntax.text, definition.at, f"the library common has no terminal {name}")
+    return parse_pattern(PATTERNS[name], "rust")
