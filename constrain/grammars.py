@@ -6,6 +6,7 @@ defined, and ends in an example.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from functools import cache
 from pathlib import Path
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from constrain.lark.source import Lark
 
 __all__ = ["Description", "describe", "load", "names"]
-
-_NEAR_NAMES = 3
-"""Names that an error about an unknown one proposes, at most."""
 
 
 class Description(NamedTuple):
@@ -75,10 +73,17 @@ def _folder() -> Path:
 def _read(name: str) -> str:
     known = names()
     if name not in known:
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, known, _NEAR_NAMES)
+        near = _near(name, known)
         raise GrammarError(
             f"there is no grammar {name!r}; {'near it are' if near else 'there are'} {', '.join(near or known)}"
         )
     return (_folder() / f"{name}.lark").read_text(encoding="utf-8")
+
+
+def _near(name: str, known: tuple[str, ...]) -> list[str]:
+    """Names that have a word of this one, or are spelled nearly like it."""
+    from difflib import get_close_matches
+
+    words = {word for word in re.split("[^a-z0-9]+", name.lower()) if word}
+    alike = [each for each in known if words & set(each.split("_"))]
+    return alike or get_close_matches(name.lower(), known)

@@ -29,7 +29,7 @@ class Names(NamedTuple):
 
 _SQL = """
     all and as asc between by case cast cross desc distinct else end except exists false from full group
-    having in inner intersect is join left like limit natural not null offset on or order outer over partition
+    having in inner intersect is join left like limit natural not null nulls offset on or order outer over partition
     right select then true union using when where with
 """
 
