@@ -22,12 +22,16 @@ import pytest
 
 from constrain import grammars
 from tests.grammars.tables import constraint, table, tomllib
-from tests.support import LONG, Tokens, Walker, byte_vocabulary
+from tests.support import LONG, allowed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-WALKS = 400 if LONG else 40
+    import numpy as np
+
+WALKS = 2_000 if LONG else 100
+MUTATIONS = 100_000 if LONG else 3_000
+END = 256
 LONGEST = 60
 """Random bytes of a walk, before it takes the shortest way to an end."""
 
@@ -96,15 +100,45 @@ if sys.version_info < (3, 11):  # it has no reader of TOML
 
 @pytest.mark.parametrize("name", grammars.names())
 def test_every_walk_ends_in_an_accepted_text(name: str) -> None:
-    walker, tokens = Walker(constraint(name), byte_vocabulary()), Tokens(byte_vocabulary())
+    """Walks set out from anywhere in the texts of the table."""
+    begun = [text.encode() for text in table(name).accepted]
+    row = constraint(name).allocate_bitmask()[0]
     for walk in range(WALKS):
-        text = walker.text(Random(f"{name} {walk}"), tokens, LONGEST)
+        rng = Random(f"{name} {walk}")
+        whole = rng.choice(begun)
+        text = walk_from(name, whole[: rng.randrange(len(whole) + 1)], rng, row)
         assert constraint(name).accepts(text), (walk, text)
         if name in READERS:
             READERS[name](text.decode())
+
+
+def walk_from(name: str, text: bytes, rng: Random, row: np.ndarray) -> bytes:
+    """Goes on from a text with random bytes, and then along the shortest way to an end."""
+    matcher = constraint(name).matcher()
+    assert matcher.accept_many(list(text)) == len(text)
+    for _ in range(rng.randrange(LONGEST)):
+        token = int(rng.choice(allowed(matcher, row)))
+        assert matcher.accept(token), (text, token)
+        if token == END:
+            return text
+        text += bytes([token])
+    return text + bytes(matcher.shortest_completion())
 
 
 @pytest.mark.parametrize("name", READERS)
 def test_other_readers_take_the_accepted_texts(name: str) -> None:
     for text in table(name).accepted:
         READERS[name](text)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_other_readers_take_whatever_mutation_is_accepted(name: str) -> None:
+    """Pieces of texts of the table, put in place of other pieces."""
+    texts = table(name).accepted + table(name).rejected
+    rng = Random(name)
+    for _ in range(MUTATIONS):
+        text, other = rng.choice(texts), rng.choice(texts)
+        start, begin = rng.randrange(len(text) + 1), rng.randrange(len(other) + 1)
+        mutant = text[:start] + other[begin : begin + rng.randrange(6)] + text[start + rng.randrange(4) :]
+        if constraint(name).accepts(mutant):
+            READERS[name](mutant)
