@@ -28,9 +28,10 @@ class Names(NamedTuple):
 
 
 _SQL = """
-    all and as asc between by case cast cross desc distinct else end except exists false from full group
-    having in inner intersect is join left like limit natural not null nulls offset on or order outer over partition
-    right select then true union using when where with
+    all alter and as asc between by case cast check constraint create cross default delete desc distinct drop else
+    end except exists false foreign from full group having in index inner insert intersect into is join left like
+    limit natural not null nulls offset on or order outer over partition primary references right select set table
+    then to transaction true union unique update using values when where with
 """
 
 TABLE = (

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import configparser
+import contextlib
 import csv
 import datetime as dt
 import ipaddress
 import json
 import re
+import sqlite3
 import sys
 import urllib.parse
 import uuid
@@ -74,6 +76,17 @@ def read_python_expression(text: str) -> None:
         ast.parse(text, mode="eval")
 
 
+def read_sql(text: str) -> None:
+    """SQLite's parser comes before it looks for tables. Unlike others, it has no operands of UNION in parentheses and no
+    literals with types."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as database:
+        try:
+            database.execute(text)
+        except sqlite3.OperationalError as error:
+            if re.search(r"syntax|unrecognized|incomplete", str(error)) and not re.match("near \"['(]", str(error)):
+                raise
+
+
 def read_date_time(text: str) -> None:
     fraction = re.sub(r"\.(\d{1,6})\d*", lambda found: f".{found[1]:0<6}", text)  # all that Python 3.10 reads
     dt.datetime.fromisoformat(fraction.upper().replace("Z", "+00:00"))
@@ -88,6 +101,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "json": json.loads,
     "python_expression": read_python_expression,
     "rfc3339": read_date_time,
+    "sql_select": read_sql,
     "toml": read_toml,
     "url": read_url,
     "uuid": uuid.UUID,
