@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from constrain._errors import SchemaError
 from constrain._schema_text import parse_schema
-from constrain.lark.source import fail
+from constrain.lark.source import error_at
 
 if TYPE_CHECKING:
     from constrain.grammar import Grammar
@@ -20,4 +20,4 @@ def schema_grammar(text: str, embedded: Embedded) -> Grammar:
     try:
         return compile_schema(parse_schema(embedded.schema)).grammar
     except SchemaError as error:
-        fail(text, embedded.at, f"this JSON Schema cannot be used: {error}")
+        raise error_at(text, embedded.at, f"this JSON Schema cannot be used: {error}") from error

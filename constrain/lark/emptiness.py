@@ -23,7 +23,7 @@ def silent_rules(rules: Sequence[Rule]) -> set[int]:
 
 
 def _least(rules: Sequence[Rule], reads: Callable[[int], bool]) -> set[int]:
-    """The rules that can be finished with such terminals. Each rule is looked at again when one that it uses is found."""
+    """The rules that can be finished with such terminals. A rule is looked at again when one it uses is found."""
     users: list[set[int]] = [set() for _ in rules]
     for index, rule in enumerate(rules):
         for edge in rule.edges:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from constrain import core
 from constrain._errors import LimitError
-from constrain.lark.source import fail
+from constrain.lark.source import error_at
 from constrain.lark.terminals import ANY_BYTES, non_empty_part, terminal_expression
 from constrain.regex.anchors import repetition, sequence, union
 from constrain.regex.tree import (
+    ANY_CHAR,
     EMPTY_TEXT,
     Alternation,
     ByteClass,
@@ -49,23 +50,26 @@ class Gap(NamedTuple):
 
 def gaps(syntax: Syntax, named: dict[str, Expression]) -> list[Gap]:
     """What may stand between two lexemes; nothing, if nothing is ignored. Raises GrammarError, LimitError."""
-    wholes = [terminal_expression(syntax, named, ignored.body) for ignored in syntax.ignored]
-    beginnings = union([_beginnings(whole) for whole in wholes])
+    wholes: list[tuple[int, Expression]] = []
+    for ignored in syntax.ignored:
+        whole = terminal_expression(syntax, named, ignored.body)
+        wholes.extend((ignored.at, part) for part in (whole.parts if isinstance(whole, Alternation) else (whole,)))
+    beginnings = union([_beginnings(whole) for _, whole in wholes])
     kinds: dict[Ranges, list[Expression]] = {}
-    for ignored, whole in zip(syntax.ignored, wholes, strict=True):
+    for at, whole in wholes:
         expression, _ = non_empty_part(whole)
         if expression is None:
             continue
         onward = _bytes_onward(expression, beginnings)
         stuck = Intersection((sequence(expression, ByteClass(onward)), Complement(beginnings)))
-        if onward == ((0, 255),):
-            fail(syntax.text, ignored.at, "this can never end: nothing could follow it")
+        if _not_beginning(ANY_CHAR, onward) is None:
+            raise error_at(syntax.text, at, "this can never end: nothing could follow it")
         if onward and not core.is_empty(stuck):
-            fail(
+            raise error_at(
                 syntax.text,
-                ignored.at,
-                "where this ends depends on what it has read, which %ignore does not support: "
-                "let every match end before the same bytes",
+                at,
+                "where this ends depends on what it has read, which %ignore does not support; "
+                "write each alternative as an %ignore of its own",
             )
         kinds.setdefault(onward, []).append(expression)
     if len(kinds) > MAX_KINDS_OF_IGNORED:

@@ -9,7 +9,7 @@ from constrain.lark.gaps import gaps
 from constrain.lark.reading import read
 from constrain.lark.rules import language
 from constrain.lark.separation import separate
-from constrain.lark.source import fail
+from constrain.lark.source import error_at
 
 if TYPE_CHECKING:
     from constrain.grammar import Grammar
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def lark_grammar(source: Lark) -> Grammar:
     """The grammar of a Lark text; its terminals are named as in the text, with line and column.
 
-    Raises GrammarError or PatternError with line, column and an excerpt, for what is wrong or not supported; LimitError.
+    Raises GrammarError or PatternError with line, column and an excerpt for what is wrong or not supported; LimitError.
 
     >>> from constrain.lark.source import Lark
     >>> len(lark_grammar(Lark('start: "a"+')).terminals)
@@ -29,5 +29,5 @@ def lark_grammar(source: Lark) -> Grammar:
     bare, named = language(syntax, source.start)
     if 0 not in productive_rules(bare.rules):
         message = f"the language is empty: every way through {source.start} leads back to itself, or to no text at all"
-        fail(syntax.text, syntax.rules[source.start].at, message)
+        raise error_at(syntax.text, syntax.rules[source.start].at, message)
     return separate(bare, gaps(syntax, named))

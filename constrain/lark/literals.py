@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from constrain._errors import PatternError
-from constrain.lark.source import excerpt, fail, line_and_column
+from constrain.lark.source import error_at, excerpt, line_and_column
 from constrain.regex.parser import char_class, parse_pattern
 from constrain.regex.tree import EMPTY_TEXT
 from constrain.regex.tree import Literal as Text
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _ESCAPE = re.compile(r"\\(?:([\\\"])|([nrtf])|x(..)|u(.{4})|U(.{8}))", re.DOTALL)
 _CONTROL = {"n": "\n", "r": "\r", "t": "\t", "f": "\f"}
+_PATTERN_AND_PLACE = re.compile(r"pattern .*?, (?:line \d+, )?column \d+: ", re.DOTALL)
 _META = frozenset(r"\.+*?()|[]{}^$")
 
 
@@ -31,9 +32,9 @@ def range_expression(text: str, characters: Range) -> Expression:
     """One character out of a range."""
     ends = [_string_value(text, end) for end in (characters.first, characters.last)]
     if any(end.written.endswith("i") for end in (characters.first, characters.last)):
-        fail(text, characters.at, "a range takes no flags; write a pattern such as /[a-z]/i")
+        raise error_at(text, characters.at, "a range takes no flags; write a pattern such as /[a-z]/i")
     if any(len(end) != 1 for end in ends) or ends[0] > ends[1]:
-        fail(text, characters.at, "a range goes from one character to a later one")
+        raise error_at(text, characters.at, "a range goes from one character to a later one")
     return char_class(((ord(ends[0]), ord(ends[1])),), json=False)
 
 
@@ -55,8 +56,8 @@ def _string_value(text: str, literal: Literal) -> str:
         try:
             char = chr(int(escape[3] or escape[4] or escape[5], 16))
             char.encode()
-        except ValueError:
-            fail(text, literal.at + 1 + escape.start(), f"{escape[0]} is no character")
+        except ValueError as error:
+            raise error_at(text, literal.at + 1 + escape.start(), f"{escape[0]} is no character") from error
         return char
 
     inside = literal.written[1 : literal.written.rindex('"')]
@@ -64,7 +65,7 @@ def _string_value(text: str, literal: Literal) -> str:
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        fail(text, literal.at, f"a lone surrogate cannot be encoded: {error.object[error.start]!r}")
+        raise error_at(text, literal.at, "a lone surrogate cannot be encoded") from error
     return value
 
 
@@ -72,9 +73,9 @@ def _pattern(text: str, literal: Literal) -> Expression:
     end = literal.written.rindex("/")
     pattern, flags = literal.written[1:end], literal.written[end + 1 :]
     if "l" in flags:
-        fail(text, literal.at + end + 1, "flag l is not supported: there is no locale")
+        raise error_at(text, literal.at + end + 1, "flag l is not supported: there is no locale")
     if "\n" in pattern and "x" not in flags:
-        fail(text, literal.at, "a pattern over several lines needs flag x")
+        raise error_at(text, literal.at, "a pattern over several lines needs flag x")
     inline = "".join(sorted(set(flags) - {"u"}))  # patterns are Unicode as they are
     prefix = f"(?{inline})" if inline else ""
     try:
@@ -82,5 +83,5 @@ def _pattern(text: str, literal: Literal) -> Expression:
     except PatternError as error:
         at = literal.at + 1 + max((error.column or 1) - 1 - len(prefix), 0)
         line, column = line_and_column(text, at)
-        reason = error.message.partition(f", column {error.column}: ")[2] or error.message
+        reason = _PATTERN_AND_PLACE.sub("", error.message, count=1)
         raise PatternError(f"{reason}\n{excerpt(text, at)}", line=line, column=column) from error

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from constrain.lark.source import Lark, fail
+from constrain.lark.source import Lark, error_at
 from constrain.lark.syntax import (
     Alias,
     Choice,
@@ -79,7 +79,8 @@ class _Reader:
         self.ignored: list[Definition] = []
 
     def read(self) -> Syntax:
-        for statement in self._parse(self._without_extensions()).children:
+        statements: list[Any] = self._parse(self._without_extensions()).children
+        for statement in statements:
             self._statement(statement)
         return Syntax(self.text, self.rules, self.terminals, tuple(self.ignored))
 
@@ -92,12 +93,12 @@ class _Reader:
             start, end = found.span()
             parts.append(self.text[done:start])
             if found["special"]:
-                fail(self.text, start, "special tokens are not supported; write < as a string")
+                raise error_at(self.text, start, "special tokens are not supported; write < as a string")
             if found["directive"]:
                 end = self._schema_end(found["directive"], start, end)
                 name = f"J{len(self.embedded):0{end - start - 3}d}"
                 if name in self.text:
-                    fail(self.text, self.text.index(name), f"the name {name} is taken; use another one")
+                    raise error_at(self.text, self.text.index(name), f"the name {name} is taken; use another one")
                 parts.append(f" {name} ")
                 self.embedded[name] = Embedded(self.text[start + len("%json") : end], start)
             else:
@@ -107,31 +108,35 @@ class _Reader:
 
     def _schema_end(self, directive: str, start: int, end: int) -> int:
         if directive != "%json":
-            fail(self.text, start, f"{directive} is unknown: there are %ignore, %import and %json")
+            raise error_at(self.text, start, f"{directive} is unknown: there are %ignore, %import and %json")
         brace = re.compile(r"\s*").match(self.text, end)
         assert brace
         if self.text[brace.end() : brace.end() + 1] != "{":
-            fail(self.text, start, "%json is followed by a JSON Schema in braces")
+            raise error_at(self.text, start, "%json is followed by a JSON Schema in braces")
         try:
             return json.JSONDecoder().raw_decode(self.text, brace.end())[1]
         except json.JSONDecodeError as error:
-            fail(self.text, error.pos, f"not JSON: {error.msg}")
+            raise error_at(self.text, error.pos, f"not JSON: {error.msg}") from error
         except (RecursionError, ValueError) as error:
-            fail(self.text, start, f"this JSON Schema cannot be read: {error}")
+            raise error_at(self.text, start, f"this JSON Schema cannot be read: {error}") from error
 
     def _parse(self, text: str) -> Tree[Token]:
         from lark import UnexpectedCharacters, UnexpectedToken
         from lark.load_grammar import _get_parser
 
         try:
-            tree: Tree[Token] = _get_parser().parse(text + "\n", "start")
+            tree: Tree[Token] = _get_parser().parse(text + "\n", "start")  # type: ignore[no-untyped-call]
         except UnexpectedCharacters as error:
-            fail(self.text, error.pos_in_stream, f"unexpected {self.text[error.pos_in_stream]!r}")
+            at = error.pos_in_stream or 0
+            raise error_at(self.text, at, f"unexpected {self.text[at]!r}") from error
         except UnexpectedToken as error:
             at = len(self.text) if error.token.start_pos is None else min(error.token.start_pos, len(self.text))
             names = dict.fromkeys(_EXPECTED[name] for name in sorted(error.expected) if name in _EXPECTED)
-            found = "the end of the line" if error.token.type in ("_NL", "$END") else repr(str(error.token))
-            fail(self.text, at, f"unexpected {found}" + (f"; expected {', '.join(names)}" if names else ""))
+            found = "%json" if str(error.token) in self.embedded else repr(str(error.token))
+            if error.token.type in ("_NL", "$END"):
+                found = "the end of the line"
+            expected = f"; expected {', '.join(names)}" if names else ""
+            raise error_at(self.text, at, f"unexpected {found}{expected}") from error
         return tree
 
     # From Lark's tree to ours
@@ -170,7 +175,7 @@ class _Reader:
 
     def _check_new(self, name: str, at: int) -> None:
         if name in self.rules or name in self.terminals or name in self.embedded:
-            fail(self.text, at, f"{name} is defined more than once")
+            raise error_at(self.text, at, f"{name} is defined more than once")
 
     def _ignore(self, body: Any) -> None:
         node = self._node(body, 0)
@@ -195,7 +200,7 @@ class _Reader:
 
     def _import_terminal(self, original: Any, name: Any) -> None:
         if name.type != "TERMINAL":
-            fail(self.text, name.start_pos, f"{original} is a terminal: its name must be in capitals")
+            raise error_at(self.text, name.start_pos, f"{original} is a terminal: its name must be in capitals")
         imported = Import(str(original), original.start_pos)
         known = self.terminals.get(str(name))
         if isinstance(known, Import) and known.original == imported.original:
@@ -236,17 +241,22 @@ class _Reader:
             return Repeat(part, *_OPERATORS[str(operator)])
         minimum, maximum = (int(count[:20]) for count in (counts[0], counts[-1]))
         if not 0 <= minimum <= maximum <= MAX_COUNT:
-            fail(self.text, counts[0].start_pos or 0, f"counts go up from 0, to {MAX_COUNT} (MAX_COUNT) at most")
+            raise error_at(self.text, counts[0].start_pos or 0, f"counts go up, from 0 to {MAX_COUNT} (MAX_COUNT)")
         return Repeat(part, minimum, maximum)
 
     def _literal(self, token: Any) -> Literal:
         return Literal(str(token), token.start_pos)
 
-    def _refuse(self, tree: Any, message: str) -> Any:
-        fail(self.text, _first_place(tree), message)
+    def _refuse(self, tree: Any, message: str) -> NoReturn:
+        raise error_at(self.text, _first_place(tree), message)
 
 
 def _first_place(tree: Any) -> int:
     """Where the first word of a tree stands; the beginning of the text, if there is none."""
-    token: Any = next(tree.scan_values(lambda _: True), None) if hasattr(tree, "children") else tree
-    return token.start_pos if token is not None else 0
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, str):
+            return int(node.start_pos)  # type: ignore[attr-defined]
+        waiting.extend(reversed(node.children))
+    return 0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from constrain.grammar import EPSILON, Action, Condition, Edge, Rule, Terminal
 from constrain.lark.embedded import schema_grammar
-from constrain.lark.source import fail, place
+from constrain.lark.source import error_at, place
 from constrain.lark.syntax import Alias, Choice, Embedded, Literal, Node, Range, Repeat, Sequence, Symbol, Syntax
 from constrain.lark.terminals import check_defined, named_expressions, non_empty_part, symbols, terminal_expression
 
@@ -38,8 +38,8 @@ class Language:
 def language(syntax: Syntax, start: str) -> tuple[Language, dict[str, Expression]]:
     """The rules that the start needs, and all terminals that have a name. Raises GrammarError, PatternError."""
     if start not in syntax.rules:
-        fail(syntax.text, 0, f"there is no rule {start} to begin with")
-    for definition in syntax.rules.values():
+        raise error_at(syntax.text, 0, f"there is no rule {start} to begin with")
+    for definition in (*syntax.rules.values(), *syntax.ignored):
         for symbol in symbols(definition.body):
             check_defined(syntax, symbol)
     emitter = _Emitter(syntax, named_expressions(syntax))
@@ -148,9 +148,11 @@ class _Automaton:
                     self.add(part, source, target)
             case Sequence(parts):
                 self.add_sequence(list(parts), source, target)
+            case Repeat(part, minimum, None):
+                self.add_loop(part, minimum, source, target)
             case Repeat(part, minimum, maximum):
-                copies = minimum + 1 if maximum is None else maximum
-                if copies <= 1 or copies * _leaves(part) <= MAX_WRITTEN_OUT:
+                assert maximum is not None
+                if maximum <= 1 or maximum * _leaves(part) <= MAX_WRITTEN_OUT:
                     self.add_copies(part, minimum, maximum, source, target)
                 else:
                     self.edges.append(Edge(source, self.counted(part, minimum, maximum), target))
@@ -165,13 +167,17 @@ class _Automaton:
         else:
             self.edges.append(Edge(source, EPSILON, target))
 
-    def add_copies(self, part: Node, minimum: int, maximum: int | None, source: int, target: int) -> None:
-        if maximum is None:
-            loop = self.state()
-            self.add_sequence([part] * minimum, source, loop)
-            self.add(part, loop, loop)
-            self.edges.append(Edge(loop, EPSILON, target))
-            return
+    def add_loop(self, part: Node, minimum: int, source: int, target: int) -> None:
+        """``*`` if the minimum is 0, ``+`` if it is 1; Lark has no others."""
+        begin = self.state()
+        end = self.state() if minimum else begin
+        self.edges.append(Edge(source, EPSILON, begin))
+        self.add(part, begin, end)
+        if minimum:
+            self.edges.append(Edge(end, EPSILON, begin))
+        self.edges.append(Edge(end, EPSILON, target))
+
+    def add_copies(self, part: Node, minimum: int, maximum: int, source: int, target: int) -> None:
         for copy in range(maximum):
             if copy >= minimum:
                 self.edges.append(Edge(source, EPSILON, target))
@@ -181,11 +187,11 @@ class _Automaton:
         if maximum == 0:
             self.edges.append(Edge(source, EPSILON, target))
 
-    def counted(self, part: Node, minimum: int, maximum: int | None) -> int:
+    def counted(self, part: Node, minimum: int, maximum: int) -> int:
         """The symbol of a rule that counts how often it has read a node."""
         index = self.emitter.reserve()
-        automaton = _Automaton(self.emitter, f"{self.name}~{minimum}..{'' if maximum is None else maximum}")
-        again = () if maximum is None else (Condition(0, 0, maximum - 1),)
+        automaton = _Automaton(self.emitter, f"{self.name}~{minimum}..{maximum}")
+        again = (Condition(0, 0, maximum - 1),)
         enough = (Condition(0, minimum, None),) if minimum else ()
         begin = automaton.state()
         automaton.edges += [
@@ -193,8 +199,7 @@ class _Automaton:
             Edge(0, EPSILON, 1, enough),
         ]
         automaton.add(part, begin, 0)
-        slots = (minimum if maximum is None else maximum,)
-        self.emitter.reserved[index] = Rule(automaton.name, tuple(automaton.edges), (1,), slots)
+        self.emitter.reserved[index] = Rule(automaton.name, tuple(automaton.edges), (1,), (maximum,))
         return ~index
 
 
@@ -203,8 +208,8 @@ def _leaves(node: Node) -> int:
     match node:
         case Sequence(parts) | Choice(parts):
             return 1 + sum(map(_leaves, parts))
-        case Repeat(part, minimum, maximum):
-            return min(MAX_WRITTEN_OUT, _leaves(part) * max(minimum + 1, maximum or 0))
+        case Repeat(part, _, maximum):
+            return 1 + _leaves(part) * min(MAX_WRITTEN_OUT, maximum or 1)
         case Alias(part, _):
             return _leaves(part)
     return 1

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NoReturn
+from dataclasses import dataclass, field
 
 from constrain._errors import GrammarError
 
@@ -22,11 +21,7 @@ class Lark:
     """
 
     text: str
-    start: str = "start"
-
-    def __init__(self, text: str, *, start: str = "start") -> None:
-        object.__setattr__(self, "text", text)
-        object.__setattr__(self, "start", start)
+    start: str = field(default="start", kw_only=True)
 
 
 def line_and_column(text: str, at: int) -> tuple[int, int]:
@@ -50,7 +45,7 @@ def excerpt(text: str, at: int) -> str:
     return f"    {line[cut : cut + _EXCERPT_WIDTH]}\n    {before}^"
 
 
-def fail(text: str, at: int, message: str) -> NoReturn:
-    """Raises a GrammarError about a place in the text."""
+def error_at(text: str, at: int, message: str) -> GrammarError:
+    """What is wrong at a place in the text."""
     line, column = line_and_column(text, at)
-    raise GrammarError(f"{message}\n{excerpt(text, at)}", line=line, column=column)
+    return GrammarError(f"{message}\n{excerpt(text, at)}", line=line, column=column)

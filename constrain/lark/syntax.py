@@ -14,6 +14,7 @@ class Symbol:
 
     @property
     def is_terminal(self) -> bool:
+        """Terminals have names in capitals."""
         return self.name.lstrip("_")[:1].isupper()
 
 
@@ -34,6 +35,7 @@ class Range:
 
     @property
     def at(self) -> int:
+        """Where it begins."""
         return self.first.at
 
 

@@ -6,15 +6,13 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 from constrain import core
-from constrain._errors import LimitError
 from constrain.lark.common import LAZY, PATTERNS
 from constrain.lark.literals import literal_expression, range_expression
-from constrain.lark.source import fail
+from constrain.lark.source import error_at
 from constrain.lark.syntax import (
     Alias,
     Choice,
     Definition,
-    Embedded,
     Import,
     Literal,
     Node,
@@ -31,6 +29,9 @@ from constrain.regex.tree import ByteClass, Expression, Intersection, Repetition
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+MAX_DEPTH = 100
+"""Operators around operators, through all terminals: expressions are hashed, compared and translated recursively."""
+
 ANY_BYTE = ByteClass(((0, 255),))
 ANY_BYTES = Repetition(ANY_BYTE, 0, None)
 _SOME_BYTES = Repetition(ANY_BYTE, 1, None)
@@ -39,8 +40,13 @@ _SOME_BYTES = Repetition(ANY_BYTE, 1, None)
 def named_expressions(syntax: Syntax) -> dict[str, Expression]:
     """The expression of every terminal that has a name. Raises GrammarError, PatternError."""
     expressions: dict[str, Expression] = {}
+    depths: dict[str, int] = {}
     for name in _in_order(syntax):
         definition = syntax.terminals[name]
+        depths[name] = 1 if isinstance(definition, Import) else _depth(definition.body, depths)
+        if depths[name] > MAX_DEPTH:
+            message = f"terminals are made of terminals more than {MAX_DEPTH} deep (MAX_DEPTH)"
+            raise error_at(syntax.text, definition.at, message)
         if isinstance(definition, Import):
             expressions[name] = _imported(syntax, definition)
         else:
@@ -53,7 +59,7 @@ def terminal_expression(syntax: Syntax, named: dict[str, Expression], node: Node
     match node:
         case Symbol(name, at):
             if not node.is_terminal:
-                fail(syntax.text, at, f"{name} is a rule; terminals are made of terminals, strings and patterns")
+                raise error_at(syntax.text, at, f"{name} is a rule; terminals hold terminals, strings and patterns")
             return named[name]
         case Literal():
             return literal_expression(syntax.text, node)
@@ -66,9 +72,8 @@ def terminal_expression(syntax: Syntax, named: dict[str, Expression], node: Node
         case Repeat(part, minimum, maximum):
             return repetition(terminal_expression(syntax, named, part), minimum, maximum)
         case Alias(_, at):
-            fail(syntax.text, at, "aliases stand in rules only")
-        case Embedded(_, at):
-            fail(syntax.text, at, "%json stands in rules only")
+            raise error_at(syntax.text, at, "aliases stand in rules only")
+    raise error_at(syntax.text, node.at, "%json stands in rules only")
 
 
 def non_empty_part(expression: Expression) -> tuple[Expression | None, bool]:
@@ -95,7 +100,19 @@ def check_defined(syntax: Syntax, symbol: Symbol) -> None:
     """Raises GrammarError if there is no such rule or terminal."""
     if symbol.name not in (syntax.terminals if symbol.is_terminal else syntax.rules):
         kind = "terminal" if symbol.is_terminal else "rule"
-        fail(syntax.text, symbol.at, f"the {kind} {symbol.name} is not defined")
+        raise error_at(syntax.text, symbol.at, f"the {kind} {symbol.name} is not defined")
+
+
+def _depth(node: Node, named: dict[str, int]) -> int:
+    """How deep its expression is, leaves aside; ``named`` says it of the terminals that it uses."""
+    match node:
+        case Symbol(name, _):
+            return named.get(name, 1)
+        case Sequence(parts) | Choice(parts):
+            return 1 + max((_depth(part, named) for part in parts), default=0)
+        case Repeat(part, _, _) | Alias(part, _):
+            return 1 + _depth(part, named)
+    return 1
 
 
 def _in_order(syntax: Syntax) -> list[str]:
@@ -112,14 +129,14 @@ def _in_order(syntax: Syntax) -> list[str]:
         return list(TopologicalSorter(uses).static_order())
     except CycleError as error:
         cycle: list[str] = error.args[1][::-1]
-        way = " -> ".join(cycle)
-        fail(syntax.text, syntax.terminals[cycle[0]].at, f"a terminal is made of itself ({way}); rules may be recursive")
+        at, way = syntax.terminals[cycle[0]].at, " -> ".join(cycle)
+        raise error_at(syntax.text, at, f"a terminal is made of itself ({way}); only rules may be recursive") from error
 
 
 def _imported(syntax: Syntax, definition: Import) -> Expression:
     name = definition.original
     if name in LAZY:
-        fail(syntax.text, definition.at, f"{name} is made of lazy quantifiers; import ESCAPED_STRING")
+        raise error_at(syntax.text, definition.at, f"{name} is made of lazy quantifiers; import ESCAPED_STRING")
     if name not in PATTERNS:
-        fail(syntax.text, definition.at, f"the library common has no terminal {name}")
+        raise error_at(syntax.text, definition.at, f"the library common has no terminal {name}")
     return parse_pattern(PATTERNS[name], "rust")
