@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from constrain import grammars
 from constrain._api import complete, generate, stream
 from constrain._completion import Completion, Finished, TextDelta, Timings, Usage
 from constrain._errors import (
@@ -69,6 +70,7 @@ __all__ = [
     "complete_batch",
     "generate",
     "generate_batch",
+    "grammars",
     "stream",
     "strict_schema",
 ]

@@ -1,4 +1,4 @@
-"""The command line: ``constrain generate``, ``batch``, ``check``, ``compile`` and ``example``.
+"""The command line: ``constrain generate``, ``batch``, ``check``, ``compile``, ``grammars`` and ``example``.
 
 What was asked for goes to standard output and nothing else; everything about it goes to standard error.
 """
@@ -23,6 +23,7 @@ try:
     from constrain.cli import shared
     from constrain.cli.batch import batch
     from constrain.cli.compile import compile_
+    from constrain.cli.grammars import grammars
 except ModuleNotFoundError as error:
     raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[cli]'") from error
 
@@ -118,6 +119,7 @@ def _answer(console: Console, model: Any, prompt: str, wanted: str | Source | No
 
 app.command()(batch)
 app.command(name="compile")(compile_)
+app.command()(grammars)
 
 
 @app.command()
