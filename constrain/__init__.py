@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from constrain._batch import complete_batch, generate_batch
     from constrain.json_schema.strict import check_strict, strict_schema
     from constrain.json_schema.strict_checks import Violation
+    from constrain.lark.source import Lark
     from constrain.llama.model import Model
     from constrain.regex.source import Regex
 
@@ -43,6 +44,7 @@ __all__ = [
     "Grammar",
     "GrammarBuilder",
     "GrammarError",
+    "Lark",
     "LimitError",
     "LogitsProcessor",
     "Matcher",
@@ -77,6 +79,7 @@ __all__ = [
 
 
 _MODULES = {
+    "Lark": "constrain.lark.source",
     "Model": "constrain.llama.model",
     "Regex": "constrain.regex.source",
     "Violation": "constrain.json_schema.strict_checks",

@@ -59,8 +59,8 @@ def complete(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: 
             template, if it has one. Text never becomes special tokens.
         schema: what the answer must be: a type (whatever ``pydantic.TypeAdapter`` takes: Pydantic models,
             dataclasses, ``TypedDict``, ``Literal``, enums, unions, ``list[...]``), a JSON Schema as ``dict`` or JSON
-            text, a ``Regex``, or a ``Grammar``. ``None`` lets the model say anything. Objects are closed: keys that
-            the schema does not declare are left out, unless it says ``additionalProperties`` itself.
+            text, a ``Regex``, a ``Lark``, or a ``Grammar``. ``None`` lets the model say anything. Objects are closed:
+            keys that the schema does not declare are left out, unless it says ``additionalProperties`` itself.
         options: see ``Options``.
 
     Raises ``SchemaError`` and ``LimitError`` for a schema that cannot be used, ``BudgetError`` if ``max_tokens`` is

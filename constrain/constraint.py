@@ -368,7 +368,7 @@ def compile(  # noqa: A001 - the name of the public function
     """Compiles a schema or grammar for a vocabulary; the result is remembered for the next equal call.
 
     ``schema``: a JSON Schema (dict, bool, or JSON text), anything ``pydantic.TypeAdapter`` takes (a Pydantic model,
-    dataclass, TypedDict, ``list[int]``, ...), a ``Regex``, or a ``Grammar``.
+    dataclass, TypedDict, ``list[int]``, ...), a ``Regex``, a ``Lark``, or a ``Grammar``.
     The policies say how a language is narrowed on purpose:
     ``whitespace`` "flexible" (what ``json.dumps`` and pretty printers write), "compact" (none) or "any" (RFC 8259);
     ``property_order`` "schema" (keys as ``properties`` lists them, then other named ones, then all others) or "any";

@@ -40,14 +40,17 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str) -> Lark:
-    """The grammar of that name, to be used wherever a schema is. Raises ``GrammarError`` if there is none.
+    """The grammar of that name, to be used wherever a schema is; prompts show what it is, and an example.
+
+    Raises ``GrammarError`` if there is none.
 
     >>> load("semver").start
     'start'
     """
     from constrain.lark.source import Lark
 
-    return Lark(_read(name))
+    about, example = describe(name)
+    return Lark(_read(name), description=f"{about}\nFor example:\n{example}")
 
 
 def describe(name: str) -> Description:

@@ -66,6 +66,7 @@ def generate(
     *,
     schema: shared.SchemaFile = None,
     regex: shared.Pattern = None,
+    lark: shared.LarkGrammar = None,
     model: shared.ModelFile = None,
     options: Options,
     seed: Annotated[int | None, typer.Option(min=0, help="Makes sampling reproducible.")] = None,
@@ -74,9 +75,9 @@ def generate(
     n_ctx: shared.Context = None,
     n_threads: shared.Threads = None,
 ) -> None:
-    """Asks a model, and prints its answer: JSON that matches the schema, or text that matches the expression."""
+    """Asks a model, and prints its answer: JSON that matches the schema, or text that matches the grammar."""
     asked = sys.stdin.read() if prompt == "-" else prompt
-    wanted = shared.read_wanted(schema, regex)
+    wanted = shared.read_wanted(schema, regex, lark)
     console = Console(stderr=True)
     with shared.working(console, f"Loading {model.name if model else 'the default model'}"):
         from constrain.llama.model import Model

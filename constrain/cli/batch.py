@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -38,6 +38,7 @@ def batch(
     parallel: Annotated[int, typer.Option(min=1, help="Lines that are answered at the same time.")] = 8,
     schema: shared.SchemaFile = None,
     regex: shared.Pattern = None,
+    lark: shared.LarkGrammar = None,
     model: shared.ModelFile = None,
     options: Options,
     seed: Annotated[
@@ -59,8 +60,9 @@ def batch(
 
     model = model or default_model_path()
     errors = errors or output.with_name(f"{output.stem}.errors{output.suffix}")
-    check_paths(prompts, (output, errors), read=[path for path in (schema, model) if path is not None])
-    wanted = shared.read_wanted(schema, regex)
+    read = [schema, model, Path(lark) if lark and Path(lark).is_file() else None]
+    check_paths(prompts, (output, errors), read=[path for path in read if path is not None])
+    wanted = shared.read_wanted(schema, regex, lark)
     options = {**options, **policies, **shared.read_registry(registry), "seed": seed}
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     made_from = {**batches.settings(prompts, wanted, model, options), "ctx": n_ctx}

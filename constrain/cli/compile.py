@@ -1,4 +1,4 @@
-"""``constrain compile``: schemas and patterns made ready ahead of time."""
+"""``constrain compile``: schemas, patterns and grammars made ready ahead of time."""
 
 from __future__ import annotations
 
@@ -27,6 +27,12 @@ def compile_(
     regex: Annotated[
         list[str] | None, typer.Option(metavar="PATTERN", help="A regular expression (Rust syntax); any number.")
     ] = None,
+    lark: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE or NAME", help='A Lark grammar: a file, or one of "constrain grammars"; any number.'
+        ),
+    ] = None,
     model: Annotated[
         Path | None, typer.Option(help="GGUF file of the model, or of its vocabulary; by default the demo model.")
     ] = None,
@@ -45,8 +51,8 @@ def compile_(
 
     They are found again whether a schema is given as the text of its file or as what JSON readers make of that.
     """
-    if not schemas and not regex:
-        raise typer.BadParameter("neither a schema nor a pattern to compile")
+    if not schemas and not regex and not lark:
+        raise typer.BadParameter("no schema, pattern or grammar to compile")
     from constrain.constraint import PRECOMPUTED_BYTES, PRECOMPUTED_MASKS, _compile
     from constrain.vocabulary import Vocabulary
 
@@ -57,7 +63,7 @@ def compile_(
     console = Console(stderr=True)
     with shared.working(console, f"Reading the vocabulary of {model.name}"):
         vocabulary = Vocabulary.from_gguf(model)
-    for name, wanted, options in _all_wanted(schemas or [], regex or [], policies):
+    for name, wanted, options in _all_wanted(schemas or [], regex or [], lark or [], policies):
         with shared.working(console, f"Compiling {name}"):
             constraint = _compile(wanted, vocabulary, close_objects=closed, cache=cache, **options)
             done = constraint.precompute(
@@ -72,12 +78,15 @@ def compile_(
 
 
 def _all_wanted(
-    schemas: list[Path], patterns: list[str], policies: CompileOptions
+    schemas: list[Path], patterns: list[str], grammars: list[str], policies: CompileOptions
 ) -> Iterator[tuple[str, str | Source, CompileOptions]]:
     """What is to be compiled: a name for it, itself, and the policies that are about it."""
     for path in schemas:
         read = json.dumps(shared.read_schema(path))
         for text in dict.fromkeys((read, path.read_text(encoding="utf-8"))):
             yield str(path), text, policies
+    others = {} if schemas else policies
     for pattern in patterns:
-        yield pattern, Regex(pattern), {} if schemas else policies
+        yield pattern, Regex(pattern), others
+    for name in grammars:
+        yield name, shared.read_lark(name), others

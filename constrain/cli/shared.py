@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from constrain import grammars
 from constrain._errors import SchemaError
 from constrain._options import MAX_NUMBER_TOKENS, Options
 from constrain._policies import CHOICES, CompileOptions
+from constrain.lark.source import Lark
 from constrain.regex.source import Regex
 
 if TYPE_CHECKING:
@@ -29,6 +31,14 @@ Pattern = Annotated[
     str | None,
     typer.Option(
         "--regex", metavar="PATTERN", help="Regular expression (Rust syntax) of the answer, in place of a schema."
+    ),
+]
+LarkGrammar = Annotated[
+    str | None,
+    typer.Option(
+        "--lark",
+        metavar="FILE or NAME",
+        help='Lark grammar of the answer, in place of a schema: a file, or one of "constrain grammars".',
     ),
 ]
 RegistryFile = Annotated[
@@ -130,13 +140,23 @@ def working(console: Console, what: str) -> Iterator[None]:
         yield
 
 
-def read_wanted(schema: Path | None, regex: str | None) -> str | Source | None:
+def read_wanted(schema: Path | None, regex: str | None, lark: str | None) -> str | Source | None:
     """What an answer must be, by the one option that says so: JSON text, or what stands in its place."""
-    if schema is not None and regex is not None:
-        raise typer.BadParameter("--schema and --regex both say what the answer is; leave one out")
+    options = {"--schema": schema, "--regex": regex, "--lark": lark}
+    given = [name for name, value in options.items() if value is not None]
+    if len(given) > 1:
+        raise typer.BadParameter(f"{' and '.join(given)} all say what the answer is; leave one of them")
     if regex is not None:
         return Regex(regex)
+    if lark is not None:
+        return read_lark(lark)
     return None if schema is None else schema.read_text(encoding="utf-8")
+
+
+def read_lark(name: str) -> Lark:
+    """The grammar in a file, or else the ready one of that name. Raises ``GrammarError`` if there is neither."""
+    path = Path(name)
+    return Lark(path.read_text(encoding="utf-8")) if path.is_file() else grammars.load(name)
 
 
 def read_registry(path: Path | None) -> CompileOptions:

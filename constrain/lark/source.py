@@ -1,27 +1,66 @@
-"""Grammar texts, and places in them that errors point at."""
+"""``Lark``: a grammar text that an answer matches; and places in such texts, that errors point at."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from constrain._errors import GrammarError
+from constrain._source import Source
+
+if TYPE_CHECKING:
+    from constrain.grammar import Grammar
+
+_INSTRUCTION = "Answer with a text that this Lark grammar generates, and nothing else"
+_DESCRIBED = "Answer with a text of this kind, and nothing else"
 
 _EXCERPT_WIDTH = 80
 """Characters of a line that an error shows."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lark:
-    """A language given as a Lark grammar.
+class Lark(Source):
+    """A Lark grammar that an answer matches as a whole. It may stand wherever a schema may.
 
-    ``text``: the grammar; ``start``: the rule that a whole text must match.
+    Args:
+        text: the grammar, in the syntax of the ``lark`` package with patterns of Rust's ``regex`` crate. Lexemes are as
+            long as they can be, of all terminals that may stand there. ``%ignore`` is for what may stand between
+            lexemes, and ``%json {...}`` for a value of a JSON Schema.
+        start: the rule that the whole text must match.
+        description: what prompts say of the language, where the grammar itself would be too long or too hard to read.
 
-    >>> Lark('start: "yes" | "no"').start
-    'start'
+    What is wrong or not supported is found out when the grammar is compiled: a ``GrammarError``, or a ``PatternError``
+    for a pattern, with line and column.
+
+    >>> from constrain import Lark, Vocabulary, compile
+    >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
+    >>> sums = compile(Lark('start: /[0-9]+/ ("+" /[0-9]+/)*'), vocabulary)
+    >>> sums.accepts("1+23"), sums.accepts("1+")
+    (True, False)
     """
 
     text: str
     start: str = field(default="start", kw_only=True)
+    description: str = field(default="", kw_only=True)
+
+    def __post_init__(self) -> None:
+        for value in (self.text, self.start, self.description):
+            if not isinstance(value, str):
+                raise TypeError(f"a grammar, the name of its start and its description are texts, not {value!r}")
+
+    def grammar(self) -> Grammar:
+        """What the text says. Raises ``GrammarError``, ``PatternError`` and ``LimitError``."""
+        from constrain.lark.grammar import lark_grammar
+
+        return lark_grammar(self)
+
+    def render(self) -> str:
+        """The description, or else the grammar's text."""
+        return (self.description or self.text).strip("\n")
+
+    def describe(self) -> str:
+        """The instruction that is added to the prompt."""
+        return f"{_DESCRIBED if self.description else _INSTRUCTION}:\n{self.render()}"
 
 
 def line_and_column(text: str, at: int) -> tuple[int, int]:

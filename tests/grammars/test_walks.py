@@ -77,8 +77,8 @@ def read_python_expression(text: str) -> None:
 
 
 def read_sql(text: str) -> None:
-    """SQLite's parser comes before it looks for tables. Unlike others, it has no operands of UNION in parentheses and no
-    literals with types."""
+    """SQLite's parser comes before it looks for tables. Unlike others, it has no operands of UNION in parentheses and
+    no literals with types."""
     with contextlib.closing(sqlite3.connect(":memory:")) as database:
         try:
             database.execute(text)
