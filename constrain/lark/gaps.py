@@ -8,6 +8,7 @@ after a closed comment. An ignored terminal of which that is not so is refused.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain import core
@@ -136,22 +137,38 @@ def _bytes_onward(expression: Expression, beginnings: Expression) -> Ranges | No
 
     None if a byte goes on with some matches only.
     """
-    others = Complement(beginnings)
+    edges = sorted({0, 256, *_edges(beginnings)})
     found: list[tuple[int, int]] = []
-    waiting = [(0, 255)]
-    while waiting:
-        low, high = waiting.pop()
-        followed = sequence(expression, ByteClass(((low, high),)))
+    for low, high in pairwise(edges):  # bytes between which nothing makes a difference
+        followed = sequence(expression, ByteClass(((low, high - 1),)))
         if core.is_empty(Intersection((followed, beginnings))):
             continue
-        if core.is_empty(Intersection((followed, others))):
-            found.append((low, high))
-        elif low == high:
+        if not core.is_empty(Intersection((followed, Complement(beginnings)))):
             return None
-        else:
-            middle = (low + high) // 2
-            waiting += [(middle + 1, high), (low, middle)]
+        found.append((low, high - 1))
     return normalize(found)
+
+
+def _edges(expression: Expression) -> set[int]:
+    """Where the classes of bytes in what ``_beginnings`` has made begin, and behind their ends."""
+    found: set[int] = set()
+    seen: set[int] = set()
+    waiting = [expression]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        match node:
+            case Literal(text):
+                found.update(edge for byte in text for edge in (byte, byte + 1))
+            case ByteClass(ranges):
+                found.update(edge for low, high in ranges for edge in (low, high + 1))
+            case Alternation(parts) | Concatenation(parts):
+                waiting.extend(parts)
+            case Repetition(part, _, _):
+                waiting.append(part)
+    return found
 
 
 def _beginnings(expression: Expression) -> Expression:
@@ -187,7 +204,4 @@ def _first_bytes(ranges: Ranges) -> Ranges:
     """The first bytes of the UTF-8 encodings."""
     parts = ((0, 0x7F), (0x80, 0x7FF), (0x800, 0xD7FF), (0xE000, 0xFFFF), (0x10000, 0x10FFFF))
     spans = [(max(low, first), min(high, last)) for low, high in ranges for first, last in parts]
-    found = {
-        byte for low, high in spans if low <= high for byte in range(chr(low).encode()[0], chr(high).encode()[0] + 1)
-    }
-    return tuple((byte, byte) for byte in sorted(found))
+    return normalize((chr(low).encode()[0], chr(high).encode()[0]) for low, high in spans if low <= high)
