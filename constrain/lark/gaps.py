@@ -3,7 +3,8 @@
 A gap is read as the beginning of the lexeme after it. As an expression, a sequence of lexemes that are as long as they
 can be is one where no lexeme is followed by a byte that would go on with it. These bytes are the same after every match
 of an ignored terminal: those of white space after white space, all but the line's end in a comment that it ends, none
-after a closed comment. An ignored terminal of which that is not so is refused.
+after a closed comment. An ignored terminal of which that is not so is refused. Where a terminal of the rules begins
+like ignored text (" and "), both ways to read that count.
 """
 
 from __future__ import annotations
