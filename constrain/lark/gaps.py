@@ -3,11 +3,13 @@
 A gap is read as the beginning of the lexeme after it. As an expression, a sequence of lexemes that are as long as they
 can be is one where no lexeme is followed by a byte that would go on with it. These bytes are the same after every match
 of an ignored terminal: those of white space after white space, all but the line's end in a comment that it ends, none
-after a closed comment. An ignored terminal of which that is not so is refused.
+after a closed comment. An ignored terminal of which that is not so is refused. Where a terminal of the rules begins
+like ignored text (" and "), both ways to read that count.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain import core
@@ -15,6 +17,7 @@ from constrain._errors import LimitError
 from constrain.lark.source import error_at
 from constrain.lark.terminals import ANY_BYTES, non_empty_part, terminal_expression
 from constrain.regex.anchors import repetition, sequence, union
+from constrain.regex.classes import normalize
 from constrain.regex.tree import (
     ANY_CHAR,
     EMPTY_TEXT,
@@ -61,16 +64,15 @@ def gaps(syntax: Syntax, named: dict[str, Expression]) -> list[Gap]:
         if expression is None:
             continue
         onward = _bytes_onward(expression, beginnings)
-        stuck = Intersection((sequence(expression, ByteClass(onward)), Complement(beginnings)))
-        if _not_beginning(ANY_CHAR, onward) is None:
-            raise error_at(syntax.text, at, "this can never end: nothing could follow it")
-        if onward and not core.is_empty(stuck):
+        if onward is None:
             raise error_at(
                 syntax.text,
                 at,
                 "where this ends depends on what it has read, which %ignore does not support; "
                 "write each alternative as an %ignore of its own",
             )
+        if _not_beginning(ANY_CHAR, onward) is None:
+            raise error_at(syntax.text, at, "this can never end: nothing could follow it")
         kinds.setdefault(onward, []).append(expression)
     if len(kinds) > MAX_KINDS_OF_IGNORED:
         raise LimitError(f"more than {MAX_KINDS_OF_IGNORED} kinds of ignored terminals (MAX_KINDS_OF_IGNORED)")
@@ -131,22 +133,43 @@ def _other_bytes(ranges: Ranges) -> Ranges:
     return tuple((low, high - 1) for low, high in zip(edges[::2], edges[1::2], strict=True) if low < high)
 
 
-def _bytes_onward(expression: Expression, beginnings: Expression) -> Ranges:
-    """The bytes that go on with some match, where ``beginnings`` are those of all that may be read."""
+def _bytes_onward(expression: Expression, beginnings: Expression) -> Ranges | None:
+    """The bytes that go on with any match, where ``beginnings`` are those of all that may be read.
+
+    None if a byte goes on with some matches only.
+    """
+    edges = sorted({0, 256, *_edges(beginnings)})
     found: list[tuple[int, int]] = []
-    waiting = [(0, 255)]
-    while waiting:
-        low, high = waiting.pop()
-        if core.is_empty(Intersection((sequence(expression, ByteClass(((low, high),))), beginnings))):
+    for low, high in pairwise(edges):  # bytes between which nothing makes a difference
+        followed = sequence(expression, ByteClass(((low, high - 1),)))
+        if core.is_empty(Intersection((followed, beginnings))):
             continue
-        if low < high:
-            middle = (low + high) // 2
-            waiting += [(middle + 1, high), (low, middle)]
-        elif found and found[-1][1] == low - 1:
-            found[-1] = (found[-1][0], low)
-        else:
-            found.append((low, low))
-    return tuple(found)
+        if not core.is_empty(Intersection((followed, Complement(beginnings)))):
+            return None
+        found.append((low, high - 1))
+    return normalize(found)
+
+
+def _edges(expression: Expression) -> set[int]:
+    """Where the classes of bytes in what ``_beginnings`` has made begin, and behind their ends."""
+    found: set[int] = set()
+    seen: set[int] = set()
+    waiting = [expression]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        match node:
+            case Literal(text):
+                found.update(edge for byte in text for edge in (byte, byte + 1))
+            case ByteClass(ranges):
+                found.update(edge for low, high in ranges for edge in (low, high + 1))
+            case Alternation(parts) | Concatenation(parts):
+                waiting.extend(parts)
+            case Repetition(part, _, _):
+                waiting.append(part)
+    return found
 
 
 def _beginnings(expression: Expression) -> Expression:
@@ -182,7 +205,4 @@ def _first_bytes(ranges: Ranges) -> Ranges:
     """The first bytes of the UTF-8 encodings."""
     parts = ((0, 0x7F), (0x80, 0x7FF), (0x800, 0xD7FF), (0xE000, 0xFFFF), (0x10000, 0x10FFFF))
     spans = [(max(low, first), min(high, last)) for low, high in ranges for first, last in parts]
-    found = {
-        byte for low, high in spans if low <= high for byte in range(chr(low).encode()[0], chr(high).encode()[0] + 1)
-    }
-    return tuple((byte, byte) for byte in sorted(found))
+    return normalize((chr(low).encode()[0], chr(high).encode()[0]) for low, high in spans if low <= high)

@@ -56,6 +56,11 @@ _EXPECTED = {
     "NUMBER": "a number",
 }
 _OPERATORS: dict[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
+_UNCLOSED = {
+    '"': 'the string that begins here has no closing " on its line',
+    "/": "the pattern that begins here has no closing /",
+    "'": 'strings stand in double quotes: "',
+}
 _UNSUPPORTED = {
     "declare": "%declare is not supported: it names a terminal without saying what its texts are",
     "override": "%override is not supported; write one definition",
@@ -128,7 +133,8 @@ class _Reader:
             tree: Tree[Token] = _get_parser().parse(text + "\n", "start")  # type: ignore[no-untyped-call]
         except UnexpectedCharacters as error:
             at = error.pos_in_stream or 0
-            raise error_at(self.text, at, f"unexpected {self.text[at]!r}") from error
+            message = _UNCLOSED.get(self.text[at], f"unexpected {self.text[at]!r}")
+            raise error_at(self.text, at, message) from error
         except UnexpectedToken as error:
             at = len(self.text) if error.token.start_pos is None else min(error.token.start_pos, len(self.text))
             names = dict.fromkeys(_EXPECTED[name] for name in sorted(error.expected) if name in _EXPECTED)

@@ -6,7 +6,7 @@ that counts its rounds. A terminal that may be empty becomes its other texts, op
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from constrain.grammar import EPSILON, Action, Condition, Edge, Rule, Terminal
@@ -102,7 +102,8 @@ class _Emitter:
         """The symbol of the first rule of a JSON Schema."""
         grammar: Grammar = schema_grammar(self.syntax.text, node)
         terminals, rules = len(self.language.terminals), len(self.reserved)
-        self.language.terminals.extend(grammar.terminals)
+        where = f"in %json ({place(self.syntax.text, node.at)})"
+        self.language.terminals.extend(replace(each, name=f"{each.name} {where}") for each in grammar.terminals)
 
         def moved(edge: Edge) -> Edge:
             if edge.symbol is EPSILON:
