@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ALPHABET = "abkszABKSZ019_-.,~&[^ \t\n\r\u00a0\u2028\u200déÉßẞſ\u212aαΑσςΣжЖ٣ⅷ日中\u0301½😀"
 
-MAX_PATTERN, MAX_SAMPLE = 80, 12
+MAX_PATTERN, MAX_SAMPLE, MAX_LOOPS = 80, 12, 3
 
 _SPACE_ASCII = set(" \t\n\r\f\v")
 _LINE_ENDS = {"ecma": set("\n\r\u2028\u2029"), "rust": set("\n"), "python": set("\n")}
@@ -82,7 +82,8 @@ class Generator:
         """A whole pattern, of a size that engines which try one way after the other get through."""
         while True:
             made = self._whole()
-            if len(made.pattern) <= MAX_PATTERN and len(made.sample) <= MAX_SAMPLE:
+            loops = sum(map(made.pattern.count, ("*", "+", ",}")))
+            if len(made.pattern) <= MAX_PATTERN and len(made.sample) <= MAX_SAMPLE and loops <= MAX_LOOPS:
                 return made
 
     def _whole(self) -> Piece:
@@ -220,12 +221,9 @@ class Generator:
             text, members = self.escape(flags)
         else:
             text, members = self.bracket(flags, 2)
-        if choice < 0.5 or text[0] == "[":
-            plain = self.listed(members, flags)
-        else:
-            plain = self.listed(members, flags if text[:2] in (r"\p", r"\P") else Flags())
-        matched = [char for char in ALPHABET if re.fullmatch(plain, char)]
-        return Piece(text, plain, self.rng.choice(matched or [""]))
+        folds = choice < 0.5 or text[0] == "[" or text[:2] in (r"\p", r"\P")
+        members = self._closed(members, flags if folds else Flags())
+        return Piece(text, self.listed(members, Flags()), self.rng.choice(sorted(members & set(ALPHABET)) or [""]))
 
     def literal(self, flags: Flags) -> tuple[str, set[str]]:
         usual = "abksAK1_- " if self.rng.random() < 0.7 or (flags.ascii and self.dialect == "rust") else ALPHABET
