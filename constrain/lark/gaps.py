@@ -15,6 +15,7 @@ from constrain._errors import LimitError
 from constrain.lark.source import error_at
 from constrain.lark.terminals import ANY_BYTES, non_empty_part, terminal_expression
 from constrain.regex.anchors import repetition, sequence, union
+from constrain.regex.classes import normalize
 from constrain.regex.tree import (
     ANY_CHAR,
     EMPTY_TEXT,
@@ -61,16 +62,15 @@ def gaps(syntax: Syntax, named: dict[str, Expression]) -> list[Gap]:
         if expression is None:
             continue
         onward = _bytes_onward(expression, beginnings)
-        stuck = Intersection((sequence(expression, ByteClass(onward)), Complement(beginnings)))
-        if _not_beginning(ANY_CHAR, onward) is None:
-            raise error_at(syntax.text, at, "this can never end: nothing could follow it")
-        if onward and not core.is_empty(stuck):
+        if onward is None:
             raise error_at(
                 syntax.text,
                 at,
                 "where this ends depends on what it has read, which %ignore does not support; "
                 "write each alternative as an %ignore of its own",
             )
+        if _not_beginning(ANY_CHAR, onward) is None:
+            raise error_at(syntax.text, at, "this can never end: nothing could follow it")
         kinds.setdefault(onward, []).append(expression)
     if len(kinds) > MAX_KINDS_OF_IGNORED:
         raise LimitError(f"more than {MAX_KINDS_OF_IGNORED} kinds of ignored terminals (MAX_KINDS_OF_IGNORED)")
@@ -131,22 +131,27 @@ def _other_bytes(ranges: Ranges) -> Ranges:
     return tuple((low, high - 1) for low, high in zip(edges[::2], edges[1::2], strict=True) if low < high)
 
 
-def _bytes_onward(expression: Expression, beginnings: Expression) -> Ranges:
-    """The bytes that go on with some match, where ``beginnings`` are those of all that may be read."""
+def _bytes_onward(expression: Expression, beginnings: Expression) -> Ranges | None:
+    """The bytes that go on with any match, where ``beginnings`` are those of all that may be read.
+
+    None if a byte goes on with some matches only.
+    """
+    others = Complement(beginnings)
     found: list[tuple[int, int]] = []
     waiting = [(0, 255)]
     while waiting:
         low, high = waiting.pop()
-        if core.is_empty(Intersection((sequence(expression, ByteClass(((low, high),))), beginnings))):
+        followed = sequence(expression, ByteClass(((low, high),)))
+        if core.is_empty(Intersection((followed, beginnings))):
             continue
-        if low < high:
+        if core.is_empty(Intersection((followed, others))):
+            found.append((low, high))
+        elif low == high:
+            return None
+        else:
             middle = (low + high) // 2
             waiting += [(middle + 1, high), (low, middle)]
-        elif found and found[-1][1] == low - 1:
-            found[-1] = (found[-1][0], low)
-        else:
-            found.append((low, low))
-    return tuple(found)
+    return normalize(found)
 
 
 def _beginnings(expression: Expression) -> Expression:
