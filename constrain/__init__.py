@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain import grammars
 from constrain._api import complete, generate, stream
 from constrain._completion import Completion, Finished, TextDelta, Timings, Usage
 from constrain._errors import (
@@ -24,6 +23,7 @@ from constrain.grammar import Grammar, GrammarBuilder
 from constrain.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from constrain import grammars
     from constrain._async import acomplete, agenerate, astream
     from constrain._batch import complete_batch, generate_batch
     from constrain.json_schema.strict import check_strict, strict_schema
@@ -91,6 +91,10 @@ def __getattr__(name: str) -> object:
         from constrain.json_schema import strict
 
         return getattr(strict, name)
+    if name == "grammars":
+        from importlib import import_module
+
+        return import_module("constrain.grammars")
     if name == "Violation":
         from constrain.json_schema.strict_checks import Violation
 
