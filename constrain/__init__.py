@@ -5,7 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from constrain import grammars
 from constrain._api import complete, generate, stream
 from constrain._completion import Completion, Finished, TextDelta, Timings, Usage
 from constrain._errors import (
@@ -25,6 +24,7 @@ from constrain.grammar import Grammar, GrammarBuilder
 from constrain.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from constrain import grammars
     from constrain._async import acomplete, agenerate, astream
     from constrain._batch import complete_batch, generate_batch
     from constrain.json_schema.strict import check_strict, strict_schema
@@ -97,6 +97,8 @@ _MODULES = {
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return getattr(import_module(_MODULES[name]), name)
+    if name == "grammars":
+        return import_module("constrain.grammars")
     if name == "__version__":
         from importlib.metadata import version
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+
 import pytest
 
 import constrain
@@ -18,6 +20,10 @@ def test_a_name_that_is_not_there_gets_an_error_with_near_names() -> None:
 def test_a_name_that_is_like_none_gets_an_error_with_all_names() -> None:
     with pytest.raises(constrain.GrammarError, match=r"there are arithmetic, .*, yaml_flow"):
         grammars.load("???")
+
+
+def test_the_examples_of_the_docstrings_run() -> None:
+    assert doctest.testmod(grammars) == (0, 3)
 
 
 def test_a_path_is_no_name() -> None:

@@ -74,7 +74,7 @@ def test_the_excerpt_of_a_long_line_is_cut_around_the_place() -> None:
     assert shown[mark.index("^")] == "b"
 
 
-@pytest.mark.parametrize("pattern", ["a^b", "a$b"])
+@pytest.mark.parametrize("pattern", ["a^b", "a$b", "(a|b$)c"])
 def test_anchors_in_the_middle_of_a_terminal_are_refused(pattern: str) -> None:
     with pytest.raises((constrain.PatternError, constrain.GrammarError)) as caught:
         compiled(f"start: A\nA: /{pattern}/")
