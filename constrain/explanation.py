@@ -62,8 +62,9 @@ class TextExplanation:
 
     ``offset``: bytes of the text that some text of the language begins with, up to a whole character; ``line`` and
     ``column`` of that place count from 1, lines end with a line feed, columns are characters.
-    ``expected``: the terminals that could go on or begin there. ``next_characters``: the characters that could come
-    next; ``next_bytes``: the bytes, also of languages that are not UTF-8.
+    ``expected``: the terminals that could go on or begin there; one that has ended there may be among them, if it can
+    come again after the next lexeme. ``next_characters``: the characters that could come next, exactly;
+    ``next_bytes``: the bytes, also of languages that are not UTF-8.
     ``is_complete``: the text up to there is in the language. ``completion``: a shortest text after which it is.
     ``steps``: the tokens up to the first that is not allowed, or up to end-of-generation, if a vocabulary was given.
     """
@@ -173,9 +174,10 @@ def _byte_vocabulary() -> Vocabulary:
 
 
 def _expected_terminals(matcher: Matcher, following: bytes) -> tuple[ExpectedTerminal, ...]:
-    """The terminals at a place, in the grammar's order, without one that only ends there.
+    """The terminals at a place, in the grammar's order.
 
-    What goes on or begins is there still after some byte of ``following``.
+    The kernel also names those that have ended there. What goes on or begins is there still after some byte of
+    ``following``; most of what has ended is not.
     """
     here, later = _terminals(matcher), set[int]()
     for byte in following:

@@ -264,3 +264,14 @@ def test_changed_texts_are_explained_as_the_constraint_has_it() -> None:
             if found.offset < len(changed) and changed[found.offset] < 0x80:
                 assert changed[found.offset] not in nexts
             assert bool(found.expected) == bool(nexts)
+
+
+@pytest.mark.parametrize("name", constrain.grammars.names())
+def test_beginnings_of_examples_are_completed(name: str) -> None:
+    grammar, text = constrain.grammars.load(name), constrain.grammars.describe(name).example
+    assert constrain.explain(grammar, text).matches
+    for at in range(0, len(text), max(1, len(text) // 5)):
+        found = constrain.explain(grammar, text[:at])
+        assert found.accepted.decode() == text[:at]
+        assert any(first <= text[at] <= last for first, last in found.next_characters)
+        assert constrain.explain(grammar, found.accepted + found.completion).matches
