@@ -235,7 +235,12 @@ def test_a_pattern_takes_the_place_of_a_schema(schema: Path, tmp_path: Path) -> 
 def test_explain_says_where_a_text_stops_matching(schema: Path) -> None:
     done = run("explain", '{"name": "Ada", "age": x}', "--schema", schema)
     assert (done.returncode, done.stderr) == (1, "")
-    for expected in ("line 1, column 24 (byte 23)", "expected: integer (from /properties/age)", "'0' to '9'", "'0}'"):
+    for expected in (
+        "line 1, column 24 (byte 23)",
+        "expected: integer (from /properties/age)",
+        "'0' to '9'",
+        "way to finish",
+    ):
         assert expected in done.stdout
     matching = run("explain", "-", "--lark", "semver", text="1.2.3-rc.1")
     assert (matching.returncode, matching.stdout.splitlines()[0]) == (0, "the text matches")

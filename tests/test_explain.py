@@ -29,32 +29,33 @@ PERSON = {
 LIST = constrain.Lark('start: "a" NAME ("," NAME)* ";"?\nNAME: /[b-c]+/\n%ignore " "')
 PLATE = constrain.Regex("[A-Z]{2}-[0-9]+")
 
-PLACES: dict[str, tuple[Any, str, int, int, int, bool, bytes]] = {
-    # language, text, byte offset, line, column, whether what stands before is whole, shortest completion
-    "the first character": (PLATE, "x", 0, 1, 1, False, b"AA-0"),
-    "the middle of a lexeme": (PLATE, "ABC", 2, 1, 3, False, b"-0"),
-    "after a whole text": (PLATE, "AB-1x", 4, 1, 5, True, b""),
-    "the end": (PLATE, "AB-", 3, 1, 4, False, b"0"),
-    "an empty text": (PLATE, "", 0, 1, 1, False, b"AA-0"),
-    "nothing is wrong": (PLATE, "AB-1", 4, 1, 5, True, b""),
-    "a line end too many": (PLATE, "AB-1\n", 4, 1, 5, True, b""),
-    "a value": (PERSON, '{"name": "A", "age": x', 21, 1, 22, False, b"0}"),
-    "a number that is too great": (PERSON, '{"name": "A", "age": 121', 23, 1, 24, False, b"}"),
-    "a later line": (PERSON, '{\n  "name": "é",\n  "age": -1\n}', 27, 3, 10, False, b"0}"),
-    "a key that is not declared": (PERSON, '{"nam": 1}', 5, 1, 6, False, b'e":""}'),
-    "a terminal": (LIST, "a b d", 4, 1, 5, False, b";"),
-    "inside a character, of two bytes": (constrain.Regex("[éö]+"), "éè", 2, 1, 2, True, b""),
-    "inside a character, of four bytes": (constrain.Regex("x😀"), "x😁", 1, 1, 2, False, "😀".encode()),
-    "columns are characters": (constrain.Regex("(?s).*!"), "é\n😀ö", 9, 2, 3, False, b"!"),
+PLACES: dict[str, tuple[Any, str, int, int, int, bool, int]] = {
+    # language, text, byte offset, line, column, whether what stands before is whole, bytes of a shortest completion
+    "the first character": (PLATE, "x", 0, 1, 1, False, 4),
+    "the middle of a lexeme": (PLATE, "ABC", 2, 1, 3, False, 2),
+    "after a whole text": (PLATE, "AB-1x", 4, 1, 5, True, 0),
+    "the end": (PLATE, "AB-", 3, 1, 4, False, 1),
+    "an empty text": (PLATE, "", 0, 1, 1, False, 4),
+    "nothing is wrong": (PLATE, "AB-1", 4, 1, 5, True, 0),
+    "a line end too many": (PLATE, "AB-1\n", 4, 1, 5, True, 0),
+    "a value": (PERSON, '{"name": "A", "age": x', 21, 1, 22, False, 2),
+    "a number that is too great": (PERSON, '{"name": "A", "age": 121', 23, 1, 24, False, 1),
+    "a later line": (PERSON, '{\n  "name": "é",\n  "age": -1\n}', 27, 3, 10, False, 2),
+    "a key that is not declared": (PERSON, '{"nam": 1}', 5, 1, 6, False, 6),
+    "a terminal": (LIST, "a b d", 4, 1, 5, False, 1),
+    "inside a character, of two bytes": (constrain.Regex("[éö]+"), "éè", 2, 1, 2, True, 0),
+    "inside a character, of four bytes": (constrain.Regex("x😀"), "x😁", 1, 1, 2, False, 4),
+    "columns are characters": (constrain.Regex("(?s).*!"), "é\n😀ö", 9, 2, 3, False, 1),
 }
 
 
 @pytest.mark.parametrize("case", PLACES)
 def test_place(case: str) -> None:
-    language, text, offset, line, column, whole, completion = PLACES[case]
+    language, text, offset, line, column, whole, missing = PLACES[case]
     found = constrain.explain(language, text)
     assert (found.offset, found.line, found.column) == (offset, line, column)
-    assert (found.is_complete, found.completion) == (whole, completion)
+    assert (found.is_complete, len(found.completion)) == (whole, missing)
+    assert constrain.explain(language, found.accepted + found.completion).matches
     assert found.accepted == text.encode()[:offset]
     assert found.matches == (whole and offset == len(text.encode()))
 
@@ -151,13 +152,13 @@ def test_in_words_of_a_text_that_stops() -> None:
 
 
 def test_in_words_of_a_text_that_ends_too_early() -> None:
-    assert str(constrain.explain(PLATE, "AB-")).splitlines() == [
+    assert str(constrain.explain(constrain.Regex("[A-Z]{2}-[0-9]*!"), "AB-")).splitlines() == [
         "the text is not whole: it ends at line 1, column 4 (byte 3)",
         "    AB-",
         "       ^",
         "expected: pattern",
-        "next may come: '0' to '9'",
-        "a shortest way to finish from here: '0'",
+        "next may come: '!', '0' to '9'",
+        "a shortest way to finish from here: '!'",
     ]
 
 
