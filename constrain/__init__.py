@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from constrain import grammars
     from constrain._async import acomplete, agenerate, astream
     from constrain._batch import complete_batch, generate_batch
+    from constrain.explanation import TextExplanation, explain
     from constrain.json_schema.strict import check_strict, strict_schema
     from constrain.json_schema.strict_checks import Violation
     from constrain.lark.source import Lark
@@ -56,6 +57,7 @@ __all__ = [
     "Report",
     "SchemaError",
     "TextDelta",
+    "TextExplanation",
     "Timings",
     "UnsatisfiableSchemaError",
     "UnsupportedSchemaError",
@@ -70,6 +72,7 @@ __all__ = [
     "compile",
     "complete",
     "complete_batch",
+    "explain",
     "generate",
     "generate_batch",
     "grammars",
@@ -82,12 +85,14 @@ _MODULES = {
     "Lark": "constrain.lark.source",
     "Model": "constrain.llama.model",
     "Regex": "constrain.regex.source",
+    "TextExplanation": "constrain.explanation",
     "Violation": "constrain.json_schema.strict_checks",
     "acomplete": "constrain._async",
     "agenerate": "constrain._async",
     "astream": "constrain._async",
     "check_strict": "constrain.json_schema.strict",
     "complete_batch": "constrain._batch",
+    "explain": "constrain.explanation",
     "generate_batch": "constrain._batch",
     "strict_schema": "constrain.json_schema.strict",
 }

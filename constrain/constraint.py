@@ -315,11 +315,15 @@ class Matcher(core.Matcher):
         else:
             place = f"token {token_id} ({token!r}) fails at byte {offset} ({token[offset : offset + 1]!r})"
         places = self.constraint._terminal_places()
-        terminals = [places[index] for index in expected[:EXPLAINED_TERMINALS]]
-        names = [f"{name} (from {pointer})" if pointer else name for name, pointer in terminals]
+        names = [name_terminal(*places[index]) for index in expected[:EXPLAINED_TERMINALS]]
         if len(expected) > EXPLAINED_TERMINALS:
             names.append(f"{len(expected) - EXPLAINED_TERMINALS} more")
         return f"{place}; expected {', '.join(names) if names else 'the end of the text'}"
+
+
+def name_terminal(name: str, pointer: str) -> str:
+    """A terminal for messages, with the place that it comes from, if there is one beside its name."""
+    return f"{name} (from {pointer})" if pointer else name
 
 
 @dataclass

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
-import constrain.cli
+import constrain.cli.shared
 from tests.support import demo_model
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ def test_check_of_what_is_no_json(schema: Path, text: str) -> None:
 
 
 def test_control_characters_do_not_reach_a_terminal() -> None:
-    assert "a\x1b[2Jb\x9b\n\t".translate(constrain.cli._HARMLESS) == "a�[2Jb�\n\t"
+    assert "a\x1b[2Jb\x9b\n\t".translate(constrain.cli.shared.HARMLESS) == "a�[2Jb�\n\t"
 
 
 def test_a_pattern_takes_the_place_of_a_schema(schema: Path, tmp_path: Path) -> None:
@@ -230,3 +230,78 @@ def test_a_pattern_takes_the_place_of_a_schema(schema: Path, tmp_path: Path) -> 
     assert "a+: " in kept.stderr
     assert run("compile", "--regex", "a+", "--whitespace", "compact").returncode == 1
     assert run("compile").returncode == 2
+
+
+def test_explain_says_where_a_text_stops_matching(schema: Path) -> None:
+    done = run("explain", '{"name": "Ada", "age": x}', "--schema", schema)
+    assert (done.returncode, done.stderr) == (1, "")
+    for expected in (
+        "line 1, column 24 (byte 23)",
+        "expected: integer (from /properties/age)",
+        "'0' to '9'",
+        "way to finish",
+    ):
+        assert expected in done.stdout
+    matching = run("explain", "-", "--lark", "semver", text="1.2.3-rc.1")
+    assert (matching.returncode, matching.stdout.splitlines()[0]) == (0, "the text matches")
+    ended = run("explain", "--regex", "a+b", "aa")
+    assert (ended.returncode, ended.stdout.splitlines()[0]) == (
+        1,
+        "the text is not whole: it ends at line 1, column 3 (byte 2)",
+    )
+
+
+def test_explain_takes_policies_and_closing(schema: Path) -> None:
+    compact = run("explain", '{"name": "Ada"}', "--schema", schema, "--whitespace", "compact")
+    assert (compact.returncode, compact.stdout.splitlines()[0]) == (
+        1,
+        "the text stops matching at line 1, column 9 (byte 8)",
+    )
+    schema.write_text('{"properties": {"a": {"$ref": "urn:colour"}}, "type": "object"}')
+    registry = schema.with_name("registry.json")
+    registry.write_text('{"urn:colour": {"const": "red"}}')
+    command = ("explain", '{"b": 1}', "--schema", schema, "--registry", registry)
+    assert [run(*command, flag).returncode for flag in ("--open", "--closed")] == [0, 1]
+
+
+def test_explain_reads_a_file_as_it_is(tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_bytes(b"caf\xc3\xa9\x1b\xff\n")
+    done = run("explain", "--file", text, "--regex", r"\w+")
+    assert (done.returncode, done.stdout.splitlines()[:3]) == (
+        1,
+        ["the text stops matching at line 1, column 5 (byte 5)", "    café��", "        ^"],
+    )
+
+
+def test_explain_lists_the_tokens_of_a_model(schema: Path) -> None:
+    done = run("explain", '{"name": "Ada", "age": 12x}', "--schema", schema, "--model", demo_model())
+    assert (done.returncode, done.stderr) == (1, "")
+    *_, first, second, last, _ = done.stdout.splitlines()
+    assert [len(line.split("│")) for line in (first, second, last)] == [8, 8, 8]
+    assert "not allowed" in last
+    assert "'x'" in last
+    assert "not allowed" not in first + second
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["x"], "no schema, pattern or grammar"),
+        (["--regex", "a"], "either an argument or in a --file"),
+        (["x", "--file", "x", "--regex", "a"], "either an argument or in a --file"),
+        (["x", "--regex", "a("], "pattern 'a(', column 2"),
+        (["x", "--regex", "a", "--lark", "semver"], "leave one of them"),
+        (["x", "--lark", "no such grammar"], "no grammar 'no such grammar'"),
+        (["x", "--regex", "a", "--whitespace", "compact"], "whitespace is about JSON Schemas"),
+        (["x", "--regex", "a", "--closed"], "closed is about JSON Schemas"),
+        (["x", "--schema", "missing.json"], "missing.json"),
+        (["--file", "missing.txt", "--regex", "a"], "missing.txt"),
+        (["x", "--regex", "a", "--model", "missing.gguf"], "missing.gguf: cannot be opened"),
+    ],
+)
+def test_explain_has_a_status_of_its_own_for_what_it_cannot_use(arguments: list[str], message: str) -> None:
+    done = run("explain", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,4 +1,4 @@
-"""The command line: ``constrain generate``, ``batch``, ``check``, ``compile``, ``grammars`` and ``example``.
+"""The command line: ``constrain generate``, ``batch``, ``check``, ``compile``, ``explain``, ``grammars``, ``example``.
 
 What was asked for goes to standard output and nothing else; everything about it goes to standard error.
 """
@@ -23,6 +23,7 @@ try:
     from constrain.cli import shared
     from constrain.cli.batch import batch
     from constrain.cli.compile import compile_
+    from constrain.cli.explain import explain
     from constrain.cli.grammars import grammars
 except ModuleNotFoundError as error:
     raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[cli]'") from error
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
-_HARMLESS = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
-"""Control characters, which a terminal would obey, are not for a model to write."""
-
 
 def main() -> None:
     """Runs the command line.
@@ -48,7 +46,7 @@ def main() -> None:
     try:
         app()
     except (ConstrainError, OSError, ValueError) as error:
-        Console(stderr=True, soft_wrap=True).print(f"error: {error}", style="bold red", markup=False, highlight=False)
+        shared.show_error(error)
         sys.exit(shared.FAILED)
     except KeyboardInterrupt:
         sys.exit(shared.INTERRUPTED)
@@ -111,7 +109,7 @@ def _answer(console: Console, model: Any, prompt: str, wanted: str | Source | No
                 break
             if live:
                 waiting.close()
-                sys.stdout.write(event.text.translate(_HARMLESS))
+                sys.stdout.write(event.text.translate(shared.HARMLESS))
                 sys.stdout.flush()
     assert isinstance(event, Finished)
     sys.stdout.write("\n" if live else event.completion.text + "\n")
@@ -120,6 +118,7 @@ def _answer(console: Console, model: Any, prompt: str, wanted: str | Source | No
 
 app.command()(batch)
 app.command(name="compile")(compile_)
+app.command()(explain)
 app.command()(grammars)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
 
 from constrain import grammars
 from constrain._errors import SchemaError
@@ -20,11 +21,12 @@ from constrain.regex.source import Regex
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rich.console import Console
-
     from constrain._source import Source
 
-FAILED, LINES_FAILED, INTERRUPTED = 1, 3, 130
+FAILED, WRONG_INPUT, LINES_FAILED, INTERRUPTED = 1, 2, 3, 130
+
+HARMLESS = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
+"""Control characters, which a terminal would obey, are not for a model or a text to write."""
 
 SchemaFile = Annotated[Path | None, typer.Option(help="File with the JSON Schema of the answer.")]
 Pattern = Annotated[
@@ -128,6 +130,11 @@ def options(
         "timeout": timeout,
         "show_schema": show_schema,
     }
+
+
+def show_error(error: Exception) -> None:
+    """Says on standard error what went wrong."""
+    Console(stderr=True, soft_wrap=True).print(f"error: {error}", style="bold red", markup=False, highlight=False)
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ import llama_cpp
 
 from constrain._errors import ModelError
 from constrain._gguf import read_metadata
+from constrain.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,16 +55,21 @@ def load(path: Path, n_ctx: int | None, n_gpu_layers: int, n_threads: int | None
         n_ctx = min(trained or _DEFAULT_CONTEXT, _DEFAULT_CONTEXT)
     elif n_ctx < 0:
         raise ValueError(f"n_ctx is {n_ctx}; it must be 0 (the model's own) or more")
+    return _open(
+        path, n_ctx=n_ctx, n_gpu_layers=n_gpu_layers, n_threads=n_threads, n_threads_batch=n_threads, verbose=verbose
+    )
+
+
+def load_vocabulary(path: Path) -> Vocabulary:
+    """The vocabulary of a file, with ``encode``; weights are not read. Raises ``ModelError``."""
+    read_metadata(path)
+    return Vocabulary.from_llama(_open(path, vocab_only=True, verbose=False))
+
+
+def _open(path: Path, *, verbose: bool, **options: Any) -> llama_cpp.Llama:
     with collected_errors(verbose=verbose) as errors:
         try:
-            return Llama(
-                str(path),
-                n_ctx=n_ctx,
-                n_gpu_layers=n_gpu_layers,
-                n_threads=n_threads,
-                n_threads_batch=n_threads,
-                verbose=verbose,
-            )
+            return Llama(str(path), verbose=verbose, **options)
         except (ValueError, RuntimeError) as error:
             reason = " ".join("".join(errors).split()) or str(error)
             raise ModelError(f"{path}: llama.cpp cannot load it: {reason}") from error

@@ -1,0 +1,97 @@
+"""``constrain explain``: where a text stops matching, what was expected there, and how many tokens were allowed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from constrain._errors import ConstrainError
+from constrain._policies import CompileOptions  # noqa: TC001 - typer reads the annotations
+from constrain.cli import shared
+
+if TYPE_CHECKING:
+    from constrain.explanation import TokenStep
+    from constrain.vocabulary import Vocabulary
+
+
+@shared.takes(policies=shared.policies)
+def explain(
+    text: Annotated[str | None, typer.Argument(help='The text; "-" reads it from standard input.')] = None,
+    *,
+    file: Annotated[Path | None, typer.Option(help="File with the text, in its place.")] = None,
+    schema: shared.SchemaFile = None,
+    regex: shared.Pattern = None,
+    lark: shared.LarkGrammar = None,
+    model: Annotated[
+        Path | None, typer.Option(help="GGUF file; its tokens are listed. Only the vocabulary is read.")
+    ] = None,
+    closed: Annotated[
+        bool, typer.Option("--closed/--open", help="Without undeclared keys, as for generation; or as the schema says.")
+    ] = False,
+    policies: CompileOptions,
+    registry: shared.RegistryFile = None,
+) -> None:
+    """Says where a text stops matching a schema or grammar, what was expected there, and what it lacks.
+
+    The text is taken as it is, with a line end if there is one. Exit status 0 if it matches, 1 if not, 2 if that
+    cannot be told: for wrong usage, and for a schema, grammar or file that cannot be used.
+    """
+    from constrain.explanation import explain as explain_text
+
+    try:
+        given, wanted = _read(text, file), shared.read_wanted(schema, regex, lark)
+        if wanted is None:
+            raise typer.BadParameter("no schema, pattern or grammar to explain the text by")
+        vocabulary = None if model is None else _vocabulary(model)
+        options: CompileOptions = {**policies, **shared.read_registry(registry)}
+        found = explain_text(wanted, given, vocabulary, closed=closed, **options)
+    except (ConstrainError, OSError, ValueError) as error:
+        shared.show_error(error)
+        raise typer.Exit(shared.WRONG_INPUT) from error
+    sys.stdout.write(f"{found}\n".translate(shared.HARMLESS))
+    if found.steps:
+        sys.stdout.flush()
+        Console(highlight=False).print(_table(found.steps))
+    if not found.matches:
+        raise typer.Exit(shared.FAILED)
+
+
+def _read(text: str | None, file: Path | None) -> bytes:
+    if (text is None) == (file is None):
+        raise typer.BadParameter("the text to explain is either an argument or in a --file")
+    if file is not None:
+        return file.read_bytes()
+    assert text is not None
+    return sys.stdin.buffer.read() if text == "-" else text.encode(errors="surrogateescape")
+
+
+def _vocabulary(model: Path) -> Vocabulary:
+    from constrain.llama.loading import load_vocabulary
+
+    return load_vocabulary(model)
+
+
+def _table(steps: tuple[TokenStep, ...]) -> Table:
+    """A line a token; the last one is the one that fails, or the end."""
+    table = Table("byte", "token", "text", "allowed", "to finish", "", title="Tokens")
+    for step in steps:
+        cells = (str(step.offset), str(step.token), Text(_shown(step.text)), f"{step.n_allowed:,}")
+        verdict = "" if step.is_allowed else "not allowed"
+        table.add_row(*cells, str(step.min_tokens_left), verdict, style="" if step.is_allowed else "bold red")
+    return table
+
+
+def _shown(token: bytes) -> str:
+    """The text of a token; bytes, if it is no whole characters."""
+    if not token:
+        return "(end)"
+    try:
+        return repr(token.decode())
+    except UnicodeDecodeError:
+        return repr(token)
