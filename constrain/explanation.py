@@ -62,9 +62,8 @@ class TextExplanation:
 
     ``offset``: bytes of the text that some text of the language begins with, up to a whole character; ``line`` and
     ``column`` of that place count from 1, lines end with a line feed, columns are characters.
-    ``expected``: the terminals that could go on or begin there; one that has ended there may be among them, if it can
-    come again after the next lexeme. ``next_characters``: the characters that could come next, exactly;
-    ``next_bytes``: the bytes, also of languages that are not UTF-8.
+    ``expected``: the terminals that could go on or begin there. ``next_characters``: the characters that could come
+    next; ``next_bytes``: the bytes, also of languages that are not UTF-8.
     ``is_complete``: the text up to there is in the language. ``completion``: a shortest text after which it is.
     ``steps``: the tokens up to the first that is not allowed, or up to end-of-generation, if a vocabulary was given.
     """
@@ -157,7 +156,7 @@ def explain(
         offset,
         line,
         column,
-        _expected_terminals(matcher, following),
+        _expected_terminals(matcher),
         next_characters(matcher),
         following,
         matcher.is_accepting,
@@ -173,25 +172,11 @@ def _byte_vocabulary() -> Vocabulary:
     return Vocabulary.from_tokens(tokens, eos=[_END], special=[_NO_TEXT])
 
 
-def _expected_terminals(matcher: Matcher, following: bytes) -> tuple[ExpectedTerminal, ...]:
-    """The terminals at a place, in the grammar's order.
-
-    The kernel also names those that have ended there. What goes on or begins is there still after some byte of
-    ``following``; most of what has ended is not.
-    """
-    here, later = _terminals(matcher), set[int]()
-    for byte in following:
-        matcher.accept(byte)
-        later |= _terminals(matcher)
-        matcher.rollback(1)
-    places = matcher.constraint._terminal_places()
-    return tuple(dict.fromkeys(ExpectedTerminal(*places[index]) for index in sorted(here & later)))
-
-
-def _terminals(matcher: Matcher) -> set[int]:
-    """The terminals being read at a place, and those that may begin there."""
+def _expected_terminals(matcher: Matcher) -> tuple[ExpectedTerminal, ...]:
+    """The terminals that may go on or begin at a place, in the grammar's order."""
     *_, terminals = matcher.diagnose(_NO_TEXT)
-    return set(terminals)
+    places = matcher.constraint._terminal_places()
+    return tuple(dict.fromkeys(ExpectedTerminal(*places[index]) for index in terminals))
 
 
 def _character_start(text: bytes, offset: int) -> int:

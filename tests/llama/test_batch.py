@@ -188,9 +188,10 @@ def test_cancelled_requests_leave_nothing_behind(model: constrain.Model, batched
 
 
 def test_ctrl_c_leaves_the_model_usable(batched: constrain.Model) -> None:
+    digits = {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 9}, "minItems": 150}  # seconds
     for call in (
-        lambda: constrain.generate_batch(batched, QUESTIONS, max_tokens=400),
-        lambda: constrain.generate(batched, QUESTIONS[0], max_tokens=400),
+        lambda: constrain.generate_batch(batched, QUESTIONS, schema=digits, max_tokens=400),
+        lambda: constrain.generate(batched, QUESTIONS[0], schema=digits, max_tokens=400),
     ):
         timer = threading.Timer(0.3, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
         timer.start()

@@ -356,6 +356,7 @@ Explanation Matcher::explain(uint32_t token) {
   }
   auto add = [&](LexId lexer) {
     for (const Lexer::Entry& entry : automaton_->lexer().entries(lexer)) {
+      if (entry.expression == ExprId::epsilon) continue;  // it has come to its end
       TermId t = automaton_->lexer().base_terminal(entry.terminal);
       if (std::find(result.terminals.begin(), result.terminals.end(), index(t)) == result.terminals.end()) {
         result.terminals.push_back(index(t));
@@ -364,6 +365,7 @@ Explanation Matcher::explain(uint32_t token) {
   };
   add(place.lexer);
   if (const Place next = automaton_->finished(place); next.set != SetId::none) add(next.lexer);
+  std::sort(result.terminals.begin(), result.terminals.end());
   return result;
 }
 

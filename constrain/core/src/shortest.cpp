@@ -65,7 +65,8 @@ std::string ExpressionStore::build_shortest(ExprId e) {
       std::optional<std::string> best;
       for (uint32_t i = 0; i < node.arg[1]; ++i) {
         std::string text = shortest(children_[node.arg[0] + i]);
-        if (!best || text.size() < best->size()) best = std::move(text);
+        // of equals the first in the alphabet: the order of parts is another one in every process
+        if (!best || std::pair(text.size(), std::string_view(text)) < std::pair(best->size(), std::string_view(*best))) best = std::move(text);
       }
       return *best;
     }
