@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from constrain import core
 from constrain._errors import ConstrainError, PatternError
 from constrain._merging import moved_rules
-from constrain.composition.parts import FreeText, label
+from constrain.composition.boundaries import lexemes_end_by_themselves
+from constrain.composition.parts import FreeText, Schema, label
 from constrain.composition.source import Composition, InSequence, OneOf, Repeated
 from constrain.composition.texts import NO_TEXT, Text, shortened
 from constrain.composition.ways import Combined, Ways, at_position
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 def composition_grammar(composition: Composition) -> Grammar:
     """The texts of a composition.
 
-    The name of a terminal ends in the part that it is of, its pointer begins with the place of that part: ``/0/part`` is
-    what the first part repeats. Raises the errors of the parts; LimitError.
+    The name of a terminal ends in the part that it is of, its pointer begins with the place of that part: ``/0/part``
+    is what the first part repeats. Raises the errors of the parts; LimitError.
     """
     composer = _Composer()
     return composer.grammar(composer.ways(composition, ""))
@@ -46,6 +47,7 @@ class _Composer:
         self.leaves: dict[str, Text] = {}
         self.symbols: dict[Text, tuple[int | None, bool]] = {}
         self.self_delimiting: set[int] = set()
+        self.only_schemas = True
 
     def ways(self, part: Part, place: str) -> Ways:
         """The ways through a part."""
@@ -117,6 +119,7 @@ class _Composer:
             replace(terminal, name=f"{terminal.name} of {written}", pointer=place + terminal.pointer)
             for terminal in grammar.terminals
         )
+        self.only_schemas &= isinstance(part, Schema)
         if grammar.self_delimiting:
             self.self_delimiting.add(symbol)
         self.merged[place] = symbol
@@ -134,9 +137,11 @@ class _Composer:
         for position, text in ways.last.items():
             edges += self.edges(2 * position + 3, text, 1)
         self.rules[0] = Rule("start", tuple(edges), (1,))
-        return Grammar(tuple(self.terminals), tuple(self.rules), self_delimiting=self.is_one_schema(ways))
+        grammar = Grammar(tuple(self.terminals), tuple(self.rules))
+        ends = self.is_one_part(ways) or (self.only_schemas and lexemes_end_by_themselves(grammar))
+        return replace(grammar, self_delimiting=ends)
 
-    def is_one_schema(self, ways: Ways) -> bool:
+    def is_one_part(self, ways: Ways) -> bool:
         """Is there nothing but one part whose lexemes end by themselves, so that this is true of the whole?"""
         beside = {ways.regular, *ways.first.values(), *ways.last.values()} - {None, NO_TEXT}
         return len(self.positions) == 1 and self.positions[0] in self.self_delimiting and not beside | {*ways.follow}

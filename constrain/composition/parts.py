@@ -68,10 +68,10 @@ class Schema(Source):
     close_objects: bool = False
 
     def grammar(self) -> Grammar:
-        """Under the default policies."""
+        """Under the default policies, to be read beside others."""
         from constrain.json_schema import compile_schema
 
-        return compile_schema(parse_schema(self.text), close_objects=self.close_objects).grammar
+        return compile_schema(parse_schema(self.text), close_objects=self.close_objects, keys_apart=True).grammar
 
     def closed(self) -> Schema:
         """With no keys that the schema does not declare."""
