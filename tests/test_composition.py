@@ -133,6 +133,57 @@ def test_a_delimiter_is_found_where_it_is_first(until: str) -> None:
             assert ended.accepts(each) == (0 <= each.find(until) == len(each) - len(until))
 
 
+LEAVES: list[tuple[object, str]] = [
+    ({"enum": [1, 11]}, "11?"),
+    ({"enum": ["1", ""]}, '"1?"'),
+    ({"type": "array", "items": {"const": 1}, "maxItems": 2}, r"\[(1(,1)?)?\]"),
+    ("1", "1"),
+    (",", ","),
+    (Regex("[1,]*"), "[1,]*"),
+    (Regex('"?'), '"?'),
+]
+
+
+def random_mixed(rng: Random, depth: int) -> tuple[Any, str]:
+    """A composition of schemas and regular parts, and its plain concatenation as a pattern of ``re``."""
+    if depth == 0 or rng.random() < 0.2:
+        return rng.choice(LEAVES)
+    parts = [random_mixed(rng, depth - 1) for _ in range(rng.randint(1, 3))]
+    kind = rng.randrange(3)
+    if kind == 0:
+        return sequence(*(part for part, _ in parts)), "".join(f"(?:{pattern})" for _, pattern in parts)
+    if kind == 1:
+        return choice(*(part for part, _ in parts)), "|".join(f"(?:{pattern})" for _, pattern in parts)
+    return repeat(parts[0][0], 0, 3), f"(?:{parts[0][1]}){{0,3}}"
+
+
+def test_what_is_proved_to_need_no_longest_match_is_plain_concatenation() -> None:
+    proved = 0
+    for seed in range(300):
+        composition, pattern = random_mixed(Random(seed), 3)
+        try:
+            constraint = compiled(sequence(composition))
+        except constrain.GrammarError:
+            continue
+        proved += constraint.grammar.self_delimiting and len(constraint.grammar.rules) > 1
+        for length in range(5):
+            for letters in itertools.product('1,"[]', repeat=length):
+                each = "".join(letters)
+                accepted, there = constraint.accepts(each), bool(re.fullmatch(pattern, each))
+                assert there or not accepted, (seed, composition, each)
+                assert accepted or not there or not constraint.grammar.self_delimiting, (seed, composition, each)
+    assert proved > 100
+
+
+def test_long_texts_may_stand_before_a_schema() -> None:
+    constraint = compiled(sequence(text(until="</think>", max_length=4_000), "</think>\n", POINT))
+    assert [n for n in (0, 3_992, 4_000, 4_001) if constraint.accepts("<" * n + '</think>\n{"x": 1}')] == [
+        0,
+        3_992,
+        4_000,
+    ]
+
+
 KINDS = {
     "literal": ("<", "<"),
     "pattern": (Regex("<[0-9]+>"), "<12>"),

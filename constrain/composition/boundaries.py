@@ -17,7 +17,15 @@ from constrain.grammar import EPSILON
 from constrain.lark.emptiness import silent_rules
 from constrain.lark.terminals import ANY_BYTES
 from constrain.regex.anchors import sequence, union
-from constrain.regex.tree import ByteClass, Expression, Intersection
+from constrain.regex.tree import (
+    Alternation,
+    ByteClass,
+    Concatenation,
+    Expression,
+    Intersection,
+    Repetition,
+    Window,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,19 +40,53 @@ MAX_PAIRS = 10_000
 """Pairs of edges, and of places, that are looked at."""
 
 
+SHORT_COUNT = 16
+"""Longer counts, and lengths, are looked at only where the proof fails without them."""
+
+
 def lexemes_end_by_themselves(grammar: Grammar) -> bool:
     """Is this shown? The first rule reads texts and schemas, all other rules are those of schemas."""
+    return any(
+        _holds(grammar, [read(each.expression) for each in grammar.terminals]) for read in (_without_counts, _as_is)
+    )
+
+
+def _holds(grammar: Grammar, expressions: list[Expression]) -> bool:
     try:
-        return _Proof(grammar).holds()
+        return _Proof(grammar, expressions).holds()
     except LimitError:
         return False
+
+
+def _as_is(expression: Expression) -> Expression:
+    return expression
+
+
+def _without_counts(expression: Expression) -> Expression:
+    """What has all texts of the expression, and more: if lexemes of these end by themselves, so do they."""
+    match expression:
+        case Concatenation(parts) if parts:
+            return Concatenation(tuple(map(_without_counts, parts)))
+        case Alternation(parts) if parts:
+            return Alternation(tuple(map(_without_counts, parts)))
+        case Intersection(parts):
+            return Intersection(tuple(map(_without_counts, parts)))
+        case Repetition(part, minimum, maximum):
+            inner = _without_counts(part)
+            if max(minimum, maximum or 0) <= SHORT_COUNT:
+                return Repetition(inner, minimum, maximum)
+            return Repetition(inner, min(minimum, 1), None)
+        case Window(part, _, _, _):
+            return _without_counts(part)
+    return expression
 
 
 class _Proof:
     """The states of the first rule are the places; a symbol is a text (0 and up) or a schema."""
 
-    def __init__(self, grammar: Grammar) -> None:
+    def __init__(self, grammar: Grammar, expressions: list[Expression]) -> None:
         self.grammar = grammar
+        self.expressions = expressions
         self.silent = silent_rules(grammar.rules)
         self.allowance = core.Allowance(PROOF_WORK)
         self.usable = [list(self.edges_from(0, place)) for place in range(_states(grammar.rules[0].edges))]
@@ -55,7 +97,7 @@ class _Proof:
         if beside is None:
             return False
         texts = {symbol for symbol in beside if symbol >= 0}
-        inside = union([each.expression for index, each in enumerate(self.grammar.terminals) if index not in texts])
+        inside = union([each for index, each in enumerate(self.expressions) if index not in texts])
         for symbol, target in {(edge.symbol, edge.target) for edges in self.usable for edge in edges}:
             assert symbol is not None
             rivals = union([self.expression(other) for other in beside[symbol]]) if symbol >= 0 else inside
@@ -104,7 +146,7 @@ class _Proof:
         return not core.is_empty(Intersection(both), self.allowance)
 
     def expression(self, symbol: int) -> Expression:
-        return self.grammar.terminals[symbol].expression
+        return self.expressions[symbol]
 
     def beginnings(self, symbol: int) -> Ranges:
         """The bytes that a symbol may begin with."""
