@@ -172,7 +172,7 @@ def test_what_is_proved_to_need_no_longest_match_is_plain_concatenation() -> Non
                 accepted, there = constraint.accepts(each), bool(re.fullmatch(pattern, each))
                 assert there or not accepted, (seed, composition, each)
                 assert accepted or not there or not constraint.grammar.self_delimiting, (seed, composition, each)
-    assert proved > 100
+    assert proved > 80
 
 
 def test_long_texts_may_stand_before_a_schema() -> None:

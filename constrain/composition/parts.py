@@ -92,7 +92,7 @@ class Schema(Source):
 class Given(Source):
     """A ``Grammar`` of the user's; ``digest`` tells it from others."""
 
-    given: Grammar = field(repr=False)
+    given: Grammar = field(repr=False, compare=False)
     digest: str
 
     def grammar(self) -> Grammar:

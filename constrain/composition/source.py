@@ -111,7 +111,8 @@ class Composition(Source):
                 return "\n".join(["[one of these:", *(f"- {_rendered(part)}" for part in parts), "]"])
             case Repeated(part, minimum, maximum, separator):
                 most = "or more" if maximum is None else f"to {maximum}"
-                between = f", with {_rendered(separator)} between" if separator else ""
+                written = json.dumps(separator) if isinstance(separator, str) else _rendered(separator)
+                between = f", with {written} between" if separator else ""
                 return f"[{minimum} {most} times{between}: {_rendered(part)}]"
             case FreeText(until, max_length):
                 length = "" if max_length is None else f" of at most {max_length} characters"
