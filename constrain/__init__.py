@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from constrain import grammars
     from constrain._async import acomplete, agenerate, astream
     from constrain._batch import complete_batch, generate_batch
+    from constrain.composition import choice, repeat, sequence, text
     from constrain.explanation import TextExplanation, explain
     from constrain.json_schema.strict import check_strict, strict_schema
     from constrain.json_schema.strict_checks import Violation
@@ -69,6 +70,7 @@ __all__ = [
     "agenerate",
     "astream",
     "check_strict",
+    "choice",
     "compile",
     "complete",
     "complete_batch",
@@ -76,8 +78,11 @@ __all__ = [
     "generate",
     "generate_batch",
     "grammars",
+    "repeat",
+    "sequence",
     "stream",
     "strict_schema",
+    "text",
 ]
 
 
@@ -91,10 +96,14 @@ _MODULES = {
     "agenerate": "constrain._async",
     "astream": "constrain._async",
     "check_strict": "constrain.json_schema.strict",
+    "choice": "constrain.composition",
     "complete_batch": "constrain._batch",
     "explain": "constrain.explanation",
     "generate_batch": "constrain._batch",
+    "repeat": "constrain.composition",
+    "sequence": "constrain.composition",
     "strict_schema": "constrain.json_schema.strict",
+    "text": "constrain.composition",
 }
 """Where the names are that cost time to import, or bring in what does: they are imported when they are asked for."""
 

@@ -18,6 +18,10 @@ class Source(ABC):
     def grammar(self) -> Grammar:
         """The language of the answer. Raises ``PatternError``, ``GrammarError`` and ``LimitError``."""
 
+    def closed(self) -> Source:
+        """The same, with objects closed in all JSON Schemas that it is made of; for generation."""
+        return self
+
     @abstractmethod
     def render(self) -> str:
         """A short text of it for the prompt."""

@@ -372,7 +372,8 @@ def compile(  # noqa: A001 - the name of the public function
     """Compiles a schema or grammar for a vocabulary; the result is remembered for the next equal call.
 
     ``schema``: a JSON Schema (dict, bool, or JSON text), anything ``pydantic.TypeAdapter`` takes (a Pydantic model,
-    dataclass, TypedDict, ``list[int]``, ...), a ``Regex``, a ``Lark``, or a ``Grammar``.
+    dataclass, TypedDict, ``list[int]``, ...), a ``Regex``, a ``Lark``, a ``Grammar``, or what ``sequence``, ``choice``,
+    ``repeat`` and ``text`` make of these.
     The policies say how a language is narrowed on purpose:
     ``whitespace`` "flexible" (what ``json.dumps`` and pretty printers write), "compact" (none) or "any" (RFC 8259);
     ``property_order`` "schema" (keys as ``properties`` lists them, then other named ones, then all others) or "any";
@@ -424,7 +425,8 @@ def _compile(
     directory = find_cache(cache) if registry is None else None
     if isinstance(schema, Grammar | Source):
         refuse_compile_options(options, f"this is a {type(schema).__name__}")
-        return _compile_text(schema, vocab, directory)
+        closed = schema.closed() if close_objects and isinstance(schema, Source) else schema
+        return _compile_text(closed, vocab, directory)
     policies: dict[str, Any] = {name: value for name, value in sorted(settled.items()) if name in CHOICES}
     text = schema_text(schema, tightened=True)
 

@@ -24,7 +24,8 @@ def run(folder: Path, *arguments: str) -> str:
 
 def test_python_examples_run(tmp_path: Path) -> None:
     program = tmp_path / "readme.py"
-    program.write_text("\n".join(re.findall(r"```python\n(.*?)```", README, re.DOTALL)), encoding="utf-8")
+    examples = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+    program.write_text("\n".join(examples), encoding="utf-8")
     run(tmp_path, str(program))
 
 

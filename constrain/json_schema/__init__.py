@@ -22,7 +22,7 @@ rules. Modules:
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from constrain._errors import SchemaError, UnsatisfiableSchemaError
 from constrain.json_schema.contradictions import why_empty
@@ -49,6 +49,14 @@ class CompiledSchema:
     warnings: tuple[str, ...]
 
 
+class _Asked(NamedTuple):
+    """What to compile a schema with."""
+
+    documents: Documents
+    policies: Policies
+    keys_apart: bool
+
+
 def compile_schema(
     schema: object,
     *,
@@ -58,11 +66,13 @@ def compile_schema(
     numbers: str = "canonical",
     close_objects: bool = False,
     registry: object = None,
+    keys_apart: bool = False,
 ) -> CompiledSchema:
     """The grammar whose texts are the JSON texts of the values of ``schema``, under the given policies.
 
     ``schema``: a parsed JSON Schema (dict or bool). ``registry``: a mapping from URIs to schemas (for example a
     ``referencing.Registry``) for references that leave the document; nothing is ever fetched.
+    ``keys_apart``: no key is one lexeme with its colon, so that two such grammars can be read side by side.
     Raises SchemaError (malformed), UnsupportedSchemaError (a keyword that cannot be enforced exactly),
     UnsatisfiableSchemaError (no value), PatternError and LimitError; ``pointer`` names the place.
 
@@ -71,9 +81,9 @@ def compile_schema(
     """
     policies = Policies(whitespace, property_order, formats, numbers, close_objects)
     policies.check()
-    documents = Documents(registry)
+    asked = _Asked(Documents(registry), policies, keys_apart)
     try:
-        return _in_dialect(schema, documents, policies)
+        return _in_dialect(schema, asked)
     except UnsatisfiableSchemaError:
         raise
     except SchemaError:
@@ -81,32 +91,33 @@ def compile_schema(
         if sign is None:
             raise
     assert isinstance(schema, dict)
-    compiled = _in_dialect({"$schema": DRAFT_4_URI, **schema}, documents, policies)
+    compiled = _in_dialect({"$schema": DRAFT_4_URI, **schema}, asked)
     return replace(compiled, warnings=(f"there is no $schema; {sign} is of draft 4", *compiled.warnings))
 
 
-def _in_dialect(schema: object, documents: Documents, policies: Policies) -> CompiledSchema:
+def _in_dialect(schema: object, asked: _Asked) -> CompiledSchema:
     """The schema read as one of its dialect; with objects left open if nothing is left of it where they are closed."""
     try:
-        return _for_references(schema, documents, policies)
+        return _for_references(schema, asked)
     except UnsatisfiableSchemaError:
-        if not policies.close_objects:
+        if not asked.policies.close_objects:
             raise
-    compiled = _for_references(schema, documents, policies._replace(close_objects=False))
+    compiled = _for_references(schema, asked._replace(policies=asked.policies._replace(close_objects=False)))
     note = "objects may have keys that the schema does not declare: without them, too few values are different"
     return replace(compiled, warnings=(note, *compiled.warnings))
 
 
-def _for_references(schema: object, documents: Documents, policies: Policies) -> CompiledSchema:
+def _for_references(schema: object, asked: _Asked) -> CompiledSchema:
     try:
-        return _compile(References(schema, documents), policies)
+        return _compile(References(schema, asked.documents), asked)
     except DynamicScopeNeeded:
         pass  # few schemas have dynamic references; the others do not pay for them
-    return _compile(References(schema, documents, dynamic=True), policies)
+    return _compile(References(schema, asked.documents, dynamic=True), asked)
 
 
-def _compile(references: References, policies: Policies) -> CompiledSchema:
+def _compile(references: References, asked: _Asked) -> CompiledSchema:
     begin_compilation()
+    policies = asked.policies
     goals = Goals(references, policies)
     root = goals.root()
     order = expand_all(goals, root)
@@ -117,5 +128,6 @@ def _compile(references: References, policies: Policies) -> CompiledSchema:
         order = settle_unique_items(goals, root, order)
     if not root.productive:
         raise why_empty(goals, root)
-    grammar = Emitter(policies, plain_integers=goals.references.root.resource.dialect is DRAFT_4).emit(root, order)
+    plain_integers = goals.references.root.resource.dialect is DRAFT_4
+    grammar = Emitter(policies, plain_integers=plain_integers, keys_apart=asked.keys_apart).emit(root, order)
     return CompiledSchema(grammar, policies._asdict(), goals.report())

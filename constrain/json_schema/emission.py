@@ -34,7 +34,7 @@ MAX_EDGES = 2_000_000
 class Emitter:
     """Terminals and rules of one grammar while they are collected."""
 
-    def __init__(self, policies: Policies, *, plain_integers: bool = False) -> None:
+    def __init__(self, policies: Policies, *, plain_integers: bool = False, keys_apart: bool = False) -> None:
         self.punctuation = PUNCTUATION[policies.whitespace]
         self.policies = policies
         self._number_spellings = number_spellings(policies.numbers, plain_integers=plain_integers)
@@ -48,7 +48,8 @@ class Emitter:
         self._scalars: dict[object, list[Terminal]] = {}
         self._queue: list[tuple[Goal, int]] = []
         self._ambiguous: set[Goal] = set()
-        self.keys_apart = False
+        self._always_apart = keys_apart
+        self.keys_apart = keys_apart
         """Whether declared keys are read apart from their colons in the rule that is being made."""
         self._edges = 0
 
@@ -142,7 +143,7 @@ class Emitter:
 
     def _emit_rule(self, goal: Goal, rule: int) -> None:
         automaton = RuleAutomaton()
-        self.keys_apart = goal in self._ambiguous
+        self.keys_apart = self._always_apart or goal in self._ambiguous
         assert goal.shapes is not None
         for array in goal.shapes.arrays:
             if unproductive_item(array) is None:

@@ -18,6 +18,6 @@ def schema_grammar(text: str, embedded: Embedded) -> Grammar:
     from constrain.json_schema import compile_schema
 
     try:
-        return compile_schema(parse_schema(embedded.schema)).grammar
+        return compile_schema(parse_schema(embedded.schema), keys_apart=True).grammar
     except SchemaError as error:
         raise error_at(text, embedded.at, f"this JSON Schema cannot be used: {error}") from error

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from constrain._merging import moved_rules
 from constrain.grammar import EPSILON, Action, Condition, Edge, Rule, Terminal
 from constrain.lark.embedded import schema_grammar
 from constrain.lark.source import error_at, place
@@ -104,15 +105,9 @@ class _Emitter:
         terminals, rules = len(self.language.terminals), len(self.reserved)
         where = f"in %json ({place(self.syntax.text, node.at)})"
         self.language.terminals.extend(replace(each, name=f"{each.name} {where}") for each in grammar.terminals)
-
-        def moved(edge: Edge) -> Edge:
-            if edge.symbol is EPSILON:
-                return edge
-            return edge._replace(symbol=edge.symbol + terminals if edge.symbol >= 0 else edge.symbol - rules)
-
-        for rule in grammar.rules:
+        for rule in moved_rules(grammar, terminals, rules):
             self.language.solid.add(self.reserve())
-            self.reserved[-1] = Rule(rule.name, tuple(map(moved, rule.edges)), rule.accepting, rule.slots)
+            self.reserved[-1] = rule
         return ~rules
 
 

@@ -163,3 +163,11 @@ def test_grammars_of_openais_guides_are_exact() -> None:
 def test_lark_is_imported_when_a_text_is_read() -> None:
     program = "import sys, constrain.lark; constrain.lark.Lark('start: \"a\"'); assert 'lark' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_schemas_with_many_keys_some_undeclared_can_be_embedded() -> None:
+    inner = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    schema = {"type": "object", "properties": {f"p{i}": inner for i in range(150)}}
+    constraint = compiled(f'start: %json {json.dumps(schema)} "!"')
+    assert constraint.accepts('{"p1": {"a": 1, "b": 2}, "c": {}}!')
+    assert not constraint.accepts('{"p1": {"a": "1"}}!')

@@ -1,0 +1,160 @@
+"""From a composition to one ``Grammar``: its regular texts become terminals, its schemas and grammars rules."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from constrain import core
+from constrain._errors import ConstrainError, PatternError
+from constrain._merging import moved_rules
+from constrain.composition.boundaries import lexemes_end_by_themselves
+from constrain.composition.parts import FreeText, Schema, label
+from constrain.composition.source import Composition, InSequence, OneOf, Repeated
+from constrain.composition.texts import NO_TEXT, Text, shortened
+from constrain.composition.ways import Combined, Ways, at_position
+from constrain.grammar import EPSILON, Edge, Grammar, Rule, Terminal
+from constrain.lark.terminals import non_empty_part
+from constrain.regex.parser import parse_pattern
+from constrain.regex.source import Regex
+from constrain.regex.tree import Literal
+
+if TYPE_CHECKING:
+    from constrain._source import Source
+    from constrain.composition.parts import Part
+    from constrain.regex.tree import Expression
+
+
+def composition_grammar(composition: Composition) -> Grammar:
+    """The texts of a composition.
+
+    The name of a terminal ends in the part that it is of, its pointer begins with the place of that part: ``/0/part``
+    is what the first part repeats. Raises the errors of the parts; LimitError.
+    """
+    composer = _Composer()
+    return composer.grammar(composer.ways(composition, ""))
+
+
+class _Composer:
+    """Terminals and rules that have been made, and the positions of ways with the rule that is read there."""
+
+    def __init__(self) -> None:
+        self.terminals: list[Terminal] = []
+        self.rules: list[Rule] = [Rule("start", (), ())]
+        self.positions: list[int] = []
+        self.combined = Combined()
+        self.merged: dict[str, int] = {}
+        self.leaves: dict[str, Text] = {}
+        self.symbols: dict[Text, tuple[int | None, bool]] = {}
+        self.self_delimiting: set[int] = set()
+        self.only_schemas = True
+
+    def ways(self, part: Part, place: str) -> Ways:
+        """The ways through a part."""
+        if isinstance(part, str | Regex):
+            return Ways(self.leaf(part, place))
+        if not isinstance(part, Composition):
+            self.positions.append(self.merge(part, place))
+            return at_position(len(self.positions) - 1)
+        inner = [(each, f"{place}/{name}") for name, each in part.inner().items()]
+        match part.node:
+            case FreeText():
+                return Ways(self.leaf(part.node, place))
+            case OneOf():
+                return self.combined.choice([self.ways(*each) for each in inner])
+            case Repeated(_, minimum, maximum, separator):
+                return self.repeated(inner, minimum, maximum, separated=separator != "")
+            case InSequence():
+                ways = Ways(NO_TEXT)
+                for each in inner:
+                    ways = self.combined.sequence(ways, self.ways(*each))
+                return ways
+
+    def repeated(self, inner: list[tuple[Part, str]], minimum: int, maximum: int | None, *, separated: bool) -> Ways:
+        """A part, and maybe a separator and a part again and again."""
+        part, separator = inner
+        if not separated:
+            return self.combined.repeat(lambda: self.ways(*part), minimum, maximum)
+
+        def again() -> Ways:
+            return self.combined.sequence(self.ways(*separator), self.ways(*part))
+
+        if maximum == 0:
+            return Ways(NO_TEXT)
+        more = self.combined.repeat(again, max(minimum - 1, 0), None if maximum is None else maximum - 1)
+        ways = self.combined.sequence(self.ways(*part), more)
+        return ways if minimum else self.combined.choice([Ways(NO_TEXT), ways])
+
+    def leaf(self, part: str | Regex | FreeText, place: str) -> Text:
+        """The texts of a regular part that is made of no others. Raises PatternError if there are none."""
+        if part == "":
+            return NO_TEXT
+        if place not in self.leaves:
+            match part:
+                case str():
+                    expression: Expression = Literal(part.encode())
+                case Regex(pattern, dialect):
+                    expression = parse_pattern(pattern, dialect)
+                    if core.is_empty(expression):
+                        raise PatternError(f"{label(part)} matches no text at all")
+                case FreeText():
+                    expression = part.expression()
+            self.leaves[place] = Text(expression, shortened(label(part)), place)
+        return self.leaves[place]
+
+    def merge(self, part: Source, place: str) -> int:
+        """The symbol of the first rule of a schema or grammar. Raises its errors, with its place."""
+        if place in self.merged:
+            return self.merged[place]
+        written = shortened(label(part))
+        try:
+            grammar = part.grammar()
+        except ConstrainError as error:
+            pointer = None if error.pointer is None else place + error.pointer
+            message = f"{error.message}\n(in {written}, at {place})"
+            raise type(error)(message, pointer=pointer, line=error.line, column=error.column) from error
+        symbol = ~len(self.rules)
+        self.rules.extend(moved_rules(grammar, len(self.terminals), len(self.rules)))
+        self.terminals.extend(
+            replace(terminal, name=f"{terminal.name} of {written}", pointer=place + terminal.pointer)
+            for terminal in grammar.terminals
+        )
+        self.only_schemas &= isinstance(part, Schema)
+        if grammar.self_delimiting:
+            self.self_delimiting.add(symbol)
+        self.merged[place] = symbol
+        return symbol
+
+    def grammar(self, ways: Ways) -> Grammar:
+        """The grammar of ways: two states for each position, before and after it."""
+        edges = [Edge(2 * index + 2, symbol, 2 * index + 3) for index, symbol in enumerate(self.positions)]
+        if ways.regular is not None:
+            edges += self.edges(0, ways.regular, 1)
+        for position, text in ways.first.items():
+            edges += self.edges(0, text, 2 * position + 2)
+        for (one, two), text in ways.follow.items():
+            edges += self.edges(2 * one + 3, text, 2 * two + 2)
+        for position, text in ways.last.items():
+            edges += self.edges(2 * position + 3, text, 1)
+        self.rules[0] = Rule("start", tuple(edges), (1,))
+        grammar = Grammar(tuple(self.terminals), tuple(self.rules))
+        ends = self.is_one_part(ways) or (self.only_schemas and lexemes_end_by_themselves(grammar))
+        return replace(grammar, self_delimiting=ends)
+
+    def is_one_part(self, ways: Ways) -> bool:
+        """Is there nothing but one part whose lexemes end by themselves, so that this is true of the whole?"""
+        beside = {ways.regular, *ways.first.values(), *ways.last.values()} - {None, NO_TEXT}
+        return len(self.positions) == 1 and self.positions[0] in self.self_delimiting and not beside | {*ways.follow}
+
+    def edges(self, source: int, text: Text, target: int) -> list[Edge]:
+        """What reads a text from one state to another."""
+        if text not in self.symbols:
+            expression, nullable = non_empty_part(text.expression)
+            symbol = None
+            if expression is not None:
+                symbol = len(self.terminals)
+                self.terminals.append(Terminal(text.label, expression, text.place))
+            self.symbols[text] = symbol, nullable
+        symbol, nullable = self.symbols[text]
+        found = [Edge(source, EPSILON, target)] if nullable else []
+        return found if symbol is None else [*found, Edge(source, symbol, target)]

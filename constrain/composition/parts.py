@@ -1,0 +1,185 @@
+"""What compositions are made of, beside literals, ``Regex`` and ``Lark``: schemas, grammars and free text."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from constrain._digest import grammar_digest
+from constrain._errors import GrammarError, SchemaError
+from constrain._schema_text import parse_schema, schema_text
+from constrain._source import Source
+from constrain.grammar import Grammar
+from constrain.lark.emptiness import productive_rules
+from constrain.lark.source import Lark
+from constrain.lark.terminals import ANY_BYTES
+from constrain.regex.anchors import sequence, union
+from constrain.regex.source import Regex
+from constrain.regex.tree import ANY_CHAR, Complement, Intersection, Literal, Repetition, Window
+
+if TYPE_CHECKING:
+    from constrain.regex.tree import Expression
+
+_ANY_TEXT = Repetition(ANY_CHAR, 0, None)
+
+
+@dataclass(frozen=True, slots=True)
+class FreeText:
+    """A node of a composition: any text without a delimiter in it, or in it together with the delimiter behind it."""
+
+    until: str | None
+    max_length: int | None
+
+    def __post_init__(self) -> None:
+        if self.until is not None and not isinstance(self.until, str):
+            raise TypeError(f"a delimiter is a text, not {self.until!r}")
+        if self.until is not None:
+            _check_encodable(self.until)
+        if self.until == "":
+            raise ValueError("no text ends at an empty delimiter; without until, it may be any text")
+        if self.max_length is not None:
+            check_number("max_length", self.max_length)
+
+    def expression(self) -> Expression:
+        """The texts after which the delimiter is the first one."""
+        expression: Expression = _ANY_TEXT
+        if self.until is not None:
+            # A text and the delimiter hold it early if the text does, or if it ends in the first k characters of a
+            # delimiter whose other characters are its first ones, too.
+            until = self.until
+            ends = [until[:k] for k in range(1, len(until)) if until.startswith(until[k:])]
+            early = [sequence(ANY_BYTES, Literal(until.encode()), ANY_BYTES)]
+            early += [sequence(ANY_BYTES, Literal(end.encode())) for end in ends]
+            expression = Intersection((_ANY_TEXT, Complement(union(early))))
+        return expression if self.max_length is None else Window(expression, ANY_CHAR, 0, self.max_length)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema(Source):
+    """The JSON texts of a schema's values.
+
+    ``text``: the schema as JSON; ``shown``: the same, as the prompt shows it; ``written``: what the user wrote.
+    """
+
+    text: str
+    shown: str
+    written: str
+    close_objects: bool = False
+
+    def grammar(self) -> Grammar:
+        """Under the default policies, to be read beside others."""
+        from constrain.json_schema import compile_schema
+
+        return compile_schema(parse_schema(self.text), close_objects=self.close_objects, keys_apart=True).grammar
+
+    def closed(self) -> Schema:
+        """With no keys that the schema does not declare."""
+        return replace(self, close_objects=True)
+
+    def render(self) -> str:
+        """The schema, as short as it may be."""
+        from constrain.llama.schema_text import render
+
+        return render(json.loads(self.shown))
+
+    def describe(self) -> str:
+        """The instruction that is added to the prompt."""
+        return f"Answer with JSON in this format:\n{self.render()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Given(Source):
+    """A ``Grammar`` of the user's; ``digest`` tells it from others."""
+
+    given: Grammar = field(repr=False, compare=False)
+    digest: str
+
+    def grammar(self) -> Grammar:
+        """That grammar."""
+        return self.given
+
+    def render(self) -> str:
+        """What it is called; rules are no help to a model."""
+        return self.given.rules[0].name
+
+    def describe(self) -> str:
+        """The instruction that is added to the prompt."""
+        return f"Answer with a text of this kind, and nothing else: {self.render()}"
+
+
+Part = str | Source
+"""A literal, or what has a language."""
+
+
+def as_part(given: object, place: str) -> Part:
+    """What a caller wants composed. Raises TypeError, SchemaError, GrammarError; ``place`` is where it stands."""
+    if isinstance(given, str):
+        _check_encodable(given)
+    if isinstance(given, str | Source):
+        return given
+    if isinstance(given, Grammar):
+        return _given_grammar(given, place)
+    if isinstance(given, dict | bool):
+        text = schema_text(given)
+        parse_schema(text)
+        return Schema(text, text, text)
+    if given is None:
+        raise _no_part(given, place, "for the value null, there is type(None)")
+    try:
+        return Schema(schema_text(given, tightened=True), schema_text(given), _type_name(given))
+    except SchemaError as error:
+        raise _no_part(given, place, error.message) from error
+
+
+def label(part: Part | FreeText) -> str:
+    """A part as it was written, for messages."""
+    match part:
+        case FreeText(until, max_length):
+            given = {"until": until, "max_length": max_length}
+            return f"text({', '.join(f'{name}={value!r}' for name, value in given.items() if value is not None)})"
+        case Regex(pattern, dialect):
+            return f"Regex({pattern!r}{'' if dialect == 'rust' else f', {dialect!r}'})"
+        case Lark():
+            return f"Lark({(part.description.splitlines() or [part.text])[0]!r})"
+        case Schema():
+            return part.written
+        case Given():
+            return f"Grammar({part.render()})"
+    return repr(part)
+
+
+def check_number(name: str, value: object) -> None:
+    """Raises TypeError, ValueError."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{name} is a number, not {value!r}")
+    if value < 0:
+        raise ValueError(f"{name} is {value}; it must be 0 or more")
+
+
+def _check_encodable(text: str) -> None:
+    """Raises ValueError."""
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        raise ValueError(f"{text!r} has a surrogate in it, which no text has")
+
+
+def _given_grammar(grammar: Grammar, place: str) -> Given:
+    if grammar.ignored:
+        raise GrammarError(
+            f"{place} is a Grammar that ignores terminals, which would be ignored in the other parts, too; "
+            "have its rules read them"
+        )
+    if 0 not in productive_rules(grammar.rules):
+        raise GrammarError(f"{place} is a Grammar that has no text at all")
+    return Given(grammar, grammar_digest(grammar).hex())
+
+
+def _no_part(given: object, place: str, why: str) -> TypeError:
+    return TypeError(
+        f"{place} is {given!r}, which cannot be composed: a part is a text, a Regex, a Lark, a Grammar, "
+        f"a JSON Schema as a dict, a type, or a composition ({why})"
+    )
+
+
+def _type_name(kind: Any) -> str:
+    return kind.__name__ if isinstance(kind, type) else repr(kind)

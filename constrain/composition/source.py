@@ -1,0 +1,207 @@
+"""``sequence``, ``choice``, ``repeat`` and ``text``: parts put together, to stand wherever a schema may.
+
+A part is a text, which stands for itself; a ``Regex``, a ``Lark`` or a ready grammar; a ``Grammar``, such as that of a
+constraint with policies of its own; a JSON Schema (dict or bool), or a type that ``pydantic.TypeAdapter`` takes; or
+what these functions return. Of a schema, policies are the defaults; ``generate`` and its kin close objects, ``compile``
+does not.
+
+The language is that of plain concatenation, alternation and repetition as long as parts are regular, however they are
+nested: texts, ``Regex``, ``text`` and what is made of these become one expression. Where they meet a schema or a
+grammar, and where two of those meet, the longest match decides, as in a Lark grammar, and what it might lead into a
+dead end is refused. What a part ignores (``%ignore``) is ignored inside it only.
+
+The value of an answer is its text. What is wrong with a part is found out when the composition is compiled, but for
+what can be no part at all.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from constrain._errors import LimitError
+from constrain._source import Source
+from constrain.composition.parts import FreeText, Part, Schema, as_part, check_number
+from constrain.regex.source import Regex
+
+if TYPE_CHECKING:
+    from constrain.grammar import Grammar
+
+MAX_NESTING = 50
+"""Compositions within compositions."""
+
+MAX_PARTS = 20_000
+"""Parts of a composition and all that are within it."""
+
+_INSTRUCTION = "Answer with a text of this form and nothing else; what is in brackets says what stands there"
+
+
+@dataclass(frozen=True, slots=True)
+class InSequence:
+    """One part after the other."""
+
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """Any of the parts."""
+
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A part again and again, at most ``maximum`` times if there is a maximum."""
+
+    part: Part
+    minimum: int
+    maximum: int | None
+    separator: Part
+
+
+@dataclass(frozen=True, slots=True)
+class Composition(Source):
+    """What ``sequence``, ``choice``, ``repeat`` and ``text`` return. ``size`` and ``depth``: of all parts within it."""
+
+    node: InSequence | OneOf | Repeated | FreeText
+    size: int = field(init=False, repr=False, compare=False)
+    depth: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        inner = [part for part in self.inner().values() if isinstance(part, Composition)]
+        object.__setattr__(self, "size", 1 + len(self.inner()) + sum(part.size for part in inner))
+        object.__setattr__(self, "depth", 1 + max((part.depth for part in inner), default=0))
+        if self.depth > MAX_NESTING:
+            raise LimitError(f"compositions are nested more than {MAX_NESTING} deep (MAX_NESTING)")
+        if self.size > MAX_PARTS:
+            raise LimitError(f"a composition has more than {MAX_PARTS} parts (MAX_PARTS)")
+
+    def inner(self) -> dict[str, Part]:
+        """The parts, by their place."""
+        match self.node:
+            case InSequence(parts) | OneOf(parts):
+                return {str(index): part for index, part in enumerate(parts)}
+            case Repeated(part, _, _, separator):
+                return {"part": part, "separator": separator}
+        return {}
+
+    def grammar(self) -> Grammar:
+        """Its language. Raises the errors of its parts, ``GrammarError`` and ``LimitError``."""
+        from constrain.composition.grammar import composition_grammar
+
+        return composition_grammar(self)
+
+    def closed(self) -> Composition:
+        """With objects closed in all its schemas."""
+        match self.node:
+            case InSequence(parts) | OneOf(parts):
+                return replace(self, node=replace(self.node, parts=tuple(map(_closed, parts))))
+            case Repeated(part, _, _, separator):
+                return replace(self, node=replace(self.node, part=_closed(part), separator=_closed(separator)))
+        return self
+
+    def render(self) -> str:
+        """Its parts one after the other, those in brackets that are no literals."""
+        match self.node:
+            case InSequence(parts):
+                return "".join(map(_rendered, parts))
+            case OneOf(parts):
+                return "\n".join(["[one of these:", *(f"- {_rendered(part)}" for part in parts), "]"])
+            case Repeated(part, minimum, maximum, separator):
+                most = "or more" if maximum is None else f"to {maximum}"
+                written = json.dumps(separator) if isinstance(separator, str) else _rendered(separator)
+                between = f", with {written} between" if separator else ""
+                return f"[{minimum} {most} times{between}: {_rendered(part)}]"
+            case FreeText(until, max_length):
+                length = "" if max_length is None else f" of at most {max_length} characters"
+                return f"[any text{length}{'' if until is None else f' without {json.dumps(until)}'}]"
+
+    def describe(self) -> str:
+        """The instruction that is added to the prompt."""
+        return f"{_INSTRUCTION}:\n{self.render()}"
+
+
+def sequence(*parts: object) -> Source:
+    r"""The parts one after the other, with nothing between them.
+
+    >>> from constrain import Vocabulary, compile, sequence, text
+    >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
+    >>> reasoned = compile(sequence(text(until="\n"), "\n", {"type": "integer"}), vocabulary)
+    >>> reasoned.accepts("six times seven\n42"), reasoned.accepts("42")
+    (True, False)
+
+    Raises TypeError for what can be no part, SchemaError, GrammarError, LimitError.
+    """
+    return Composition(InSequence(_parts("sequence", parts)))
+
+
+def choice(*parts: object) -> Source:
+    """Any one of the parts, of which there must be one at least.
+
+    >>> from constrain import Regex, Vocabulary, choice, compile
+    >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
+    >>> compile(choice(Regex("[0-9]+"), "none"), vocabulary).accepts("none")
+    True
+
+    Raises ValueError for no parts, TypeError for what can be no part, SchemaError, GrammarError, LimitError.
+    """
+    if not parts:
+        raise ValueError("a choice of no parts has no text at all")
+    return Composition(OneOf(_parts("choice", parts)))
+
+
+def repeat(part: object, min: int = 0, max: int | None = None, *, separator: object = "") -> Source:  # noqa: A002
+    r"""A part again and again: ``min`` times or more, at most ``max`` times; ``separator``, a part, is between.
+
+    >>> from constrain import Vocabulary, compile, repeat
+    >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
+    >>> lines = compile(repeat({"type": "object"}, 1, separator="\n"), vocabulary)
+    >>> lines.accepts('{}\n{"a": 1}'), lines.accepts("")
+    (True, False)
+
+    Raises ValueError for numbers that are negative or leave no choice, TypeError for what can be no part, SchemaError,
+    GrammarError, LimitError.
+    """
+    check_number("min", min)
+    if max is not None:
+        check_number("max", max)
+        if min > max:
+            raise ValueError(f"nothing is repeated at least {min} and at most {max} times")
+    return Composition(Repeated(as_part(part, "repeat: part"), min, max, as_part(separator, "repeat: separator")))
+
+
+def text(*, until: str | None = None, max_length: int | None = None) -> Source:
+    """Free text, of ``max_length`` characters at most, up to a delimiter, which is not part of it.
+
+    The delimiter cannot occur in the text, nor begin in it: where text and delimiter stand one after the other, that is
+    the first place where the delimiter is. The text may be empty.
+
+    >>> from constrain import Vocabulary, compile, sequence, text
+    >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
+    >>> quoted = compile(sequence("<<", text(until=">>", max_length=80), ">>"), vocabulary)
+    >>> quoted.accepts("<<a > b>>"), quoted.accepts("<<a>>>"), quoted.accepts("<<a>>b>>")
+    (True, False, False)
+
+    Raises ValueError for an empty delimiter or a negative length, TypeError for what is no delimiter or length.
+    """
+    return Composition(FreeText(until, max_length))
+
+
+def _parts(name: str, given: tuple[object, ...]) -> tuple[Part, ...]:
+    return tuple(as_part(part, f"part {index} of the {name}") for index, part in enumerate(given, start=1))
+
+
+def _closed(part: Part) -> Part:
+    return part if isinstance(part, str) else part.closed()
+
+
+def _rendered(part: Part) -> str:
+    """A part within another one."""
+    if isinstance(part, str):
+        return part
+    if isinstance(part, Composition):
+        return part.render()
+    kind = "text matching" if isinstance(part, Regex) else "JSON:" if isinstance(part, Schema) else "text of this kind:"
+    return f"[{kind} {part.render()}]"

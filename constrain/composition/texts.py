@@ -1,0 +1,98 @@
+"""Regular parts, joined into one expression, that know how they were written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from constrain.regex.anchors import repetition, sequence, union
+from constrain.regex.tree import EMPTY_TEXT, Expression, Literal, LiteralSet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_LABEL_WIDTH = 80
+"""Characters of a part, or of several joined, that an error shows."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Text:
+    """An expression; for messages, how it was written and where it begins. Each is made once (``Texts``)."""
+
+    expression: Expression
+    label: str
+    place: str
+
+
+NO_TEXT = Text(EMPTY_TEXT, "''", "")
+"""The empty text."""
+
+
+class Texts:
+    """Texts made of texts, each made once: what is repeated often becomes one terminal."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[object, ...], Text] = {}
+
+    def joined(self, *parts: Text) -> Text:
+        """One after the other."""
+        some = [part for part in parts if part is not NO_TEXT]
+        if len(some) < 2:
+            return some[0] if some else NO_TEXT
+        return self._once(
+            ("joined", *some),
+            lambda: Text(
+                sequence(*(part.expression for part in some)),
+                shortened(", ".join(part.label for part in some)),
+                some[0].place,
+            ),
+        )
+
+    def either(self, *parts: Text) -> Text:
+        """Any of several, at least one."""
+        different = list(dict.fromkeys(parts))
+        if len(different) == 1:
+            return different[0]
+        return self._once(
+            ("either", *different),
+            lambda: Text(
+                _alternation([part.expression for part in different]),
+                shortened(f"choice({', '.join(part.label for part in different)})"),
+                different[0].place,
+            ),
+        )
+
+    def repeated(self, part: Text, minimum: int, maximum: int | None) -> Text:
+        """Again and again."""
+        if part is NO_TEXT or maximum == 0:
+            return NO_TEXT
+        if minimum == maximum == 1:
+            return part
+        return self._once(
+            ("repeated", part, minimum, maximum),
+            lambda: Text(
+                repetition(part.expression, minimum, maximum),
+                shortened(f"repeat({part.label}, {minimum}, {maximum})"),
+                part.place,
+            ),
+        )
+
+    def _once(self, key: tuple[object, ...], make: Callable[[], Text]) -> Text:
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
+
+
+def shortened(label: str) -> str:
+    """A label of some length: its two ends, which are what meets other parts."""
+    half = _LABEL_WIDTH // 2
+    return label if len(label) <= _LABEL_WIDTH else f"{label[:half]}...{label[-half:]}"
+
+
+def _alternation(parts: list[Expression]) -> Expression:
+    """Any of the parts; literals, of which there may be thousands, as one leaf."""
+    literals = [part.text for part in parts if isinstance(part, Literal)]
+    if len(literals) < 2:
+        return union(parts)
+    others = [part for part in parts if not isinstance(part, Literal)]
+    return union([LiteralSet(tuple(dict.fromkeys(literals))), *others])

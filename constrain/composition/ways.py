@@ -1,0 +1,127 @@
+"""Ways through a composition, from one non-regular part to the next (Glushkov 1961).
+
+A non-regular part, at one place of a way, is a *position*. All regular text between two positions, in front of the
+first one and behind the last one is one expression, however the parts around it are nested:
+
+    sequence(choice(A, "x"), Regex("y*"), repeat(B))        A, B: positions
+
+        begin --""-->  A          A --"y*"--> B          B --""--> B          B --""-->   end
+        begin --"xy*"--> B        A --"y*"--> end        begin --"xy*"--> end
+
+So regular parts are concatenated as languages are, and the longest match decides only where one meets a position.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from constrain._errors import LimitError
+from constrain.composition.texts import NO_TEXT, Text, Texts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from constrain.composition.texts import Text
+
+MAX_WAYS = 1_000
+"""Ways from one position to the next; counts of what is not regular are written out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """The ways through a part.
+
+    ``regular``: texts on which no position is met, if there are any; ``first`` and ``last``: what is in front of a
+    position that may be met first, and behind one that may be met last; ``follow``: what is between two positions.
+    """
+
+    regular: Text | None
+    first: dict[int, Text] = field(default_factory=dict)
+    last: dict[int, Text] = field(default_factory=dict)
+    follow: dict[tuple[int, int], Text] = field(default_factory=dict)
+
+
+def at_position(position: int) -> Ways:
+    """The way that meets one position and nothing else."""
+    return Ways(None, {position: NO_TEXT}, {position: NO_TEXT})
+
+
+class Combined:
+    """Ways made of ways; no position is in two that are combined. Raises LimitError."""
+
+    def __init__(self) -> None:
+        self.texts = Texts()
+
+    def sequence(self, before: Ways, after: Ways) -> Ways:
+        """First the one, then the other."""
+        join = self.texts.joined
+        first, last = dict(before.first), dict(after.last)
+        if before.regular is not None:
+            first |= {position: join(before.regular, text) for position, text in after.first.items()}
+        if after.regular is not None:
+            last |= {position: join(text, after.regular) for position, text in before.last.items()}
+        follow = before.follow | after.follow
+        _check(len(follow) + len(before.last) * len(after.first))
+        for one, behind in before.last.items():
+            for two, in_front in after.first.items():
+                follow[one, two] = join(behind, in_front)
+        if before.regular is None or after.regular is None:
+            return Ways(None, first, last, follow)
+        return Ways(join(before.regular, after.regular), first, last, follow)
+
+    def choice(self, parts: list[Ways]) -> Ways:
+        """Any of the parts."""
+        regular = [part.regular for part in parts if part.regular is not None]
+        ways = Ways(self.texts.either(*regular) if regular else None)
+        for part in parts:
+            ways.first.update(part.first)
+            ways.last.update(part.last)
+            ways.follow.update(part.follow)
+        _check(len(ways.follow))
+        return ways
+
+    def repeat(self, part: Callable[[], Ways], minimum: int, maximum: int | None) -> Ways:
+        """A part, which is made anew each time, again and again."""
+        if maximum == 0:
+            return Ways(NO_TEXT)
+        last = part()
+        if not last.first:
+            assert last.regular is not None
+            return Ways(self.texts.repeated(last.regular, minimum, maximum))
+        if maximum is None:
+            before = max(minimum - 1, 0)
+            ways = self._loop(last, min(minimum, 1))
+        else:
+            before = maximum - 1
+            ways = last if minimum == maximum else self.choice([Ways(NO_TEXT), last])
+        for index in reversed(range(before)):
+            ways = self.sequence(part(), ways)
+            if index >= minimum:
+                ways = self.choice([Ways(NO_TEXT), ways])
+        return ways
+
+    def _loop(self, part: Ways, minimum: int) -> Ways:
+        """A part again and again, at least 0 times or once."""
+        join = self.texts.joined
+        between = NO_TEXT if part.regular is None else self.texts.repeated(part.regular, 0, None)
+        first = {position: join(between, text) for position, text in part.first.items()}
+        last = {position: join(text, between) for position, text in part.last.items()}
+        follow = dict(part.follow)
+        _check(len(follow) + len(part.last) * len(first))
+        for one, behind in part.last.items():
+            for two, in_front in first.items():
+                again = join(behind, in_front)
+                follow[one, two] = self.texts.either(follow[one, two], again) if (one, two) in follow else again
+        regular: Text | None = between
+        if minimum:
+            regular = None if part.regular is None else self.texts.repeated(part.regular, 1, None)
+        return Ways(regular, first, last, follow)
+
+
+def _check(ways: int) -> None:
+    if ways > MAX_WAYS:
+        raise LimitError(
+            f"a composition has more than {MAX_WAYS} ways from one schema or grammar to the next (MAX_WAYS); "
+            "repeat without max, or have the repetition within a schema or grammar"
+        )
