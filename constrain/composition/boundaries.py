@@ -12,12 +12,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain import core
+from constrain._emptiness import silent_rules
 from constrain._errors import LimitError
 from constrain.grammar import EPSILON
-from constrain.lark.emptiness import silent_rules
-from constrain.lark.terminals import ANY_BYTES
 from constrain.regex.anchors import sequence, union
 from constrain.regex.tree import (
+    ANY_BYTES,
     Alternation,
     ByteClass,
     Concatenation,

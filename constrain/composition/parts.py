@@ -7,16 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from constrain._digest import grammar_digest
+from constrain._emptiness import productive_rules
 from constrain._errors import GrammarError, SchemaError
 from constrain._schema_text import parse_schema, schema_text
 from constrain._source import Source
 from constrain.grammar import Grammar
-from constrain.lark.emptiness import productive_rules
 from constrain.lark.source import Lark
-from constrain.lark.terminals import ANY_BYTES
 from constrain.regex.anchors import sequence, union
 from constrain.regex.source import Regex
-from constrain.regex.tree import ANY_CHAR, Complement, Intersection, Literal, Repetition, Window
+from constrain.regex.tree import ANY_BYTES, ANY_CHAR, Complement, Intersection, Literal, Repetition, Window
 
 if TYPE_CHECKING:
     from constrain.regex.tree import Expression

@@ -4,7 +4,7 @@
 - ``syntax``: what a grammar text is read into; ``reading``: reads it, with the parser of the ``lark`` package
 - ``literals``: strings, ranges and patterns to expressions; ``common``: the terminals of Lark's ``common`` library
 - ``terminals``: terminals, each one expression; ``rules``: rules, each one automaton; ``embedded``: JSON Schemas
-- ``emptiness``: rules that have no text; ``gaps`` and ``separation``: ignored text, between lexemes only
+- ``gaps`` and ``separation``: ignored text, between lexemes only
 
 The ``lark`` package reads the text and nothing else: patterns have the syntax of Rust's ``regex`` crate, the longest
 match decides what is a lexeme, and what can match the empty text may. It is imported when a text is read.

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from constrain import core
 from constrain._errors import LimitError
 from constrain.lark.source import error_at
-from constrain.lark.terminals import ANY_BYTES, non_empty_part, terminal_expression
+from constrain.lark.terminals import non_empty_part, terminal_expression
 from constrain.regex.anchors import repetition, sequence, union
 from constrain.regex.classes import normalize
 from constrain.regex.tree import (
+    ANY_BYTES,
     ANY_CHAR,
     EMPTY_TEXT,
     Alternation,

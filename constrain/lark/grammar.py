@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain.lark.emptiness import productive_rules
+from constrain._emptiness import productive_rules
 from constrain.lark.gaps import gaps
 from constrain.lark.reading import read
 from constrain.lark.rules import language

@@ -22,8 +22,8 @@ from dataclasses import replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
+from constrain._emptiness import silent_rules
 from constrain.grammar import EPSILON, Edge, Grammar, Rule
-from constrain.lark.emptiness import silent_rules
 from constrain.lark.gaps import Gap, after_gaps
 
 if TYPE_CHECKING:

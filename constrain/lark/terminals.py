@@ -24,7 +24,7 @@ from constrain.lark.syntax import (
 )
 from constrain.regex.anchors import repetition, sequence, union
 from constrain.regex.parser import parse_pattern
-from constrain.regex.tree import ByteClass, Expression, Intersection, Repetition
+from constrain.regex.tree import ANY_BYTE, Expression, Intersection, Repetition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 MAX_DEPTH = 100
 """Operators around operators, through all terminals: expressions are hashed, compared and translated recursively."""
 
-ANY_BYTE = ByteClass(((0, 255),))
-ANY_BYTES = Repetition(ANY_BYTE, 0, None)
 _SOME_BYTES = Repetition(ANY_BYTE, 1, None)
 
 

@@ -167,6 +167,8 @@ INNER_NODES = (Concatenation, Alternation, Intersection, Complement, Repetition,
 
 EMPTY_TEXT = Concatenation(())
 NOTHING = Alternation(())
+ANY_BYTE = ByteClass(((0, 255),))
+ANY_BYTES = Repetition(ANY_BYTE, 0, None)
 ANY_CHAR = CharClass(((0, MAX_CODE_POINT),))
 ANY_JSON_CHAR = CharClass(((0, MAX_CODE_POINT),), json=True)
 

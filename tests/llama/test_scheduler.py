@@ -525,3 +525,26 @@ def test_masks_are_prepared_while_the_model_computes() -> None:
         one.done.result(30)
     scheduler.close()
     assert [len(answer.tokens) for answer in answers] == [12, 12, 12]
+
+
+def test_an_error_in_preparing_a_mask_ends_that_answer_alone(start: Any) -> None:
+    class Broken(Answer):
+        is_prepared = False
+
+        def prepare(self) -> None:
+            raise constrain.LimitError("too much")
+
+        def take(self, token: int) -> tuple[int, ...]:
+            del token
+            self.prepare()
+            raise AssertionError
+
+    scheduler, _ = start()
+    broken, whole = request([1]), request([2, 3])
+    broken.answer = Broken([1], broken.answer.chain, None, eos={EOS}, encode=list, token_bytes=TOKENS.__getitem__)
+    for one in (broken, whole):
+        scheduler.submit(one)
+    with pytest.raises(constrain.LimitError, match="too much"):
+        broken.done.result(30)
+    whole.done.result(30)
+    assert whole.answer.tokens == expected([2, 3])
