@@ -1,0 +1,1 @@
+"""Chat: tools, the forms in which model families call them, and conversations through chat templates."""
