@@ -20,16 +20,23 @@ its spellings. For tokenizers that merge pairs (BPE) or look for the likeliest s
 place where one ends are those of the text before that place alone. So it is enough to tokenize the text up to each
 open start, and to keep what all have in common.
 
+A special token is never joined with what stands beside it.
+
 If not even the bytes of the sampled token are certain, it stays what it is, and nothing is forced.
 """
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+from constrain._special import split_special
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+
+_NO_NAMES: Mapping[str, int] = MappingProxyType({})
 
 _CONTINUATION = bytes(range(0x80, 0xC0))
 """Bytes of a UTF-8 character that began before."""
@@ -41,11 +48,32 @@ def certain_tokens(
     context: bytes,
     encode: Callable[[bytes], list[int]],
     token_bytes: Callable[[int], bytes],
+    special_tokens: Mapping[str, int] = _NO_NAMES,
 ) -> list[int]:
     """The tokens with which the tokenizer writes ``text`` after ``context``, as far as these are certain.
 
-    ``open_starts``: the offsets into ``text``, ascending, at which a token may begin that goes on beyond its end.
+    ``text`` may hold special tokens (``_special``). ``open_starts``: the offsets into it, ascending, at which a token
+    may begin that goes on beyond its end.
     """
+    *before, last = split_special(text)
+    tokens: list[int] = []
+    for written, name in zip(before[::2], before[1::2], strict=True):
+        tokens += _certain(written, (), context, encode, token_bytes)
+        tokens.append(special_tokens[name.decode()])
+        context = b""
+    skipped = len(text) - len(last)
+    starts = [start - skipped for start in open_starts if start >= skipped]
+    return tokens + _certain(last, starts, context, encode, token_bytes)
+
+
+def _certain(
+    text: bytes,
+    open_starts: Sequence[int],
+    context: bytes,
+    encode: Callable[[bytes], list[int]],
+    token_bytes: Callable[[int], bytes],
+) -> list[int]:
+    """``certain_tokens`` of a text without special tokens."""
     context = context.lstrip(_CONTINUATION)
     tokens = _continued(text, context, encode, token_bytes)
     if tokens is None:

@@ -99,7 +99,8 @@ def read_gguf_tokens(path: str | os.PathLike[str]) -> TokenTable:
     texts = _spell(metadata, model, tokens, raw, types)
     # llama.cpp takes the tokens with these texts for control tokens, whatever their type.
     ends = _ends_of_generation(metadata, model, raw)
-    special = np.flatnonzero((types == _UNKNOWN) | (types == _CONTROL) | (types == _UNUSED)).tolist()
+    ids = np.flatnonzero((types == _UNKNOWN) | (types == _CONTROL) | (types == _UNUSED)).tolist()
+    special = {token: raw[token].decode("utf-8", "replace") for token in ids}
     texts.extend([b""] * (_n_vocab(metadata) - len(texts)))
     return make_table(texts, special=special, eos=ends, where=metadata.path)
 

@@ -69,6 +69,7 @@ class Job:
             eos=frozenset(vocabulary.eos),
             encode=vocabulary.encode,
             token_bytes=vocabulary.token_bytes,
+            special_tokens=vocabulary.special_tokens,
             max_tokens=self.request.max_tokens,
             wants_stop=text.feed,
         )

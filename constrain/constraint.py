@@ -21,6 +21,7 @@ from constrain._forced import certain_tokens
 from constrain._policies import CHOICES, DEFAULTS, refuse_compile_options
 from constrain._schema_text import parse_schema, schema_text
 from constrain._source import Source
+from constrain._special import resolve_special, special_name
 from constrain.grammar import Grammar
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class Constraint:
         self.vocabulary = vocabulary
         self.policies = policies
         self.warnings = warnings
-        self._core = core.CompiledGrammar(grammar, vocabulary._core)
+        self._core = core.CompiledGrammar(resolve_special(grammar, vocabulary), vocabulary._core)
 
     @classmethod
     def _kept(cls, vocabulary: Vocabulary, keeping: _Keeping) -> Constraint | None:
@@ -293,27 +294,32 @@ class Matcher(core.Matcher):
         if vocabulary.encode is None:
             return []
         text, open_starts = self.forced_after(b"")
-        return certain_tokens(text, open_starts, b"", vocabulary.encode, vocabulary.token_bytes) if text else []
+        known = vocabulary.token_bytes, vocabulary.special_tokens
+        return certain_tokens(text, open_starts, b"", vocabulary.encode, *known) if text else []
 
     def explain(self, token_id: int) -> str:
         """Why a token is not allowed here: the byte at which it fails, what was expected there, and from where."""
         allowed, at_end, at_limit, offset, expected = self.diagnose(token_id)
-        token = self.constraint.vocabulary.token_bytes(token_id)
+        token = self.constraint.vocabulary.marked_bytes(token_id)
+        name = special_name(token)
+        shown = f"token {token_id} ({token!r})" if name is None else f"token {token_id} ({name})"
         if allowed and self.fork().accept(token_id):
-            return f"token {token_id} ({token!r}) is allowed"
+            return f"{shown} is allowed"
         if at_limit:
             return (
-                f"token {token_id} ({token!r}) may follow, but what is under way has had as many tokens as it may, "
+                f"{shown} may follow, but what is under way has had as many tokens as it may, "
                 f"and this one brings its end no nearer"
             )
         if allowed:
-            return f"token {token_id} ({token!r}) may follow, but leaves too little of max_tokens to complete the text"
+            return f"{shown} may follow, but leaves too little of max_tokens to complete the text"
         if at_end:
             place = f"token {token_id} ends the text, which is not complete"
+        elif name is not None:
+            place = f"{shown} may not stand here"
         elif not token:
             return f"token {token_id} stands for no text"
         else:
-            place = f"token {token_id} ({token!r}) fails at byte {offset} ({token[offset : offset + 1]!r})"
+            place = f"{shown} fails at byte {offset} ({token[offset : offset + 1]!r})"
         places = self.constraint._terminal_places()
         names = [name_terminal(*places[index]) for index in expected[:EXPLAINED_TERMINALS]]
         if len(expected) > EXPLAINED_TERMINALS:

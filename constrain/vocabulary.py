@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from constrain._errors import ModelError
+from constrain._special import mark
 
 if TYPE_CHECKING:
     import os
@@ -21,11 +22,15 @@ Encode = Callable[[bytes], list[int]]
 
 @dataclass(frozen=True, slots=True)
 class TokenTable:
-    """A vocabulary before the kernel has made a trie of it: ``texts[id]`` is ``b""`` for an id without text."""
+    """A vocabulary before the kernel has made a trie of it: ``texts[id]`` is ``b""`` for an id without text.
+
+    ``names``: what special tokens are called, as far as they are called anything and do not end a generation.
+    """
 
     texts: list[bytes]
     special: frozenset[int]
     eos: tuple[int, ...]
+    names: Mapping[int, str]
 
 
 class Vocabulary:
@@ -35,6 +40,7 @@ class Vocabulary:
         n_vocab: number of token ids, those without text included; the width of masks and logits.
         eos: the ids that end a generation, ascending; at least one.
         special: the ids that never stand for text (control, unknown and unused tokens), ``eos`` included.
+        special_tokens: ids by name (``<|python_tag|>``) of those special tokens that a grammar may name.
         encode: bytes to token ids, without special tokens or an added prefix space; ``None`` if not known.
 
     What a cache keeps for a vocabulary (``CONSTRAIN_CACHE``, see ``compile``) is read when it is made.
@@ -44,7 +50,17 @@ class Vocabulary:
     (b'ab', (2,))
     """
 
-    __slots__ = ("__weakref__", "_core", "_fingerprint", "encode", "eos", "n_vocab", "special")
+    __slots__ = (
+        "__weakref__",
+        "_core",
+        "_fingerprint",
+        "_names",
+        "encode",
+        "eos",
+        "n_vocab",
+        "special",
+        "special_tokens",
+    )
 
     def __init__(self, table: TokenTable, encode: Encode | None = None) -> None:
         from constrain import core
@@ -54,7 +70,10 @@ class Vocabulary:
         self.eos = table.eos
         self.special = table.special
         self.encode = encode
-        self._core = core.Vocabulary(table.texts, sorted(table.special), list(table.eos))
+        self.special_tokens: Mapping[str, int] = {name: token for token, name in table.names.items()}
+        self._names = {token: name for name, token in self.special_tokens.items()}
+        names = [(token, name.encode()) for token, name in self._names.items()]
+        self._core = core.Vocabulary(table.texts, sorted(table.special), list(table.eos), names)
         self._fingerprint: bytes | None = None
         cache = find_cache()
         if cache is not None and cache.open():
@@ -94,14 +113,14 @@ class Vocabulary:
         tokens: Sequence[bytes],
         *,
         eos: Iterable[int],
-        special: Iterable[int] = (),
+        special: Iterable[int] | Mapping[int, str] = (),
         encode: Encode | None = None,
     ) -> Vocabulary:
         """A vocabulary from the bytes of each token id, ``b""`` for ids without text.
 
-        ``eos`` are the ids that end a generation, ``special`` those that never stand for text; whatever bytes these
-        have are dropped. Several ids may have equal bytes. Raises ``ModelError`` for an id out of range, an entry
-        that is not ``bytes``, no text at all, or no end of generation.
+        ``eos`` are the ids that end a generation, ``special`` those that never stand for text (if a mapping: with names
+        that grammars may use); whatever bytes these have are dropped. Several ids may have equal bytes. Raises
+        ``ModelError`` for an id out of range, an entry that is not ``bytes``, no text at all, or no end of generation.
         """
         texts = list(tokens)
         for token, text in enumerate(texts):
@@ -116,11 +135,24 @@ class Vocabulary:
         text: bytes = self._core.token_bytes(token_id)
         return text
 
+    def marked_bytes(self, token_id: int) -> bytes:
+        r"""As ``token_bytes``, but of a special token that has a name: this between the bytes 0xFF and 0xFE.
+
+        >>> vocabulary = Vocabulary.from_tokens([b"a", b"", b""], eos=[2], special={1: "<|sep|>"})
+        >>> vocabulary.marked_bytes(1)
+        b'\xff<|sep|>\xfe'
+        """
+        text = self.token_bytes(token_id)
+        name = None if text else self._names.get(token_id)
+        return text if name is None else mark(name)
+
     def __repr__(self) -> str:
         return f"Vocabulary(n_vocab={self.n_vocab}, eos={self.eos}, special={len(self.special)} ids)"
 
 
-def make_table(texts: list[bytes], *, special: Iterable[int], eos: Iterable[int], where: str) -> TokenTable:
+def make_table(
+    texts: list[bytes], *, special: Iterable[int] | Mapping[int, str], eos: Iterable[int], where: str
+) -> TokenTable:
     """Checks a vocabulary and takes the text from its special ids; ``texts`` is changed in place and kept."""
     ends = tuple(sorted(set(eos)))
     specials = frozenset(special).union(ends)
@@ -133,4 +165,6 @@ def make_table(texts: list[bytes], *, special: Iterable[int], eos: Iterable[int]
         raise ModelError(f"{where}: no end-of-generation token")
     if not any(texts):
         raise ModelError(f"{where}: none of the {len(texts)} tokens has a text, so nothing can be written with them")
-    return TokenTable(texts, specials, ends)
+    given = special if isinstance(special, Mapping) else {}
+    names = {token: name for token, name in given.items() if name and token not in ends}
+    return TokenTable(texts, specials, ends, names)

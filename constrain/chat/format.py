@@ -1,5 +1,4 @@
-"""What a model family's form of tool calls is made of: one small definition each, read by all that shows, constrains and
-reads calls."""
+"""What a model family's form of tool calls is made of; all that shows, constrains and reads calls goes by it."""
 
 from __future__ import annotations
 
@@ -36,8 +35,8 @@ class ToolFormat:
         name: of the form.
         call: one call.
         style: how ``$arguments`` is written.
-        custom_call: one call of a custom tool, with ``$input`` for its text as it is, or ``$json_input`` for its text as
-            a JSON string.
+        custom_call: one call of a custom tool, with ``$input`` for its text as it is, or ``$json_input`` for its text
+            as a JSON string.
         id_pattern: what ids look like (a pattern of Rust's dialect), if ``call`` has ``$id``.
         text_before: whether text may stand before the calls.
         parallel: whether an answer may hold several calls.

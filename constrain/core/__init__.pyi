@@ -66,10 +66,17 @@ def offer_seed(seed: bytes) -> bool:
 class Vocabulary:
     """A tokenizer's tokens as a byte trie, with the masks that all grammars share."""
 
-    def __init__(self, tokens: list[bytes], special: Sequence[int], eos: Sequence[int]) -> None:
+    def __init__(
+        self,
+        tokens: list[bytes],
+        special: Sequence[int],
+        eos: Sequence[int],
+        names: Sequence[tuple[int, bytes]] = (),
+    ) -> None:
         """``tokens[i]`` are the bytes of token i, empty if it has no text; ids in ``special`` and ``eos`` have none.
 
-        Raises ValueError for ids outside of ``tokens``.
+        ``names``: of special tokens, by which grammars may ask for them. Raises ValueError for ids outside of
+        ``tokens``, and for names of others than ``special``.
         """
 
     @property
@@ -77,6 +84,9 @@ class Vocabulary:
     @property
     def memory_bytes(self) -> int: ...
     def token_bytes(self, token_id: int) -> bytes: ...
+    def knows(self, token: bytes) -> bool:
+        """Whether some token is read as these bytes."""
+
     def description(self) -> bytes:
         """All that tells this vocabulary from others."""
 

@@ -21,7 +21,7 @@ from constrain._errors import BudgetError, ModelError
 from constrain._forced import certain_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -96,6 +96,7 @@ class Answer:
         eos: the tokens that end a generation.
         encode: bytes to tokens, as in ``Vocabulary``.
         token_bytes: the bytes of a token.
+        special_tokens: the special tokens that the matcher's grammar may name, as in ``Vocabulary``.
         max_tokens: the most tokens to generate, end of generation not counted; ``None`` for what the context holds.
         deadline: the ``time.monotonic()`` after which the answer is brought to its end.
         wants_stop: called with the bytes of each token as it is taken; ``True`` ends the answer.
@@ -114,6 +115,7 @@ class Answer:
     eos: Collection[int]
     encode: Callable[[bytes], list[int]]
     token_bytes: Callable[[int], bytes]
+    special_tokens: Mapping[str, int] = field(default_factory=dict)
     max_tokens: int | None = None
     deadline: float | None = None
     wants_stop: Callable[[bytes], bool] = _never
@@ -211,8 +213,10 @@ class Answer:
         text, open_starts = matcher.forced_after(before)
         if not text:
             return chosen
-        context = b"".join(map(self.token_bytes, self.tokens[-_CONTEXT_TOKENS:]))
-        tokens = certain_tokens(before + text, open_starts, context, self.encode, self.token_bytes)
+        context = self._text_before()
+        alone = chosen if not before else []  # special tokens are
+        known = self.encode, self.token_bytes, self.special_tokens
+        tokens = alone + certain_tokens(before + text, open_starts, b"" if alone else context, *known)
         if tokens == chosen or sum(len(self.token_bytes(token)) for token in tokens) < len(before):
             return chosen
         matcher.rollback(len(chosen))
@@ -223,6 +227,16 @@ class Answer:
         for token in chosen:
             self._accept(matcher, token)
         return chosen
+
+    def _text_before(self) -> bytes:
+        """The last text of the answer, after a special token if there was one."""
+        text = b""
+        for token in reversed(self.tokens[-_CONTEXT_TOKENS:]):
+            part = self.token_bytes(token)
+            if not part:
+                break
+            text = part + text
+        return text
 
     def _follow(self, matcher: Matcher, tokens: list[int]) -> tuple[int, ...]:
         """Notes tokens that the matcher has accepted, and whether the answer ends with them."""

@@ -78,7 +78,7 @@ class Tokenizer:
         if len(table.texts) < n_vocab:
             raise ModelError(f"{self._llama.model_path}: {len(table.texts)} tokens, but {n_vocab} in the loaded model")
         eos = [token for token in range(n_vocab) if llama_cpp.llama_vocab_is_eog(self._pointer, token)]
-        special = [token for token in table.special if token < n_vocab]
+        special = {token: table.names.get(token, "") for token in table.special if token < n_vocab}
         return make_table(table.texts[:n_vocab], special=special, eos=eos, where=self._llama.model_path)
 
     @cached_property

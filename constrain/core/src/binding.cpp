@@ -148,7 +148,8 @@ void check_ids(const std::vector<int64_t>& ids, size_t count, const char* what) 
 void bind_vocabulary(nb::module_& m) {
   nb::class_<Vocabulary>(m, "Vocabulary")
       .def("__init__",
-           [](Vocabulary* self, const nb::list& tokens, const std::vector<int64_t>& special, const std::vector<int64_t>& eos) {
+           [](Vocabulary* self, const nb::list& tokens, const std::vector<int64_t>& special, const std::vector<int64_t>& eos,
+              const std::vector<std::pair<int64_t, nb::bytes>>& names) {
              std::vector<std::string_view> views;
              token_views(tokens, views);
              check_ids(special, views.size(), "special");
@@ -156,17 +157,24 @@ void bind_vocabulary(nb::module_& m) {
              for (const std::vector<int64_t>* ids : {&special, &eos}) {
                for (int64_t id : *ids) views[static_cast<size_t>(id)] = {};
              }
+             std::vector<std::string> marked;
+             marked.reserve(names.size());  // so that views of them stay
+             for (const auto& [id, name] : names) {
+               if (std::find(special.begin(), special.end(), id) == special.end()) throw nb::value_error("only special tokens have names");
+               marked.push_back(mark_begin + std::string(name.c_str(), name.size()) + mark_end);
+               views[static_cast<size_t>(id)] = marked.back();
+             }
              std::vector<uint32_t> special_ids(special.begin(), special.end()), eos_ids(eos.begin(), eos.end());
-             new (self) Vocabulary(views, std::move(special_ids), std::move(eos_ids));
+             new (self) Vocabulary(std::move(views), std::move(special_ids), std::move(eos_ids));
            },
-           "tokens"_a, "special"_a, "eos"_a)
+           "tokens"_a, "special"_a, "eos"_a, "names"_a = nb::list())
       .def_prop_ro("n_vocab", &Vocabulary::size)
       .def("token_bytes",
            [](const Vocabulary& self, nb::handle token) {
-             std::string_view bytes = self.token(token_of(self, token));
-             return nb::bytes(bytes.data(), bytes.size());
+             return python_bytes(self.text(token_of(self, token)));
            },
            "token_id"_a)
+      .def("knows", [](const Vocabulary& self, const nb::bytes& token) { return self.find({token.c_str(), token.size()}) != Vocabulary::no_token; }, "token"_a)
       .def_prop_ro("memory_bytes", [](const Vocabulary& self) { return self.memory_bytes() + self.store_bytes(); })
       .def("description", [](const Vocabulary& self) { return python_bytes(self.description()); })
       .def("store", [](const Vocabulary& self) { return python_bytes(self.stored()); })

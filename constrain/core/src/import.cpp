@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "errors.h"
+#include "vocabulary.h"
 
 namespace nb = nanobind;
 
@@ -274,12 +275,30 @@ ExprId import_expression(ExpressionStore& store, nb::handle expression, size_t a
   return Importer(store).expression(expression);
 }
 
+namespace {
+
+bool is_special(nb::handle expression) {
+  if (nb::cast<std::string>(expression.type().attr("__name__")) != "Literal") return false;
+  const std::string text = bytes_of(expression.attr("text"));
+  return text.size() > 2 && text.front() == mark_begin && text.back() == mark_end && std::none_of(text.begin() + 1, text.end() - 1, is_mark);
+}
+
+// Text has no marks.
+ExprId without_marks(ExpressionStore& store, ExprId terminal) {
+  const ByteSet text = ByteSet::range(0, 0xFD);
+  if ((store.alphabet(terminal) & text) == store.alphabet(terminal)) return terminal;
+  return store.intersection({terminal, store.repetition(store.bytes(text), 0, unbounded)});
+}
+
+}  // namespace
+
 Grammar import_grammar(nb::handle object) {
   Grammar grammar;
   grammar.expressions.allow(max_compile_work, "MAX_COMPILE_WORK = 1000000 derivatives");
   Importer importer(grammar.expressions);
   for (nb::handle each : tuple_of(object.attr("terminals"))) {
-    grammar.terminals.push_back(importer.expression(each.attr("expression")));
+    const ExprId expression = importer.expression(each.attr("expression"));
+    grammar.terminals.push_back(is_special(each.attr("expression")) ? expression : without_marks(grammar.expressions, expression));
     grammar.terminal_names.push_back(nb::cast<std::string>(each.attr("name")));
     grammar.kinds.push_back(nb::cast<uint8_t>(each.attr("kind")));
   }

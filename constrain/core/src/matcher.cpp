@@ -18,10 +18,27 @@ size_t whole_characters(std::string_view text) {
   for (size_t back = 1; back <= std::min<size_t>(3, text.size()); ++back) {
     const auto byte = static_cast<uint8_t>(text[text.size() - back]);
     if ((byte & 0xC0) == 0x80) continue;  // of a character that began before
-    const size_t length = byte < 0xC0 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+    const size_t length = byte < 0xC0 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : byte < 0xF8 ? 4 : 1;
     return length > back ? text.size() - back : text.size();
   }
   return text.size();
+}
+
+// Length of `text` without the beginning of a character or of a special token's name at its end.
+size_t whole_symbols(std::string_view text) {
+  const size_t mark = text.find_last_of(std::string_view("\xFE\xFF"));
+  if (mark != text.npos && text[mark] == mark_begin) return mark;
+  return whole_characters(text);
+}
+
+// The one text of an expression that has one.
+std::string only_text(ExpressionStore& expressions, ExprId e) {
+  std::string text;
+  while (e != ExprId::epsilon) {
+    text.push_back(static_cast<char>(expressions.first(e).first()));
+    e = expressions.derivative(e, static_cast<uint8_t>(text.back()));
+  }
+  return text;
 }
 
 }  // namespace
@@ -32,7 +49,8 @@ CompiledGrammar::CompiledGrammar(Grammar grammar, std::shared_ptr<const Vocabula
   renew();
 }
 
-// Every terminal must have a match that single-byte tokens can spell: otherwise a mask may run empty.
+// Every terminal must be a special token of the vocabulary, or have a match that single-byte tokens can spell: otherwise
+// a mask may run empty.
 void CompiledGrammar::check_bytes() {
   ExpressionStore& expressions = grammar_.expressions;
   ByteSet there;
@@ -44,6 +62,10 @@ void CompiledGrammar::check_bytes() {
   for (size_t t = 0; t < grammar_.terminals.size(); ++t) {
     const ByteSet needed = expressions.alphabet(grammar_.terminals[t]);
     if (grammar_.terminals[t] == ExprId::nothing || (needed & there) == needed) continue;
+    if (needed.contains(static_cast<uint8_t>(mark_begin))) {
+      if (vocabulary_->find(only_text(expressions, grammar_.terminals[t])) != Vocabulary::no_token) continue;
+      throw ModelError("terminal " + grammar_.terminal_names[t] + " is a special token that this vocabulary does not have");
+    }
     if (expressions.intersection({grammar_.terminals[t], spelled}) != ExprId::nothing) continue;
     std::string missing;
     needed.each([&](uint8_t byte) {
@@ -316,7 +338,8 @@ std::vector<uint32_t> Matcher::completion() {
 std::string Matcher::forced_bytes() {
   if (ended_) return {};
   Place place = here();
-  return automaton_->forced_bytes(place, max_forced_bytes);
+  const std::string forced = automaton_->forced_bytes(place, max_forced_bytes);
+  return forced.substr(0, forced.find(mark_begin));
 }
 
 // The forced bytes without a character that is not all there, and the offsets into `before` (the end of what has been
@@ -327,7 +350,7 @@ std::pair<std::string, std::vector<uint32_t>> Matcher::forced_after(std::string_
   const std::string forced = automaton_->forced_bytes(place, max_forced_bytes);
   if (forced.empty()) return {};
   std::string text = std::string(before) + forced;
-  const size_t whole = whole_characters(text);
+  const size_t whole = whole_symbols(text);
   if (whole <= before.size()) return {};
   if (whole < text.size()) {
     text.resize(whole);

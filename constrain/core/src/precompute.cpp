@@ -34,7 +34,7 @@ bool ends_within_character(std::string_view text) {
   while (continuing < 3 && continuing < text.size() && (static_cast<uint8_t>(text[text.size() - 1 - continuing]) & 0xC0) == 0x80) ++continuing;
   if (continuing == text.size()) return false;  // it began within one
   const auto lead = static_cast<uint8_t>(text[text.size() - 1 - continuing]);
-  return lead >= 0xC0 && continuing < (lead >= 0xF0 ? 3u : lead >= 0xE0 ? 2u : 1u);
+  return lead >= 0xC0 && lead < 0xF8 && continuing < (lead >= 0xF0 ? 3u : lead >= 0xE0 ? 2u : 1u);
 }
 
 }  // namespace

@@ -65,6 +65,14 @@ Vocabulary::Spelling Vocabulary::spell(std::string text, const Spelling* like) c
   return spelling;
 }
 
+uint32_t Vocabulary::find(std::string_view token) const {
+  uint32_t found = no_token;
+  each_beginning(token, [&](size_t length, uint32_t node) {
+    if (length == token.size() && !trie_.tokens(node).empty()) found = trie_.tokens(node)[0];
+  });
+  return found;
+}
+
 uint32_t Vocabulary::first_token(const Spelling& spelling, size_t from) const {
   uint32_t token = no_token;
   each_beginning(std::string_view(spelling.text).substr(from), [&](size_t length, uint32_t node) {

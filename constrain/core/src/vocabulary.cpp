@@ -73,10 +73,24 @@ std::vector<uint32_t> token_offsets(std::span<const std::string_view> tokens) {
   return offsets;
 }
 
+// Takes tokens out that can be part of no text, and returns them.
+std::vector<std::pair<uint32_t, std::string>> take_unreadable(std::vector<std::string_view>& tokens, const std::vector<uint32_t>& special) {
+  std::vector<bool> named(tokens.size());
+  for (uint32_t id : special) named[id] = true;
+  std::vector<std::pair<uint32_t, std::string>> taken;
+  for (uint32_t id = 0; id < tokens.size(); ++id) {
+    if (named[id] || std::none_of(tokens[id].begin(), tokens[id].end(), is_mark)) continue;
+    taken.emplace_back(id, tokens[id]);
+    tokens[id] = {};
+  }
+  return taken;
+}
+
 }  // namespace
 
-Vocabulary::Vocabulary(std::span<const std::string_view> tokens, std::vector<uint32_t> special, std::vector<uint32_t> eos)
-    : text_(joined(tokens)), offsets_(token_offsets(tokens)), special_(std::move(special)), eos_(std::move(eos)), trie_(tokens) {
+Vocabulary::Vocabulary(std::vector<std::string_view> tokens, std::vector<uint32_t> special, std::vector<uint32_t> eos)
+    : unreadable_(take_unreadable(tokens, special)), text_(joined(tokens)), offsets_(token_offsets(tokens)), special_(std::move(special)),
+      eos_(std::move(eos)), trie_(tokens) {
   std::sort(eos_.begin(), eos_.end());
   for (std::string_view token : tokens) longest_token_ = std::max(longest_token_, token.size());
   index_beginnings();
@@ -84,6 +98,13 @@ Vocabulary::Vocabulary(std::span<const std::string_view> tokens, std::vector<uin
     const uint8_t byte = trie_.byte(child);
     if (byte == ' ' || byte == '\n' || byte == '\t') words_begun_.add(trie_.tokens_below(child), words());
   });
+}
+
+std::string_view Vocabulary::text(uint32_t id) const {
+  for (const auto& [token, text] : unreadable_) {
+    if (token == id) return text;
+  }
+  return is_marked(token(id)) ? std::string_view() : token(id);
 }
 
 bool Vocabulary::is_eos(uint32_t id) const { return std::binary_search(eos_.begin(), eos_.end(), id); }

@@ -114,16 +114,24 @@ struct UnitEnds {
   size_t memory_bytes() const;
 };
 
+// Special tokens that a grammar may name are read as their name between two bytes that no text has.
+constexpr char mark_begin = '\xFF', mark_end = '\xFE';
+inline bool is_mark(char c) { return c == mark_begin || c == mark_end; }
+inline bool is_marked(std::string_view text) { return !text.empty() && text[0] == mark_begin; }
+
 class Vocabulary {
  public:
-  // `tokens[i]`: bytes of token i; empty for those without a text.
-  Vocabulary(std::span<const std::string_view> tokens, std::vector<uint32_t> special, std::vector<uint32_t> eos);
+  // `tokens[i]`: bytes of token i; empty for those without a text, the marked name for special tokens that have one.
+  // What has a mark elsewhere can be part of no text.
+  Vocabulary(std::vector<std::string_view> tokens, std::vector<uint32_t> special, std::vector<uint32_t> eos);
 
   uint32_t size() const { return static_cast<uint32_t>(offsets_.size() - 1); }
   uint32_t words() const { return (size() + 31) / 32; }
-  std::string_view token(uint32_t id) const {
+  std::string_view token(uint32_t id) const {  // as it is read
     return std::string_view(text_).substr(offsets_[id], offsets_[id + 1] - offsets_[id]);
   }
+  std::string_view text(uint32_t id) const;  // what it stands for
+  uint32_t find(std::string_view token) const;  // an id that is read as this; no_token if there is none
   const Trie& trie() const { return trie_; }
   const std::vector<uint32_t>& special() const { return special_; }
   const std::vector<uint32_t>& eos() const { return eos_; }
@@ -166,6 +174,7 @@ class Vocabulary {
   template <typename F>
   void each_beginning(std::string_view text, F&& f) const;
 
+  std::vector<std::pair<uint32_t, std::string>> unreadable_;  // tokens with marks in their texts
   std::string text_;
   std::vector<uint32_t> offsets_;
   std::vector<uint32_t> special_;
