@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from constrain._completion import Completion, Finished, TextDelta, Timings
+from constrain._completion import Completion, Finished, Timings
 from constrain._job import prepare
 from constrain._models import as_model
 
@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from constrain._completion import StreamEvent
     from constrain._job import Job
     from constrain._models import AnyModel, Prompt
-    from constrain._options import Options
+    from constrain._options import ChatOptions
     from constrain._source import Source
     from constrain.grammar import Grammar
 
@@ -24,20 +25,20 @@ T = TypeVar("T")
 
 
 @overload
-def generate(model: AnyModel, prompt: Prompt, *, schema: type[T], **options: Unpack[Options]) -> T: ...
+def generate(model: AnyModel, prompt: Prompt, *, schema: type[T], **options: Unpack[ChatOptions]) -> T: ...
 
 
 @overload
 def generate(
-    model: AnyModel, prompt: Prompt, *, schema: Grammar | Source | None = None, **options: Unpack[Options]
+    model: AnyModel, prompt: Prompt, *, schema: Grammar | Source | None = None, **options: Unpack[ChatOptions]
 ) -> str: ...
 
 
 @overload
-def generate(model: AnyModel, prompt: Prompt, *, schema: Any, **options: Unpack[Options]) -> Any: ...
+def generate(model: AnyModel, prompt: Prompt, *, schema: Any, **options: Unpack[ChatOptions]) -> Any: ...
 
 
-def generate(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[Options]) -> Any:
+def generate(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]) -> Any:
     """Has a model answer a prompt, in exactly the shape asked for, and returns the value.
 
     Arguments and errors are those of ``complete``.
@@ -48,7 +49,7 @@ def generate(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: 
     return complete(model, prompt, schema=schema, **options).value
 
 
-def complete(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[Options]) -> Completion:
+def complete(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]) -> Completion:
     """Has a model answer a prompt, and returns the answer with all that is known of it.
 
     Args:
@@ -61,7 +62,7 @@ def complete(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: 
             dataclasses, ``TypedDict``, ``Literal``, enums, unions, ``list[...]``), a JSON Schema as ``dict`` or JSON
             text, a ``Regex``, a ``Lark``, or a ``Grammar``. ``None`` lets the model say anything. Objects are closed:
             keys that the schema does not declare are left out, unless it says ``additionalProperties`` itself.
-        options: see ``Options``.
+        options: see ``ChatOptions`` and ``Options``.
 
     Raises ``SchemaError`` and ``LimitError`` for a schema that cannot be used, ``BudgetError`` if ``max_tokens`` is
     too small for any answer, ``ModelError`` if the model cannot be loaded or the prompt does not fit,
@@ -74,8 +75,8 @@ def complete(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: 
 
 
 def stream(
-    model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[Options]
-) -> Iterator[TextDelta | Finished]:
+    model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]
+) -> Iterator[StreamEvent | Finished]:
     """Has a model answer a prompt, and yields the text as it is written and last the finished answer.
 
     Arguments and errors are those of ``complete``. The schema is compiled at once; the model is taken when the first
@@ -88,21 +89,19 @@ def stream(
     return _run(prepare(as_model(model), prompt, schema, options))
 
 
-def _run(job: Job) -> Iterator[TextDelta | Finished]:
+def _run(job: Job) -> Iterator[StreamEvent | Finished]:
     from constrain.llama.decode import Decoding
 
-    text = job.text()
+    progress = job.progress()
     waiting = time.perf_counter()
     with job.model.turn() as context:
         queue_seconds = time.perf_counter() - waiting
-        answer = job.answer(text)
+        answer = job.answer(progress)
         if job.request.timeout is not None:
             answer.deadline = time.monotonic() + job.request.timeout
         decoding = Decoding(context, answer)
         for _ in decoding.steps():
-            if piece := text.take():
-                yield TextDelta(piece)
-    if piece := text.finish():
-        yield TextDelta(piece)
+            yield from progress.take()
+    yield from progress.finish()
     timings = Timings(job.compile_seconds, queue_seconds, decoding.prompt_seconds, decoding.generation_seconds)
-    yield Finished(job.completion(answer, text.text, decoding.cached_tokens, timings))
+    yield Finished(job.completion(answer, progress.outcome(), decoding.cached_tokens, timings))

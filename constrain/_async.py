@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from constrain._completion import Completion, Finished, TextDelta
+from constrain._completion import Completion, Finished
 from constrain._job import Job, Run, prepare
 from constrain._models import as_model
 
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from constrain._completion import StreamEvent
     from constrain._models import AnyModel, Prompt
-    from constrain._options import Options
+    from constrain._options import ChatOptions
     from constrain._source import Source
     from constrain.grammar import Grammar
 
@@ -23,20 +24,20 @@ T = TypeVar("T")
 
 
 @overload
-async def agenerate(model: AnyModel, prompt: Prompt, *, schema: type[T], **options: Unpack[Options]) -> T: ...
+async def agenerate(model: AnyModel, prompt: Prompt, *, schema: type[T], **options: Unpack[ChatOptions]) -> T: ...
 
 
 @overload
 async def agenerate(
-    model: AnyModel, prompt: Prompt, *, schema: Grammar | Source | None = None, **options: Unpack[Options]
+    model: AnyModel, prompt: Prompt, *, schema: Grammar | Source | None = None, **options: Unpack[ChatOptions]
 ) -> str: ...
 
 
 @overload
-async def agenerate(model: AnyModel, prompt: Prompt, *, schema: Any, **options: Unpack[Options]) -> Any: ...
+async def agenerate(model: AnyModel, prompt: Prompt, *, schema: Any, **options: Unpack[ChatOptions]) -> Any: ...
 
 
-async def agenerate(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[Options]) -> Any:
+async def agenerate(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]) -> Any:
     """``generate`` for asynchronous code. As many run at once as ``Model(..., parallel=...)`` says; the others queue.
 
     A task that is cancelled leaves the model before its next step.
@@ -47,7 +48,7 @@ async def agenerate(model: AnyModel, prompt: Prompt, *, schema: Any = None, **op
     return (await acomplete(model, prompt, schema=schema, **options)).value
 
 
-async def acomplete(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[Options]) -> Completion:
+async def acomplete(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]) -> Completion:
     """``complete`` for asynchronous code; see ``agenerate``."""
     run = Run(await asyncio.to_thread(_prepare, model, prompt, schema, options))
     try:
@@ -59,41 +60,41 @@ async def acomplete(model: AnyModel, prompt: Prompt, *, schema: Any = None, **op
 
 
 async def astream(
-    model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[Options]
-) -> AsyncIterator[TextDelta | Finished]:
+    model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]
+) -> AsyncIterator[StreamEvent | Finished]:
     """``stream`` for asynchronous code; see ``agenerate``. Closing the iterator cancels the generation.
 
     The model does not wait for the reader: other requests share its steps.
     """
     job = await asyncio.to_thread(_prepare, model, prompt, schema, options)
     loop = asyncio.get_running_loop()
-    pieces: asyncio.Queue[str | None] = asyncio.Queue()
+    events: asyncio.Queue[StreamEvent | None] = asyncio.Queue()
 
-    def show(piece: str) -> None:
-        loop.call_soon_threadsafe(pieces.put_nowait, piece)
+    def show(event: StreamEvent) -> None:
+        loop.call_soon_threadsafe(events.put_nowait, event)
 
     def ended(future: asyncio.Future[None]) -> None:
         if not future.cancelled():
             future.exception()  # Where the reader has left, nobody else asks.
-        pieces.put_nowait(None)
+        events.put_nowait(None)
 
     run = Run(job, show)
     try:
         await asyncio.to_thread(run.submit)
         done = asyncio.wrap_future(run.request.done)
         done.add_done_callback(ended)
-        while (piece := await pieces.get()) is not None:
-            yield TextDelta(piece)
+        while (event := await events.get()) is not None:
+            yield event
         await done
         last, completion = run.finish()
-        if last:
-            yield TextDelta(last)
+        for event in last:
+            yield event
         yield Finished(completion)
     finally:
         run.request.done.cancel()  # where the reader left
 
 
-def _prepare(model: AnyModel, prompt: Prompt, schema: Any, options: Options) -> Job:
+def _prepare(model: AnyModel, prompt: Prompt, schema: Any, options: ChatOptions) -> Job:
     job = prepare(as_model(model), prompt, schema, options)
     _ = job.model.scheduler  # Its context is made here, not in the thread of the event loop.
     return job

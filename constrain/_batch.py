@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
     from constrain._completion import Completion
     from constrain._models import AnyModel, Prompt
-    from constrain._options import Options
+    from constrain._options import ChatOptions
 
 T = TypeVar("T")
 
 
 @overload
 def generate_batch(
-    model: AnyModel, prompts: Sequence[Prompt], *, schema: type[T], **options: Unpack[Options]
+    model: AnyModel, prompts: Sequence[Prompt], *, schema: type[T], **options: Unpack[ChatOptions]
 ) -> list[T]: ...
 
 
@@ -37,7 +37,7 @@ def generate_batch(
     schemas: Sequence[Any] | None = None,
     n: int | None = None,
     return_errors: bool = False,
-    **options: Unpack[Options],
+    **options: Unpack[ChatOptions],
 ) -> list[Any]: ...
 
 
@@ -49,7 +49,7 @@ def generate_batch(
     schemas: Sequence[Any] | None = None,
     n: int | None = None,
     return_errors: bool = False,
-    **options: Unpack[Options],
+    **options: Unpack[ChatOptions],
 ) -> list[Any]:
     """Has a model answer many prompts, several at once, and returns the values in the order of the prompts.
 
@@ -74,7 +74,7 @@ def complete_batch(
     schemas: Sequence[Any] | None = None,
     n: int | None = None,
     return_errors: bool = False,
-    **options: Unpack[Options],
+    **options: Unpack[ChatOptions],
 ) -> list[Any]:
     """Has a model answer many prompts, several at once, and returns all that is known of the answers.
 

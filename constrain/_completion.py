@@ -34,8 +34,9 @@ class Completion:
     """A finished answer.
 
     Attributes:
-        value: the answer as the type asked for; parsed JSON for a JSON Schema; otherwise the text.
-        text: the answer as the model wrote it.
+        value: the answer as the type asked for; parsed JSON for a JSON Schema; otherwise the text. With ``tools`` a
+            ``Reply``, with ``allow_refusal`` perhaps a ``Refusal``.
+        text: the answer as the model wrote it, without calls, reasoning and special tokens.
         tokens: the ids of its tokens, without the end of generation.
         usage: numbers of tokens.
         timings: where the time went.
@@ -44,6 +45,7 @@ class Completion:
         report: ``Constraint.report`` of the schema, ``None`` without one.
         shortened: how many strings and numbers of the answer reached ``max_string_tokens`` or ``max_number_tokens`` and
             were brought to their ends. It says nothing about ``finish_reason``: the model went on after them.
+        reasoning: what a model that reasons wrote before its answer, ``""`` for nothing.
     """
 
     value: Any
@@ -54,6 +56,7 @@ class Completion:
     finish_reason: FinishReason
     report: Report | None
     shortened: int = 0
+    reasoning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,49 @@ class TextDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """A piece of the reasoning that a model writes before its answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalDelta:
+    """A piece of a refusal (``allow_refusal``)."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted:
+    """A call of a tool begins: the ``index``-th of the answer, from 0."""
+
+    index: int
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentsDelta:
+    """A piece of the JSON text of a call's arguments, or of the text for a custom tool."""
+
+    index: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnded:
+    """All of a call is there."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """The last event of a stream: the whole answer."""
 
     completion: Completion
+
+
+StreamEvent = TextDelta | ReasoningDelta | RefusalDelta | CallStarted | ArgumentsDelta | CallEnded
+"""What a stream yields while the answer is written."""

@@ -9,31 +9,35 @@ from typing import TYPE_CHECKING, Any
 
 from constrain import constraint as _constraint
 from constrain._completion import Completion, Timings, Usage
-from constrain._options import compile_options, split_options
+from constrain._options import chat_options, compile_options, split_options
+from constrain._progress import TextProgress
 from constrain._result import result_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from constrain._completion import StreamEvent
     from constrain._models import Prompt
-    from constrain._options import Options, Request
-    from constrain._result import ResultType
+    from constrain._options import ChatOptions, Request
+    from constrain._progress import Outcome, Progress
     from constrain.constraint import Constraint, Matcher
     from constrain.llama import scheduler
     from constrain.llama.answer import Answer
     from constrain.llama.model import Model
     from constrain.llama.sampler import Sampling
-    from constrain.llama.text import TextStream
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A request that a model can begin with. ``tokens``: the prompt's. ``compile_seconds``: for the schema."""
+    """A request that a model can begin with.
+
+    ``tokens``: the prompt's. ``progress`` makes what follows one answer. ``compile_seconds``: for the schema.
+    """
 
     model: Model
     tokens: list[int]
     constraint: Constraint | None
-    result: ResultType
+    progress: Callable[[], Progress]
     sampling: Sampling
     request: Request
     compile_seconds: float
@@ -49,14 +53,8 @@ class Job:
             else replace(self, sampling=replace(self.sampling, seed=(seed + number) % LLAMA_DEFAULT_SEED))
         )
 
-    def text(self) -> TextStream:
-        """Where the answer's text comes together."""
-        from constrain.llama.text import TextStream
-
-        return TextStream(self.request.stops, cuts=self.constraint is None)
-
-    def answer(self, text: TextStream) -> Answer:
-        """The answer, before its first token; ``text`` hears of its tokens."""
+    def answer(self, progress: Progress) -> Answer:
+        """The answer, before its first token; ``progress`` hears of its tokens."""
         from constrain.llama.answer import Answer
         from constrain.llama.sampler import Chain
 
@@ -71,7 +69,7 @@ class Job:
             token_bytes=vocabulary.token_bytes,
             special_tokens=vocabulary.special_tokens,
             max_tokens=self.request.max_tokens,
-            wants_stop=text.feed,
+            wants_stop=lambda token: progress.feed(vocabulary.marked_bytes(token)),
         )
 
     def _start(self) -> Callable[[int], Matcher] | None:
@@ -82,27 +80,30 @@ class Job:
             self.constraint.matcher,
             max_string_tokens=self.request.max_string_tokens,
             max_number_tokens=self.request.max_number_tokens,
+            max_reasoning_tokens=self.request.max_reasoning_tokens,
         )
 
-    def completion(self, answer: Answer, text: str, cached_tokens: int, timings: Timings) -> Completion:
-        """The finished answer. Raises ``OutputValidationError``."""
+    def completion(self, answer: Answer, outcome: Outcome, cached_tokens: int, timings: Timings) -> Completion:
+        """The finished answer."""
         return Completion(
-            value=self.result.parse(text),
-            text=text,
+            value=outcome.value,
+            text=outcome.text,
             tokens=tuple(answer.tokens),
             usage=Usage(len(self.tokens), cached_tokens, len(answer.tokens)),
             timings=timings,
             finish_reason=answer.finish_reason,
             report=None if self.constraint is None else self.constraint.report,
             shortened=0 if answer.matcher is None else answer.matcher.n_shortened,
+            reasoning=outcome.reasoning,
         )
 
 
-def prepare(model: Model, prompt: Prompt, schema: Any, options: Options) -> Job:
+def prepare(model: Model, prompt: Prompt, schema: Any, options: ChatOptions) -> Job:
     """Checks the options, compiles the schema and tokenizes the prompt. Raises as ``complete`` does."""
     sampling, request = split_options(options)
     policies = compile_options(options, schema)
     result = result_type(schema)
+    asked = model.asks_for_chat(chat_options(options))
     started = time.perf_counter()
     constraint = None
     if schema is not None:
@@ -110,35 +111,37 @@ def prepare(model: Model, prompt: Prompt, schema: Any, options: Options) -> Job:
     compile_seconds = time.perf_counter() - started
     shown = request.shown(result)
     tokens = model.prompt_tokens(prompt, shown=shown, constrained=constraint is not None)
-    return Job(model, tokens, constraint, result, sampling, request, compile_seconds)
+    progress = partial(TextProgress, result, request.stops, cuts=constraint is None)
+    return Job(model, tokens, constraint, progress, sampling, request, compile_seconds)
 
 
 class Run:
     """A job on a model's scheduler, beside others. ``request.done`` is set when its answer is complete.
 
-    ``show`` is called with pieces of the text as they are written, from the thread that drives the model.
+    ``show`` is called with events as they come, from the thread that drives the model.
     """
 
-    def __init__(self, job: Job, show: Callable[[str], None] | None = None) -> None:
+    def __init__(self, job: Job, show: Callable[[StreamEvent], None] | None = None) -> None:
         from constrain.llama.scheduler import Request
 
         self._job = job
-        self._text = job.text()
+        self._progress = job.progress()
         self._show = show
-        self.request: scheduler.Request = Request(job.answer(self._text), self._receive, job.request.timeout)
+        self.request: scheduler.Request = Request(job.answer(self._progress), self._receive, job.request.timeout)
 
     def submit(self) -> None:
         """Queues it. Raises ``BudgetError`` and ``ModelError``."""
         self._job.model.scheduler.submit(self.request)
 
-    def finish(self) -> tuple[str, Completion]:
-        """The last piece of the text, and the answer, once it is complete. Raises ``OutputValidationError``."""
+    def finish(self) -> tuple[list[StreamEvent], Completion]:
+        """The last events, and the answer, once it is complete. Raises ``OutputValidationError``."""
         request = self.request
         seconds = (request.queue_seconds, request.prompt_seconds, request.generation_seconds)
         timings = Timings(self._job.compile_seconds, *seconds)
-        last = self._text.finish()
-        return last, self._job.completion(request.answer, self._text.text, request.cached_tokens, timings)
+        last = self._progress.finish()
+        return last, self._job.completion(request.answer, self._progress.outcome(), request.cached_tokens, timings)
 
     def _receive(self, _: tuple[int, ...]) -> None:
-        if self._show is not None and (piece := self._text.take()):
-            self._show(piece)
+        if self._show is not None:
+            for event in self._progress.take():
+                self._show(event)

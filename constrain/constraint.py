@@ -46,6 +46,8 @@ PRECOMPUTED_MASKS = 2500
 PRECOMPUTED_BYTES = 12 << 20
 """What a constraint's tables may take while masks are computed ahead of time."""
 
+_LIMITS = ("max_string_tokens", "max_number_tokens", "max_reasoning_tokens")
+
 EXPLAINED_TERMINALS = 5
 """Terminals that ``Matcher.explain`` names before it says how many more there are."""
 
@@ -208,6 +210,7 @@ class Constraint:
         *,
         max_string_tokens: int | None = None,
         max_number_tokens: int | None = None,
+        max_reasoning_tokens: int | None = None,
     ) -> Matcher:
         """A matcher at the beginning of a text.
 
@@ -216,18 +219,19 @@ class Constraint:
         leave out what would begin something new, which ``accept`` still takes if it can be completed. Raises
         ``BudgetError`` if not even the shortest text known fits; its ``needed`` tokens do.
 
-        ``max_string_tokens`` and ``max_number_tokens`` are soft limits on the tokens of one string and one number (of a
-        ``Grammar``: of one lexeme of that ``Kind``), so that none runs on for ever. After as many tokens, the one it
+        ``max_string_tokens`` and ``max_number_tokens`` are soft limits on the tokens of one string and one number,
+        ``max_reasoning_tokens`` on those of a reasoning section (of a ``Grammar``: of one lexeme of that ``Kind``), so that none runs on for ever. After as many tokens, the one it
         began in included, no word is begun in it any more; after up to eight more, or at once where there are no words,
         the masks only allow what ends it or brings its end nearer. The language comes first: a string that must be
         longer becomes as long as it must. Keys that a schema names, and constants, have no limit.
         """
         if max_tokens is not None and max_tokens < 0:
             raise ValueError(f"max_tokens is {max_tokens}; it must be 0 or more")
-        for name, limit in (("max_string_tokens", max_string_tokens), ("max_number_tokens", max_number_tokens)):
+        limits = (max_string_tokens, max_number_tokens, max_reasoning_tokens)
+        for name, limit in zip(_LIMITS, limits, strict=True):
             if limit is not None and limit < 1:
                 raise ValueError(f"{name} is {limit}; it must be 1 or more")
-        return Matcher(self, max_tokens=max_tokens, lexeme_limits=(None, max_string_tokens, max_number_tokens))
+        return Matcher(self, max_tokens=max_tokens, lexeme_limits=(None, *limits))
 
     def allocate_bitmask(self, batch_size: int = 1) -> NDArray[np.uint32]:
         """A bitmask for ``Matcher.fill_bitmask``: uint32, shape (batch_size, ceil(n_vocab / 32)), all zero.

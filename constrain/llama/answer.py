@@ -99,7 +99,7 @@ class Answer:
         special_tokens: the special tokens that the matcher's grammar may name, as in ``Vocabulary``.
         max_tokens: the most tokens to generate, end of generation not counted; ``None`` for what the context holds.
         deadline: the ``time.monotonic()`` after which the answer is brought to its end.
-        wants_stop: called with the bytes of each token as it is taken; ``True`` ends the answer.
+        wants_stop: called with each token as it is taken; ``True`` ends the answer.
 
     Attributes:
         matcher: what is allowed next, once the answer has begun; ``None`` for anything.
@@ -118,7 +118,7 @@ class Answer:
     special_tokens: Mapping[str, int] = field(default_factory=dict)
     max_tokens: int | None = None
     deadline: float | None = None
-    wants_stop: Callable[[bytes], bool] = _never
+    wants_stop: Callable[[int], bool] = _never
 
     matcher: Matcher | None = field(default=None, init=False)
     tokens: list[int] = field(default_factory=list, init=False)
@@ -274,7 +274,7 @@ class Answer:
     def _add(self, token: int) -> bool:
         """Notes a token of the answer; whether it leads to a stop."""
         self.tokens.append(token)
-        return self.wants_stop(self.token_bytes(token))
+        return self.wants_stop(token)
 
     def _late(self) -> bool:
         return self.deadline is not None and time.monotonic() > self.deadline
