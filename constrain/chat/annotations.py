@@ -22,7 +22,7 @@ class _ContextMark:
 
 
 ToolContext = Annotated[_T, _ContextMark()]
-"""``ctx: ToolContext[T]``: a tool's first parameter, which is given ``call(context=...)`` and not shown to the model."""
+"""``ctx: ToolContext[T]``: a tool's first parameter, given ``call(context=...)`` and not shown to the model."""
 
 
 def is_context(annotation: Any) -> bool:
@@ -90,4 +90,5 @@ def resolve(annotation: Any, function: Callable[..., Any], names: Mapping[str, A
     written = innermost(function)
     module = sys.modules.get(getattr(written, "__module__", None) or "")
     scope = getattr(written, "__globals__", None) or ({} if module is None else vars(module))
-    return get_type_hints(holder, scope, dict(names), include_extras=True)["annotation"]
+    # One scope, not two: a lambda in an annotation finds globals only.
+    return get_type_hints(holder, {**scope, **names}, include_extras=True)["annotation"]

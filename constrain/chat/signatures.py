@@ -233,8 +233,9 @@ def _model(
             for field, name in fields.items():
                 _model(tool, {field: name}, definitions)
         names = ", ".join(map(repr, fields.values()))
+        why = str(error).partition("\n")[0].partition(". ")[0]  # Pydantic goes on with advice for models
         raise ToolError(
-            f"tool {tool!r}: no JSON Schema can be made of the type of parameter {names} ({error}); annotate it with "
+            f"tool {tool!r}: no JSON Schema can be made of the type of parameter {names} ({why}); annotate it with "
             f"what Pydantic can read from JSON, or have it given as the context"
         ) from error
     document.pop("title", None)

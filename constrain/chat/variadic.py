@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
-from pydantic import Field, TypeAdapter, ValidationError, create_model
+from pydantic import Field, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import core_schema
 from typing_extensions import Unpack, is_typeddict
 
@@ -14,7 +15,6 @@ from constrain._errors import ToolError
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
-    from pydantic.fields import FieldInfo
 
 _OF_ALL_VALUES = ("alias", "validation_alias", "title", "description", "examples", "json_schema_extra")
 """What ``Field`` says of the property; all else it says of each value."""
@@ -47,7 +47,7 @@ def collected(parameter: Parameter, tool: str, annotation: Any, reserved: frozen
     """
     if get_origin(annotation) is Unpack or getattr(annotation, "__unpacked__", False):
         return _unpacked(parameter, tool, annotation, reserved)
-    info: FieldInfo = create_model("Values", value=(annotation, Field())).model_fields["value"]
+    info = FieldInfo.from_annotation(annotation)
     if not info.is_required():
         raise ToolError(f"tool {tool!r}: parameter {parameter.name!r} stands for many values and can have no default")
     kept = [*info.metadata] + ([Field(discriminator=info.discriminator)] if info.discriminator else [])
