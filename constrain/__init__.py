@@ -16,6 +16,7 @@ from constrain._errors import (
     OutputValidationError,
     PatternError,
     SchemaError,
+    ToolError,
     UnsatisfiableSchemaError,
     UnsupportedSchemaError,
 )
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
     from constrain import grammars
     from constrain._async import acomplete, agenerate, astream
     from constrain._batch import complete_batch, generate_batch
+    from constrain.chat.annotations import ToolContext
+    from constrain.chat.calls import ToolCall
+    from constrain.chat.definition import tool
+    from constrain.chat.openai import tool_from_json, tool_to_json
+    from constrain.chat.tools import CustomTool, FunctionTool
     from constrain.composition import choice, repeat, sequence, text
     from constrain.explanation import TextExplanation, explain
     from constrain.json_schema.strict import check_strict, strict_schema
@@ -42,7 +48,9 @@ __all__ = [
     "Completion",
     "ConstrainError",
     "Constraint",
+    "CustomTool",
     "Finished",
+    "FunctionTool",
     "Grammar",
     "GrammarBuilder",
     "GrammarError",
@@ -60,6 +68,9 @@ __all__ = [
     "TextDelta",
     "TextExplanation",
     "Timings",
+    "ToolCall",
+    "ToolContext",
+    "ToolError",
     "UnsatisfiableSchemaError",
     "UnsupportedSchemaError",
     "Usage",
@@ -83,14 +94,21 @@ __all__ = [
     "stream",
     "strict_schema",
     "text",
+    "tool",
+    "tool_from_json",
+    "tool_to_json",
 ]
 
 
 _MODULES = {
+    "CustomTool": "constrain.chat.tools",
+    "FunctionTool": "constrain.chat.tools",
     "Lark": "constrain.lark.source",
     "Model": "constrain.llama.model",
     "Regex": "constrain.regex.source",
     "TextExplanation": "constrain.explanation",
+    "ToolCall": "constrain.chat.calls",
+    "ToolContext": "constrain.chat.annotations",
     "Violation": "constrain.json_schema.strict_checks",
     "acomplete": "constrain._async",
     "agenerate": "constrain._async",
@@ -104,6 +122,9 @@ _MODULES = {
     "sequence": "constrain.composition",
     "strict_schema": "constrain.json_schema.strict",
     "text": "constrain.composition",
+    "tool": "constrain.chat.definition",
+    "tool_from_json": "constrain.chat.openai",
+    "tool_to_json": "constrain.chat.openai",
 }
 """Where the names are that cost time to import, or bring in what does: they are imported when they are asked for."""
 

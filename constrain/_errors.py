@@ -9,6 +9,7 @@ ConstrainError
 ├── LimitError                     a named limit was met; the message names it
 ├── BudgetError                    max_tokens is too small for any answer
 ├── ModelError                     a model file or model that cannot be used
+├── ToolError                      a tool that cannot be made or run
 └── OutputValidationError          a validator of the caller's own type rejected the text
 """
 
@@ -77,6 +78,10 @@ class BudgetError(ConstrainError):
 
 class ModelError(ConstrainError):
     """A model file, vocabulary or model object that cannot be used."""
+
+
+class ToolError(ConstrainError):
+    """A function or description that no tool can be made of, or a tool that cannot be run as it was asked to."""
 
 
 class OutputValidationError(ConstrainError):

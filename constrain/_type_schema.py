@@ -59,7 +59,12 @@ def _text(pattern: str, **more: Any) -> dict[str, Any]:
 
 
 class _Generator(GenerateJsonSchema):
-    """Pydantic's generator, with more said about standard types."""
+    """Pydantic's generator, with more said about standard types; of defaults, which change no text, nothing."""
+
+    def default_schema(self, schema: Any) -> dict[str, Any]:
+        """The type without its default, which need not be JSON."""
+        result: dict[str, Any] = self.generate_inner(schema["schema"])
+        return result
 
     def decimal_schema(self, schema: Any) -> dict[str, Any]:
         """A number or, exactly, a text; within bounds a number."""

@@ -1,0 +1,83 @@
+"""What is seen to when a tool is made, so that nothing about it fails when a model calls it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from constrain._errors import ConstrainError, ToolError
+from constrain._schema_text import parse_schema
+from constrain._source import Source
+from constrain.chat.annotations import innermost
+from constrain.chat.parameters import callers_parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+"""Names that tools may have, here as at OpenAI's endpoints."""
+
+
+def check_name(name: object) -> None:
+    """Raises ``ToolError`` for a name that no tool can have."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ToolError(
+            f"no tool can be called {name!r}: a name has 1 to 64 characters, letters (a to z), digits, _ and -; "
+            f"give it one with name="
+        )
+
+
+def check_schema(name: str, schema: dict[str, Any]) -> None:
+    """Raises what compiling a tool's arguments would raise: ``SchemaError``, ``PatternError``, ``LimitError``."""
+    try:
+        _compile(json.dumps(schema))
+    except ConstrainError as error:
+        raise _named(error, f"the parameters of tool {name!r}") from error
+
+
+@lru_cache(maxsize=256)
+def _compile(text: str) -> None:
+    from constrain.json_schema import compile_schema
+
+    compile_schema(parse_schema(text), close_objects=True, keys_apart=True)
+
+
+def check_format(name: str, source: Source | None) -> None:
+    """Raises what compiling the format of a custom tool would raise, ``ToolError`` if it is none."""
+    if source is None:
+        return
+    if not isinstance(source, Source):
+        raise ToolError(
+            f"tool {name!r}: its format is {source!r:.80}; it can be a Lark, a Regex, what sequence, choice, repeat "
+            f"and text make of these, or None for any text"
+        )
+    try:
+        source.grammar()
+    except ConstrainError as error:
+        raise _named(error, f"the format of tool {name!r}") from error
+
+
+def check_function(name: str, function: Any, calls: Iterable[tuple[tuple[Any, ...], Mapping[str, Any]]] = ()) -> None:
+    """Raises ``ToolError`` for what cannot be run as a tool, or does not take such calls (context left out)."""
+    if not callable(function) or isinstance(function, type):
+        raise ToolError(
+            f"tool {name!r}: {function!r:.80} is no function; a class or a type is what an answer can be (schema=), "
+            f"and what a parameter can be annotated with"
+        )
+    written = innermost(function)
+    if inspect.isgeneratorfunction(written) or inspect.isasyncgenfunction(written):
+        raise ToolError(f"tool {name!r}: its function yields; a tool returns one result, so collect them in a list")
+    for args, kwargs in calls:
+        _, takes_context = callers_parameters(function, name, {})
+        try:
+            inspect.signature(function).bind(*((None, *args) if takes_context else args), **kwargs)
+        except TypeError as error:
+            raise ToolError(f"tool {name!r}: its function cannot be called with what a model gives: {error}") from error
+
+
+def _named(error: ConstrainError, what: str) -> ConstrainError:
+    """The same error, saying in what it is."""
+    return type(error)(f"{what}: {error.message}", pointer=error.pointer, line=error.line, column=error.column)
