@@ -17,8 +17,8 @@ from constrain._merging import moved_rules
 from constrain._schema_text import parse_schema
 from constrain.chat.answers import REFUSAL, Calls, CustomCalls, FunctionCalls, Reasoning, Value
 from constrain.chat.arguments import arguments_grammar
-from constrain.chat.plan import may_call, plan, value_of
-from constrain.chat.structure import END, SpecialName, Variable, structure_parts
+from constrain.chat.plan import begins_with_text, has_preamble, plan, value_of
+from constrain.chat.structure import CONTENT, END, PREAMBLE, REASONING, SpecialName, Variable, structure_parts
 from constrain.grammar import EPSILON, Edge, Grammar, Kind, Rule, Terminal
 from constrain.lark.terminals import non_empty_part
 from constrain.regex.anchors import sequence, union
@@ -88,6 +88,8 @@ class _Assembly:
         self.alive: list[Expression] = []
         self.places: dict[int, tuple[Node, int]] = {}  # by identity, with what keeps it alive
         self.values: dict[int, int] = {}
+        self.texts: dict[tuple[bytes, ...], Expression] = {}
+        self.reasoning = 0
         self.self_delimiting = True
 
     def grammar(self) -> Grammar:
@@ -175,89 +177,110 @@ class _Assembly:
 
     def add_begin(self, start: int) -> None:
         """Adds the reasoning section, and what is behind it."""
-        thinking, reasoning = self.answer.format.thinking, self.answer.reasoning
-        if reasoning is Reasoning.NONE or thinking is None:
-            self.add_content(start)
+        answer, thinking = self.answer, self.answer.format.thinking
+        if answer.reasoning is Reasoning.NONE or thinking is None:
+            self.add_content(start, self.plan.first)
             return
-        inside, behind = start, self.state()
-        if reasoning is Reasoning.OPTIONAL:
-            first = structure_parts(thinking.begin, self.names)[0]
-            self.add_content(start, begin=None if isinstance(first, SpecialName) else thinking.begin)
-            inside = self.read_structure(start, thinking.begin)
-        parts = structure_parts(thinking.end, self.names)
-        if isinstance(parts[0], SpecialName):
-            source = self.state()
-            self.read(inside, _ANY_TEXT, source, "reasoning")
-            rest = thinking.end
+        behind = self.state()
+        if answer.reasoning is Reasoning.OPENED:
+            self.reasoning = start
         else:
-            mark = parts[0].encode()
-            source = self.state()
-            self.read(inside, up_to(mark, (mark,)), source, "reasoning")
-            rest = thinking.end[len(parts[0]) :]
-        end = self.read_structure(source, rest)
-        self.edges.append(Edge(end, EPSILON, behind))
-        self.add_content(behind, newlines=True)
+            self.reasoning = self.state()
+            self.add_content(start, self.plan.first, begin=thinking.begin)
+        self.read_up_to(self.reasoning, [(thinking.end, behind)], "reasoning")
+        self.add_content(behind, self.plan.second, newlines=answer.format.content is None)
 
-    def add_content(self, start: int, *, begin: str | None = None, newlines: bool = False) -> None:
+    def read_up_to(
+        self, source: int, endings: list[tuple[str, int]], name: str, without_too: tuple[str, ...] = ()
+    ) -> None:
+        """Adds text and the structure that ends it: the first that is there (none: at the end of the answer)."""
+        firsts = [(structure_parts(ending, self.names) or [""])[0] for ending, _ in endings]
+        marks = [first for first in firsts if isinstance(first, str) and first]
+        for other in without_too:
+            marks += [part for part in structure_parts(other, self.names)[:1] if isinstance(part, str)]
+        plain = tuple(mark.encode() for mark in dict.fromkeys(marks))
+        for (ending, target), first in zip(endings, firsts, strict=True):
+            behind = self.state()
+            if isinstance(first, SpecialName) or not first:
+                self.read(source, self.without(plain), behind, name)
+                rest = ending
+            else:
+                self.read(source, up_to(first.encode(), plain), behind, name)
+                rest = ending[len(first) :]
+            self.edges.append(Edge(self.read_structure(behind, rest), EPSILON, target))
+
+    def without(self, marks: tuple[bytes, ...]) -> Expression:
+        """See ``without``; the same object for the same marks, so that it becomes one terminal."""
+        if marks not in self.texts:
+            self.texts[marks] = without(marks)
+        return self.texts[marks]
+
+    def add_content(self, start: int, node: Node, *, begin: str = "", newlines: bool = False) -> None:
         """Adds content and calls; ``begin``: what no text may begin with, since a reasoning section does."""
         answer = self.answer
-        calls = may_call(answer)
-        text = answer.content is None and answer.calls is not Calls.REQUIRED
-        first: list[Expression] = []
         structured = self.state()  # for what does not begin with free text
         self.edges.append(Edge(start, EPSILON, structured))
-        if text:
+        first: list[Expression] = []
+        if begins_with_text(answer):
             self.add_text(start, begin)
-        elif answer.calls is not Calls.REQUIRED:
-            first += self.add_value(structured)
-        if calls:
-            before = text and answer.format.text_before
-            for mark, node in self.plan.beginnings.items():
-                if isinstance(mark, bytes) and not before:
-                    self.check_apart(mark, first)
-                    self.read(structured, Literal(mark), self.place(node), "call")
-                elif isinstance(mark, SpecialName) and not before:
-                    self.read(structured, mark.literal, self.place(node), "call")
-        if begin is not None:
-            self.check_apart(begin.encode(), first)
-        first += [Literal(mark) for mark in self.plan.beginnings if isinstance(mark, bytes)]
-        if newlines and not text and self.is_apart(b"\n", first):
+            newlines = False
+        elif answer.content is not None and answer.format.content is None and answer.calls is not Calls.REQUIRED:
+            first = self.add_value(structured, 1)
+        for step, _ in node.onward:
+            if isinstance(step, bytes):
+                self.check_apart(step, first)
+                first = [*first, Literal(step)] if newlines else first
+        self.edges.append(Edge(structured, EPSILON, self.place(node)))
+        if newlines and self.is_apart(b"\n", first):
             self.read(start, _NEWLINES, structured, "new lines")
 
-    def add_text(self, start: int, begin: str | None) -> None:
+    def add_text(self, start: int, begin: str) -> None:
         """Adds free text, and where it may stand before calls, what joins it to them."""
-        answer, marks = self.answer, self.plan.marks
-        outer: Expression = _ANY_TEXT
-        if begin is not None:
-            outer = Intersection((outer, Complement(sequence(Literal(begin.encode()), ANY_BYTES))))
-        if answer.format.text_before:
-            plain = without(marks, outer)
-        else:
-            begins = [sequence(Literal(mark), ANY_BYTES) for mark in marks]
-            plain = Intersection((outer, Complement(union(begins)))) if begins else outer
+        marks, form = self.plan.marks, self.answer.format
+        not_at_begin = [sequence(Literal(each), ANY_BYTES) for each in (begin.encode(),) if _is_text(begin, self.names)]
+        if not form.text_before:
+            not_at_begin += [sequence(Literal(mark), ANY_BYTES) for mark in marks]
+        outer = [Complement(union(not_at_begin))] if not_at_begin else []
+        plain = Intersection((self.without(marks if form.text_before else ()), *outer))
         self.read(start, plain, 1, "text")
-        if not may_call(answer) or not answer.format.text_before:
-            return
-        for mark, node in self.plan.beginnings.items():
+        for mark, node in self.plan.joined.items():
             if isinstance(mark, SpecialName):
                 before = self.state()
                 self.read(start, plain, before, "text")
                 self.read(before, mark.literal, self.place(node), "call")
             else:
-                joined = up_to(mark, marks) if begin is None else Intersection((up_to(mark, marks), outer))
+                joined = Intersection((up_to(mark, marks), *outer))
                 self.read(start, joined, self.place(node), "text and call")
 
-    def add_value(self, start: int) -> list[Expression]:
+    def add_section(self, source: int, reached: int) -> None:
+        """Adds what is inside of a section: content, or text before calls."""
+        form, names = self.answer.format, self.names
+        assert form.content is not None
+        end = form.content.end
+        if self.answer.content is not None:
+            behind = self.state()
+            if _is_text(end, names):
+                raise GrammarError(f"in the form {form.name}, what content must be like may hold the text that ends it")
+            self.add_value(source, behind)
+            self.edges.append(Edge(self.read_structure(behind, end), EPSILON, 1))
+            return
+        endings = [(end, 1)] if reached == CONTENT else []
+        joined = form.preamble is not None and form.preamble.begin == form.content.begin
+        if form.preamble is not None and has_preamble(self.answer) and (reached == PREAMBLE or joined):
+            endings.append((form.preamble.end, self.place(self.plan.calls)))
+        self.read_up_to(source, endings, "text", (form.preamble.end,) if form.preamble is not None and joined else ())
+
+    def add_value(self, start: int, target: int) -> list[Expression]:
         """Adds content that is a value or a text of a language, or a refusal; returns what it may begin with."""
         content = self.answer.content
         assert content is not None
         make = content.grammar if not isinstance(content, Value) else lambda: self.value_grammar(content)
         symbol, first = self.merge(make, "/content", "content")
-        self.edges.append(Edge(start, symbol, 1))
+        self.edges.append(Edge(start, symbol, target))
         if self.answer.refusal:
             self.check_apart(REFUSAL.encode(), first)
             refusal = sequence(Literal(REFUSAL.encode()), _VISIBLE, _ANY_TEXT)
-            self.read(start, refusal, 1, "refusal")
+            self.read(start, refusal, target, "refusal")
             first = [*first, refusal]
         return first
 
@@ -292,6 +315,10 @@ class _Assembly:
         self.places[id(node)] = node, source
         if node.reached == END:
             self.edges.append(Edge(source, EPSILON, 1))
+        elif node.reached == REASONING:
+            self.edges.append(Edge(source, EPSILON, self.reasoning))
+        elif node.reached in (CONTENT, PREAMBLE):
+            self.add_section(source, node.reached)
         elif node.reached is not None:
             if node.onward and self.may_begin_anyhow(node.reached):
                 raise ValueError(f"the form {self.answer.format.name} has input directly behind names of tools")
@@ -379,6 +406,11 @@ class _Assembly:
         if core.is_empty(expression):
             raise GrammarError(f"no input of {what} can be written in the form {self.answer.format.name}")
         return expression
+
+
+def _is_text(structure: str, names: frozenset[str]) -> bool:
+    """Does a structure text begin with text, and not with a special token?"""
+    return bool(structure) and isinstance(structure_parts(structure, names)[0], str)
 
 
 def _spelled_in_json(grammar: Grammar) -> Grammar:

@@ -6,9 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from constrain.chat.answers import Calls, CustomCalls
+from constrain.chat.answers import Calls, CustomCalls, Reasoning
 from constrain.chat.structure import (
+    CONTENT,
     END,
+    PREAMBLE,
+    REASONING,
     Node,
     SpecialName,
     Variable,
@@ -31,15 +34,24 @@ _QUOTE = b'"'
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Where calls begin, and what stands behind them.
+    """Where calls and sections begin, and what stands behind calls.
 
-    ``marks``: texts with which a call begins, at least their first words; free text holds none of them, whatever may be
-    called (a special token is in no text anyway). ``beginnings``: by mark or special token, what stands between it and
-    the value of a call. ``after``: by tool, what stands behind that value; ``id_behind``: tools whose ids stand there.
+    Attributes:
+        marks: texts with which calls begin, at least their first words. Free text outside of sections holds none of
+            them, or begins with none of them, whatever may be called; a special token is in no text anyway.
+        joined: by mark or special token, what stands between it and the value of a call that follows free text.
+        first: what an answer may begin with beside free text and values.
+        second: the same behind a reasoning section.
+        calls: what may stand behind a preamble.
+        after: by tool, what stands behind the value of a call.
+        id_behind: the tools whose ids stand there.
     """
 
     marks: tuple[bytes, ...]
-    beginnings: dict[bytes | SpecialName, Node]
+    joined: dict[bytes | SpecialName, Node]
+    first: Node
+    second: Node
+    calls: Node
     after: dict[int, Node]
     id_behind: frozenset[int]
 
@@ -69,34 +81,74 @@ def plan(answer: Answer) -> Plan:
     form, names = answer.format, frozenset(answer.special)
     callable_tools = answer.callable_tools()
     templates = {index: _template(form, tool) for index, tool in enumerate(answer.tools)}
-    marks: set[bytes] = set()
-    firsts: list[tuple[bytes | SpecialName, int, Path]] = []
-    for index, tool in enumerate(answer.tools):
-        path = _head(form.opening + templates[index].head, templates[index], tool.name, names)
-        mark = _mark(form.opening + templates[index].head, path, names)
-        firsts.append((mark, index, path))
-        if isinstance(mark, bytes):
-            marks.add(mark)
-    kept = {mark for mark in marks if not any(mark != other and mark.startswith(other) for other in marks)}
-    for mark in kept:
-        if any(mark != other and mark in other for other in kept):
-            raise ValueError(f"the form {form.name} has a call begin with what stands inside of another call's begin")
-    groups: dict[bytes | SpecialName, list[tuple[Path, int]]] = {}
-    for mark, index, path in firsts:
-        if index not in callable_tools:
-            continue
-        if isinstance(mark, SpecialName):
-            groups.setdefault(mark, []).append((path[1:], index))
-        else:
-            group = next(each for each in kept if mark.startswith(each))
-            groups.setdefault(group, []).append((path[len(group) :], index))
+    heads = {
+        index: _head(form.opening + templates[index].head, templates[index], tool.name, names)
+        for index, tool in enumerate(answer.tools)
+    }
+    calls = [(heads[index], index) for index in callable_tools]
+    marks: dict[int, bytes | SpecialName] = {}
+    if form.content is None:
+        marks = {index: _mark(form.opening + templates[index].head, heads[index], names) for index in heads}
+    plain = _shortest({mark for mark in marks.values() if isinstance(mark, bytes)}, form)
+    joined: dict[bytes | SpecialName, list[tuple[Path, int]]] = {}
+    if begins_with_text(answer) and form.text_before:
+        for path, index in calls:
+            mark = marks[index]
+            if isinstance(mark, SpecialName):
+                joined.setdefault(mark, []).append((path[1:], index))
+            else:
+                begin = next(each for each in plain if mark.startswith(each))
+                joined.setdefault(begin, []).append((path[len(begin) :], index))
+    paths = [] if joined else [*calls, *_sections(answer)]
+    reasoning = []
+    if answer.reasoning is Reasoning.OPTIONAL and form.thinking is not None:
+        reasoning = [(path_of([form.thinking.begin], "", names), REASONING)]
     after = {tail: _after(answer, tail, templates) for tail in {templates[index].tail for index in callable_tools}}
     return Plan(
-        tuple(sorted(kept)),
-        {mark: tree(paths) for mark, paths in groups.items()},
+        plain,
+        {mark: tree(group) for mark, group in joined.items()},
+        tree([*paths, *reasoning]),
+        tree(paths),
+        tree(calls),
         {index: after[templates[index].tail] for index in callable_tools},
         frozenset(index for index in callable_tools if Variable.ID in template_parts(templates[index].tail)),
     )
+
+
+def begins_with_text(answer: Answer) -> bool:
+    """Whether free text that is in no section may be what an answer begins with."""
+    return answer.content is None and answer.format.content is None and answer.calls is not Calls.REQUIRED
+
+
+def has_preamble(answer: Answer) -> bool:
+    """Whether text in a section of its own may stand before calls."""
+    form = answer.format
+    return (
+        form.preamble is not None
+        and form.text_before
+        and answer.content is None
+        and answer.calls is Calls.AUTO
+        and bool(answer.callable_tools())
+    )
+
+
+def _sections(answer: Answer) -> list[tuple[Path, int]]:
+    """Content, and text before calls, where the form has sections for them."""
+    form, names = answer.format, frozenset(answer.special)
+    if form.content is None or answer.calls is Calls.REQUIRED:
+        return []
+    paths = [(path_of([form.content.begin], "", names), CONTENT)]
+    if form.preamble is not None and form.preamble.begin != form.content.begin and has_preamble(answer):
+        paths.append((path_of([form.preamble.begin], "", names), PREAMBLE))
+    return paths
+
+
+def _shortest(marks: set[bytes], form: ToolFormat) -> tuple[bytes, ...]:
+    """The marks that begin with no other one."""
+    kept = {mark for mark in marks if not any(mark != other and mark.startswith(other) for other in marks)}
+    if any(mark != other and mark in other for mark in kept for other in kept):
+        raise ValueError(f"in the form {form.name}, what a call begins with holds what another one begins with")
+    return tuple(sorted(kept))
 
 
 def _after(answer: Answer, tail: str, templates: dict[int, _Template]) -> Node:
@@ -145,8 +197,3 @@ def _template(form: ToolFormat, tool: FunctionCalls | CustomCalls) -> _Template:
     if template_parts(text).count(Variable.ID) > 1 or (Variable.ID in template_parts(text)) > bool(form.id_pattern):
         raise ValueError(f"{attribute} of the form {form.name} has $id twice, or without id_pattern: {text!r}")
     return _Template(head, Variable(value.group()), tail)
-
-
-def may_call(answer: Answer) -> bool:
-    """Whether an answer may hold calls."""
-    return answer.calls is not Calls.NONE and bool(answer.callable_tools())

@@ -20,8 +20,8 @@ from constrain.chat.arguments import (
     raw_arguments,
 )
 from constrain.chat.format import ArgumentStyle
-from constrain.chat.plan import may_call, plan, value_of
-from constrain.chat.structure import END, SpecialName, Variable, structure_parts
+from constrain.chat.plan import has_preamble, plan, value_of
+from constrain.chat.structure import CONTENT, PREAMBLE, REASONING, SpecialName, Variable, structure_parts
 from constrain.json_schema.spelling import read_content
 
 if TYPE_CHECKING:
@@ -173,61 +173,105 @@ class Reader:
     # What an answer is made of. Generators stop where they need more, and go on when there is, or will never be.
 
     def _read(self) -> Generator[None]:
-        answer = self._answer
-        thinking, reasoning = answer.format.thinking, answer.reasoning
-        if thinking is not None and reasoning is not Reasoning.NONE:
-            begin = self._written(thinking.begin)
-            if reasoning is Reasoning.OPENED or (yield from self._begins_with([begin])):
-                if reasoning is Reasoning.OPTIONAL:
-                    self._take(len(begin))
-                yield from self._read_reasoning(self._written(thinking.end))
-        yield from self._read_content()
+        answer, thinking = self._answer, self._answer.format.thinking
+        node = self._plan.first
+        if thinking is not None and answer.reasoning is not Reasoning.NONE:
+            if answer.reasoning is Reasoning.OPTIONAL and answer.format.content is None:
+                begin = self._written(thinking.begin)
+                if (yield from self._begins_with([begin])) is None:
+                    yield from self._read_content(self._plan.second)
+                    return
+                self._take(len(begin))
+            elif answer.reasoning is Reasoning.OPTIONAL:
+                reached, ids = yield from self._follow(node, [])
+                if reached != REASONING:
+                    yield from self._read_reached(reached, ids)
+                    return
+            if not (yield from self._read_reasoning(self._written(thinking.end))):
+                return
+            node = self._plan.second
+        yield from self._read_content(node)
 
-    def _read_reasoning(self, end: bytes) -> Generator[None]:
+    def _read_reasoning(self, end: bytes) -> Generator[None, None, bool]:
         if (yield from self._read_text([end], ReasoningDelta)) is None:
-            return
+            return False
         self._take(len(end))
-        if any(_written(mark).startswith(b"\n") for mark in self._plan.beginnings):
-            return
-        while (yield from self._byte()) == b"\n":
-            self._take(1)
+        marks = [*self._plan.joined, *(step for step, _ in self._plan.second.onward)]
+        if not any(_written(mark).startswith(b"\n") for mark in marks if not isinstance(mark, Variable)):
+            while (yield from self._byte()) == b"\n":
+                self._take(1)
+        return True
 
-    def _read_content(self) -> Generator[None]:
+    def _read_content(self, node: Node) -> Generator[None]:
+        """Reads what is no reasoning."""
         answer = self._answer
-        marks = {_written(mark): node for mark, node in self._plan.beginnings.items()} if may_call(answer) else {}
-        started: bytes | None
-        if answer.content is None and answer.format.text_before and answer.calls is not Calls.REQUIRED:
-            started = yield from self._read_text(list(marks), ContentDelta)
+        if answer.format.content is not None or answer.calls is Calls.REQUIRED:
+            reached, ids = yield from self._follow(node, [])
+            yield from self._read_reached(reached, ids)
+            return
+        if self._plan.joined:
+            marks = {_written(mark): after for mark, after in self._plan.joined.items()}
+            mark = yield from self._read_text(list(marks), ContentDelta)
+            if mark is not None:
+                self._take(len(mark))
+                reached, ids = yield from self._follow(marks[mark], [])
+                yield from self._read_reached(reached, ids)
+            return
+        starts = [*self._plan.marks, *(_written(step) for step, _ in node.onward if isinstance(step, SpecialName))]
+        if node.onward and (yield from self._begins_with(starts)) is not None:
+            reached, ids = yield from self._follow(node, [])
+            yield from self._read_reached(reached, ids)
         else:
-            refusal = [REFUSAL.encode()] if answer.refusal else []
-            started = yield from self._begins_with([*marks, *refusal])
-            if started is not None and started not in marks:
-                self._take(len(started))
-                yield from self._read_text([], RefusalDelta)
-            elif started is None and answer.calls is not Calls.REQUIRED:
-                yield from self._read_text([], ContentDelta)
-        if started in marks:
-            self._take(len(started))
-            yield from self._read_calls(marks[started])
+            yield from self._read_value_or_text(b"")
 
-    def _read_calls(self, node: Node) -> Generator[None]:
-        while True:
-            tool, ids = yield from self._follow(node, [])
-            if tool is None or tool == END:
-                return
+    def _read_value_or_text(self, end: bytes) -> Generator[None, None, bytes | None]:
+        """Reads content, or a refusal, up to what ends it."""
+        stops = [end] if end else []
+        refusal = REFUSAL.encode()
+        if self._answer.refusal and (yield from self._begins_with([refusal])) is not None:
+            self._take(len(refusal))
+            return (yield from self._read_text(stops, RefusalDelta))
+        return (yield from self._read_text(stops, ContentDelta))
+
+    def _read_section(self, reached: int) -> Generator[None]:
+        """Reads content, or text before calls, from the begin of its section."""
+        form = self._answer.format
+        assert form.content is not None
+        end = self._written(form.content.end) if reached == CONTENT else b""
+        if self._answer.content is not None:
+            yield from self._read_value_or_text(end)
+            return
+        stops = [end] if end else []
+        preamble = b""
+        if form.preamble is not None and has_preamble(self._answer):
+            preamble = self._written(form.preamble.end)
+            if reached == PREAMBLE or form.preamble.begin == form.content.begin:
+                stops.append(preamble)
+        if stops and (yield from self._read_text(stops, ContentDelta)) == preamble and preamble:
+            self._take(len(preamble))
+            reached_then, ids = yield from self._follow(self._plan.calls, [])
+            yield from self._read_reached(reached_then, ids)
+        elif not stops:
+            yield from self._read_text([], ContentDelta)
+
+    def _read_reached(self, reached: int | None, ids: list[str]) -> Generator[None]:
+        """Goes on from what structure has reached."""
+        if reached in (CONTENT, PREAMBLE):
+            yield from self._read_section(reached)
+            return
+        while reached is not None and reached >= 0:
             index, self._calls = self._calls, self._calls + 1
-            called = self._answer.tools[tool]
-            self._events.append(CallStarted(index, called.name, ids[-1] if ids else None))
-            if not (yield from self._read_value(tool, index)):
+            name = self._answer.tools[reached].name
+            self._events.append(CallStarted(index, name, ids[-1] if ids else None))
+            if not (yield from self._read_value(reached, index)):
                 return
-            node = self._plan.after[tool]
-            if tool not in self._plan.id_behind:
-                self._events.append(CallEnded(index, ids[-1] if ids else None))
-                continue
-            node, ids = yield from self._follow_to_id(node)
-            if not ids:
-                return
-            self._events.append(CallEnded(index, ids[0]))
+            node = self._plan.after[reached]
+            if reached in self._plan.id_behind:
+                node, ids = yield from self._follow_to_id(node)
+                if not ids:
+                    return
+            self._events.append(CallEnded(index, ids[-1] if ids else None))
+            reached, ids = yield from self._follow(node, [])
 
     def _read_value(self, tool: int, index: int) -> Generator[None, None, bool]:
         """Reads the value of a call; returns whether all of it was there."""

@@ -43,8 +43,9 @@ Atom = int | SpecialName | Variable
 
 Path = tuple[Atom, ...]
 
-END = -1
-"""Reached where the answer ends; the other places that are reached are the numbers of tools, whose value follows."""
+END, CONTENT, PREAMBLE, REASONING = -1, -2, -3, -4
+"""What is reached: the end of the answer, or the inside of a section; the numbers of tools are reached where the value
+of a call follows."""
 
 
 @dataclass(slots=True)

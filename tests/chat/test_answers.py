@@ -13,7 +13,7 @@ import constrain
 from constrain.chat.answers import Answer, Calls, CustomCalls, FunctionCalls, Reasoning, Value
 from constrain.chat.reading import Reader, gathered, read_answer
 from tests.chat.forms import ELEMENTS, FENCES, FORMS, LIST, OBJECT, PYTHON, TAGS
-from tests.support import Tokens, Walker, small_vocabulary
+from tests.support import Tokens, allowed, small_vocabulary
 
 if TYPE_CHECKING:
     from constrain.chat.format import ToolFormat
@@ -60,11 +60,42 @@ VOCABULARY = small_vocabulary(6)
 TOKENS = Tokens(VOCABULARY)
 
 
-def walked(answer: Answer, seed: int, count: int = WALKS, most: int = 60) -> list[bytes]:
-    """Random answers."""
-    walker = Walker(constrain.compile(answer, VOCABULARY, cache=False), VOCABULARY)
-    rng = Random(seed)
-    return [walker.text(rng, TOKENS, most) for _ in range(count)]
+def walked(answer: Answer, seed: int, leads: tuple[bytes, ...] = (b"",), *, count: int = WALKS) -> list[bytes]:
+    """Random answers that begin with the leads: what is forced, random tokens and steps towards the end, in turns."""
+    constraint = constrain.compile(answer, VOCABULARY, cache=False)
+    return [walk(constraint, Random(f"{seed} {index}"), leads[index % len(leads)]) for index in range(count)]
+
+
+def walk(constraint: constrain.Constraint, rng: Random, lead: bytes, most: int = 80) -> bytes:
+    matcher, row, text, end = constraint.matcher(), constraint.allocate_bitmask()[0], lead, VOCABULARY.eos[0]
+    assert matcher.accept_many(list(TOKENS.split(lead))) == len(list(TOKENS.split(lead))), lead
+    for _ in range(most):
+        forced = matcher.forced_bytes()
+        if not forced and rng.random() < 0.4:
+            forced = bytes(matcher.shortest_completion())[: rng.randint(1, 4)]
+        for token in TOKENS.split(forced):
+            assert matcher.accept(token), (text, forced)
+            text += VOCABULARY.token_bytes(token)
+        if forced:
+            continue
+        token = int(rng.choice(allowed(matcher, row)))
+        assert matcher.accept(token), (text, token)
+        if token == end:
+            return text
+        text += VOCABULARY.token_bytes(token)
+    for token in TOKENS.split(bytes(matcher.shortest_completion())):
+        assert matcher.accept(token), text
+        text += VOCABULARY.token_bytes(token)
+    assert matcher.is_accepting, text
+    return text
+
+
+def leads(form: ToolFormat, *, calls: bool) -> tuple[bytes, ...]:
+    """Nothing, and what calls begin with."""
+    if not calls:
+        return (b"",)
+    begin = (form.opening + form.call).partition("$")[0].encode()
+    return (b"", begin, b"So:\n" + begin) if form.text_before else (b"", begin)
 
 
 def assert_calls_hold(answer: Answer, parsed: ParsedAnswer) -> None:
@@ -86,7 +117,8 @@ def assert_calls_hold(answer: Answer, parsed: ParsedAnswer) -> None:
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
 def test_random_answers_read_back_as_the_mode_says(form: ToolFormat, mode: str) -> None:
     answer = Answer(form, tools=TOOLS, **MODES[mode])
-    for text in walked(answer, seed=1):
+    free = answer.calls is Calls.AUTO
+    for text in walked(answer, 1, leads(form, calls=free)):
         parsed = read_answer(answer, text)
         assert_calls_hold(answer, parsed)
         if mode in ("required", "named"):
