@@ -16,7 +16,8 @@ rules. Modules:
 - ``unique_items`` and ``counting``: items that differ, and how many different values goals have
 - ``productivity``: which goals have a value; ``contradictions``: why one has none
 - ``languages``: questions about patterns, answered by the kernel; ``keys``: classes of undeclared keys
-- ``emission`` with ``scalars``, ``punctuation``, ``array_automata``, ``object_automata``, ``unordered_objects``
+- ``emission`` with ``scalars``, ``punctuation``, ``array_automata``, ``object_automata``, ``unordered_objects``;
+  ``writing``: arguments of calls
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from constrain.json_schema.references import References
 
 if TYPE_CHECKING:
     from constrain.grammar import Grammar
+    from constrain.json_schema.writing import Writing
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class CompiledSchema:
     grammar: Grammar
     policies: dict[str, str | bool]
     warnings: tuple[str, ...]
+    raw_arguments: frozenset[str] = frozenset()
+    """Of arguments of a call: those that are strings written as they are."""
 
 
 class _Asked(NamedTuple):
@@ -55,6 +59,7 @@ class _Asked(NamedTuple):
     documents: Documents
     policies: Policies
     keys_apart: bool
+    arguments: Writing | None
 
 
 def compile_schema(
@@ -67,12 +72,14 @@ def compile_schema(
     close_objects: bool = False,
     registry: object = None,
     keys_apart: bool = False,
+    arguments: Writing | None = None,
 ) -> CompiledSchema:
     """The grammar whose texts are the JSON texts of the values of ``schema``, under the given policies.
 
     ``schema``: a parsed JSON Schema (dict or bool). ``registry``: a mapping from URIs to schemas (for example a
     ``referencing.Registry``) for references that leave the document; nothing is ever fetched.
     ``keys_apart``: no key is one lexeme with its colon, so that two such grammars can be read side by side.
+    ``arguments``: the texts are the arguments of a call, an object that is written like this.
     Raises SchemaError (malformed), UnsupportedSchemaError (a keyword that cannot be enforced exactly),
     UnsatisfiableSchemaError (no value), PatternError and LimitError; ``pointer`` names the place.
 
@@ -81,7 +88,7 @@ def compile_schema(
     """
     policies = Policies(whitespace, property_order, formats, numbers, close_objects)
     policies.check()
-    asked = _Asked(Documents(registry), policies, keys_apart)
+    asked = _Asked(Documents(registry), policies, keys_apart, arguments)
     try:
         return _in_dialect(schema, asked)
     except UnsatisfiableSchemaError:
@@ -129,5 +136,7 @@ def _compile(references: References, asked: _Asked) -> CompiledSchema:
     if not root.productive:
         raise why_empty(goals, root)
     plain_integers = goals.references.root.resource.dialect is DRAFT_4
-    grammar = Emitter(policies, plain_integers=plain_integers, keys_apart=asked.keys_apart).emit(root, order)
-    return CompiledSchema(grammar, policies._asdict(), goals.report())
+    emitter = Emitter(policies, plain_integers=plain_integers, keys_apart=asked.keys_apart, arguments=asked.arguments)
+    grammar = emitter.emit(root, order)
+    raw = emitter.raw_arguments() if asked.arguments is not None else frozenset()
+    return CompiledSchema(grammar, policies._asdict(), goals.report(), raw)

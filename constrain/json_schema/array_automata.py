@@ -61,7 +61,7 @@ def _add_loop(
     automaton: RuleAutomaton,
     rest: list[tuple[int, int]],
     after: int,
-    symbols: tuple[int, int],
+    symbols: tuple[int | None, int | None],
     bounds: tuple[int, int | None],
 ) -> None:
     """After an item: from ``bounds[0]`` to ``bounds[1]`` more of them, then the closing bracket."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain._errors import LimitError
-from constrain.grammar import Edge, Grammar, Kind, Role, Rule, Terminal
+from constrain._errors import LimitError, UnsatisfiableSchemaError, UnsupportedSchemaError
+from constrain.grammar import EPSILON, Edge, Grammar, Kind, Role, Rule, Terminal
 from constrain.json_schema.array_automata import add_array
 from constrain.json_schema.arrays import unproductive_item
 from constrain.json_schema.closing import emitted, has_value, is_productive
@@ -17,8 +17,9 @@ from constrain.json_schema.productivity import children
 from constrain.json_schema.punctuation import PUNCTUATION
 from constrain.json_schema.rule_automaton import END, START, RuleAutomaton
 from constrain.json_schema.scalars import number_spellings, scalar_terminals
+from constrain.json_schema.shapes import NO_SHAPES
 from constrain.json_schema.spelling import spell_string
-from constrain.regex.tree import Concatenation, Expression, Literal
+from constrain.regex.tree import EMPTY_TEXT, Concatenation, Expression, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from constrain.json_schema.policies import Policies
     from constrain.json_schema.shapes import Shapes
     from constrain.json_schema.strings import StringShape
+    from constrain.json_schema.writing import Outermost, Writing
 
 MAX_EDGES = 2_000_000
 """Edges of one grammar: the largest real schemas make about 100,000."""
@@ -34,9 +36,22 @@ MAX_EDGES = 2_000_000
 class Emitter:
     """Terminals and rules of one grammar while they are collected."""
 
-    def __init__(self, policies: Policies, *, plain_integers: bool = False, keys_apart: bool = False) -> None:
+    def __init__(
+        self,
+        policies: Policies,
+        *,
+        plain_integers: bool = False,
+        keys_apart: bool = False,
+        arguments: Writing | None = None,
+    ) -> None:
         self.punctuation = PUNCTUATION[policies.whitespace]
         self.policies = policies
+        self._arguments = arguments
+        self._outermost: Outermost | None = None
+        """How the object is written whose rule is being made, if it is not JSON."""
+        self._outermost_keys: dict[int, str] = {}
+        self._outermost_values: dict[Goal, tuple[int, ...]] = {}
+        self._raw: set[int] = set()
         self._number_spellings = number_spellings(policies.numbers, plain_integers=plain_integers)
         self.terminals: list[Terminal] = []
         self.rules: list[Rule | None] = []
@@ -57,7 +72,10 @@ class Emitter:
         """The grammar of a productive goal; ``reachable``: itself and all goals it leads to."""
         self._ambiguous = ambiguous_goals(reachable)
         around = self.punctuation.around
-        if around is None and root.shapes is not None and not _has_scalars(root.shapes):
+        if self._arguments is not None:
+            self.rules.append(None)
+            self._emit_arguments(root, self._arguments)
+        elif around is None and root.shapes is not None and not _has_scalars(root.shapes):
             self.symbols(root)
         else:
             self._emit_start(root, around)
@@ -82,16 +100,69 @@ class Emitter:
             accepting = (END, 3)
         self.rules[0] = Rule("text", tuple(edges), accepting)
 
-    def add(self, terminal: Terminal) -> int:
-        """The symbol of a terminal; the same object is added once."""
+    def _emit_arguments(self, root: Goal, writing: Writing) -> None:
+        """Adds the objects of a goal, and nothing else of it, as the first rule."""
+        assert root.shapes is not None
+        objects = root.shapes._replace(
+            simple=0,
+            numbers=(),
+            strings=(),
+            arrays=(),
+            combined=tuple(each for each in root.shapes.combined if isinstance(each.base, ObjectShape)),
+        )
+        if not any(map(is_productive, objects.objects)) and not any(map(has_value, objects.combined)):
+            raise UnsatisfiableSchemaError("arguments are an object, but no object satisfies their schema", pointer="")
+        json_punctuation = self.punctuation
+        if writing.outermost is not None:
+            self._outermost, self.punctuation = writing.outermost, writing.outermost.punctuation()
+        try:
+            self._emit_rule(root, 0, objects_only=True)
+        finally:
+            self._outermost, self.punctuation = None, json_punctuation
+
+    def raw_arguments(self) -> frozenset[str]:
+        """The arguments that are strings written as they are. Raises UnsupportedSchemaError if one is in some calls."""
+        values: dict[int, list[int | None]] = {}
+        assert self.rules[0] is not None
+        for edge in self.rules[0].edges:
+            values.setdefault(edge.source, []).append(edge.symbol)
+        ways: dict[str, set[bool]] = {}
+        for edge in self.rules[0].edges:
+            if edge.symbol is not None and edge.symbol in self._outermost_keys:
+                read = (symbol in self._raw for symbol in values.get(edge.target, ()))
+                ways.setdefault(self._outermost_keys[edge.symbol], set()).update(read)
+        for name, found in ways.items():
+            if len(found) > 1:
+                raise UnsupportedSchemaError(
+                    f"the argument {name!r:.80} is a string beside some arguments and another value beside others: "
+                    "this form does not say which it is"
+                )
+        return frozenset(name for name, found in ways.items() if True in found)
+
+    def add(self, terminal: Terminal) -> int | None:
+        """The symbol of a terminal that may have no text at all; the same object is added once."""
+        return EPSILON if terminal.expression is EMPTY_TEXT else self._symbol(terminal)
+
+    def _symbol(self, terminal: Terminal) -> int:
         symbol = self._ids.get(id(terminal))
         if symbol is None:
             symbol = self._ids[id(terminal)] = len(self.terminals)
             self.terminals.append(terminal)
         return symbol
 
+    def _argument(self, name: str, outermost: Outermost) -> int:
+        for symbol, known in self._outermost_keys.items():
+            if known == name:
+                return symbol
+        terminal = Terminal(f"argument {name}", Literal(outermost.key(name)), "", Role.LABEL, name.encode())
+        symbol = self._symbol(terminal)
+        self._outermost_keys[symbol] = name
+        return symbol
+
     def key(self, name: str) -> int:
         """The symbol of a declared key, its colon included unless ``keys_apart``."""
+        if self._outermost is not None:
+            return self._argument(name, self._outermost)
         keys = self._bare_keys if self.keys_apart else self._keys
         symbol = keys.get(name)
         if symbol is None:
@@ -109,13 +180,41 @@ class Emitter:
 
     def undeclared_key(self, expression: Expression) -> int:
         """The symbol of a class of undeclared keys, without the colon; the same expression is added once."""
+        if self._outermost is not None:
+            raise UnsupportedSchemaError(
+                "arguments that a schema does not declare by name cannot be written in this form"
+            )
         terminal = self._undeclared.get(id(expression))
         if terminal is None:
             terminal = self._undeclared[id(expression)] = Terminal("key", expression, "", Role.LABEL, kind=Kind.STRING)
-        return self.add(terminal)
+        return self._symbol(terminal)
 
     def symbols(self, goal: Goal) -> tuple[int, ...]:
         """The symbols that read a value of a productive goal; reserves its rule if it needs one."""
+        if self._outermost is not None:
+            return self._argument_symbols(goal, self._outermost)
+        return self._json_symbols(goal)
+
+    def _argument_symbols(self, goal: Goal, outermost: Outermost) -> tuple[int, ...]:
+        """The symbols that read a value of the outermost object, and what is behind it."""
+        symbols = self._outermost_values.get(goal)
+        if symbols is None:
+            shapes = goal.shapes
+            assert shapes is not None
+            if outermost.raw_strings and shapes.strings and shapes == NO_SHAPES._replace(strings=shapes.strings):
+                symbols = (self._symbol(outermost.raw(shapes.strings)),)
+                self._raw.update(symbols)
+            else:
+                symbols = self._json_symbols(goal)
+                if outermost.behind_value:
+                    behind = self._symbol(Terminal(outermost.behind_value, Literal(outermost.behind_value.encode())))
+                    edges = [Edge(START, symbol, 2) for symbol in symbols]
+                    symbols = (~len(self.rules),)
+                    self.rules.append(Rule("argument", (*edges, Edge(2, behind, END)), (END,)))
+            self._outermost_values[goal] = symbols
+        return symbols
+
+    def _json_symbols(self, goal: Goal) -> tuple[int, ...]:
         symbols = self._symbols.get(goal)
         if symbols is None:
             shapes = goal.shapes
@@ -128,8 +227,10 @@ class Emitter:
                 except LimitError as error:
                     place(error, goal)
                     raise
+                if self._arguments is not None and self._arguments.constants:
+                    terminals = [self._arguments.of_scalar(terminal) for terminal in terminals]
                 self._scalars[key] = terminals
-            found = [self.add(terminal) for terminal in terminals]
+            found = [self._symbol(terminal) for terminal in terminals]
             if (
                 any(unproductive_item(array) is None for array in shapes.arrays)
                 or any(map(is_productive, shapes.objects))
@@ -141,12 +242,12 @@ class Emitter:
             symbols = self._symbols[goal] = tuple(found)
         return symbols
 
-    def _emit_rule(self, goal: Goal, rule: int) -> None:
+    def _emit_rule(self, goal: Goal, rule: int, *, objects_only: bool = False) -> None:
         automaton = RuleAutomaton()
         self.keys_apart = self._always_apart or goal in self._ambiguous
         assert goal.shapes is not None
         for array in goal.shapes.arrays:
-            if unproductive_item(array) is None:
+            if not objects_only and unproductive_item(array) is None:
                 automaton.begin_alternative()
                 add_array(self, automaton, array)
         objects, combinations = emitted(goal, close_objects=self.policies.close_objects)
@@ -154,6 +255,8 @@ class Emitter:
             automaton.begin_alternative()
             add_object(self, automaton, shape)
         for combined in combinations:
+            if objects_only and not isinstance(combined.base, ObjectShape):
+                continue
             automaton.begin_alternative()
             add_combined(self, automaton, combined)
         self._edges += len(automaton.edges)

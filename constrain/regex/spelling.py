@@ -1,0 +1,123 @@
+"""Expressions of decoded text and of the content of JSON strings, each made of the other.
+
+The canonical escape policy (``constrain.regex.tree``) gives every character one spelling, and no spelling is the
+beginning of another one. So spelling is a homomorphism with an inverse: it may be carried out leaf by leaf, and Boolean
+operations keep their meaning if complements stay inside spelled texts.
+"""
+
+from __future__ import annotations
+
+import json
+from json.encoder import encode_basestring
+from typing import TYPE_CHECKING
+
+from constrain.regex.anchors import union
+from constrain.regex.tree import (
+    ANY_BYTE,
+    ANY_CHAR,
+    ANY_JSON_CHAR,
+    Alternation,
+    ByteClass,
+    CharClass,
+    Complement,
+    Concatenation,
+    Expression,
+    Intersection,
+    Literal,
+    LiteralSet,
+    Multiple,
+    Repetition,
+    Window,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_ASCII_END = 0x80
+_NEEDS_ESCAPE = frozenset([*range(0x20), 0x22, 0x5C])
+
+_ANY_SPELLED = Repetition(ANY_JSON_CHAR, 0, None)
+_ANY_DECODED = Repetition(ANY_CHAR, 0, None)
+_ANY_SPELLED_BYTE = Alternation((CharClass(((0, 0x7F),), json=True), ByteClass(((0x80, 0xFF),))))
+
+
+def in_json(expression: Expression) -> Expression:
+    """The same texts, spelled as the content of JSON strings."""
+    return _Translation(_spelled_leaf, _ANY_SPELLED).of(expression)
+
+
+def out_of_json(expression: Expression) -> Expression:
+    """The texts whose spellings ``expression`` matches, which matches contents of JSON strings only."""
+    return _Translation(_decoded_leaf, _ANY_DECODED).of(expression)
+
+
+class _Translation:
+    """Leaves are translated, inner nodes keep their meaning; what is shared stays shared."""
+
+    def __init__(self, leaf: Callable[[Expression], Expression], anything: Expression) -> None:
+        self.leaf = leaf
+        self.anything = anything
+        self.done: dict[int, tuple[Expression, Expression]] = {}  # by identity, with what keeps it alive
+
+    def of(self, node: Expression) -> Expression:
+        known = self.done.get(id(node))
+        if known is None:
+            known = self.done[id(node)] = node, self.made(node)
+        return known[1]
+
+    def made(self, node: Expression) -> Expression:
+        match node:
+            case Concatenation(parts) if parts:
+                return Concatenation(tuple(map(self.of, parts)))
+            case Alternation(parts) if parts:
+                return Alternation(tuple(map(self.of, parts)))
+            case Intersection(parts):
+                return Intersection(tuple(map(self.of, parts)))
+            case Complement(part):
+                return Intersection((self.anything, Complement(self.of(part))))
+            case Repetition(part, minimum, maximum):
+                return Repetition(self.of(part), minimum, maximum)
+            case Window(part, unit, minimum, maximum):
+                return Window(self.of(part), self.of(unit), minimum, maximum)
+            case Concatenation() | Alternation() | Multiple():
+                return node
+        return self.leaf(node)
+
+
+def _spelled_leaf(leaf: Expression) -> Expression:
+    match leaf:
+        case Literal(text):
+            return Literal(_spell(text))
+        case LiteralSet(texts):
+            return LiteralSet(tuple(map(_spell, texts)))
+        case CharClass(ranges, _):
+            return CharClass(ranges, json=True)
+    assert isinstance(leaf, ByteClass), leaf
+    if leaf == ANY_BYTE:
+        return _ANY_SPELLED_BYTE
+    ascii_part = tuple((low, min(high, _ASCII_END - 1)) for low, high in leaf.ranges if low < _ASCII_END)
+    other = tuple((max(low, _ASCII_END), high) for low, high in leaf.ranges if high >= _ASCII_END)
+    parts: list[Expression] = [CharClass(ascii_part, json=True)] if ascii_part else []
+    return union([*parts, ByteClass(other)] if other else parts)
+
+
+def _spell(text: bytes) -> bytes:
+    return b"".join(
+        encode_basestring(chr(byte))[1:-1].encode() if byte in _NEEDS_ESCAPE else bytes([byte]) for byte in text
+    )
+
+
+def _decoded_leaf(leaf: Expression) -> Expression:
+    match leaf:
+        case Literal(text):
+            return Literal(_read(text))
+        case LiteralSet(texts):
+            return LiteralSet(tuple(map(_read, texts)))
+        case CharClass(ranges, json=True):
+            return CharClass(ranges)
+    return leaf  # bytes that are written as they are, or any bytes
+
+
+def _read(content: bytes) -> bytes:
+    text: str = json.loads(b'"%b"' % content)
+    return text.encode()
