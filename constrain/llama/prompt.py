@@ -13,18 +13,13 @@ otherwise the second, in which nothing in a message can be special.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from constrain._errors import ModelError
+from constrain.llama.template import render
 
 if TYPE_CHECKING:
-    import jinja2
-
     from constrain.llama.tokenizer import SpecialToken, Tokenizer
 
 Message = Mapping[str, str]
@@ -152,34 +147,4 @@ _SPACE = " \t\n\v\f\r"
 
 
 def _render(template: str, messages: list[dict[str, str]], variables: Mapping[str, object]) -> str:
-    import jinja2
-
-    try:
-        return _compile(template).render(messages=messages, add_generation_prompt=True, **variables)
-    except jinja2.TemplateError as error:
-        raise ModelError(f"the chat template failed: {error}") from error
-    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError) as error:
-        raise ModelError(f"the chat template failed: {type(error).__name__}: {error}") from error
-
-
-@lru_cache(maxsize=16)
-def _compile(template: str) -> jinja2.Template:
-    """The template with what Hugging Face's chat templates may use, in Jinja's sandbox."""
-    import jinja2
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-    def raise_exception(message: str) -> str:
-        raise jinja2.TemplateError(message)
-
-    def tojson(value: object, indent: int | None = None, **_: Any) -> str:
-        return json.dumps(value, ensure_ascii=False, indent=indent)
-
-    def strftime_now(form: str) -> str:
-        return datetime.now().astimezone().strftime(form)
-
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
-    )
-    environment.filters["tojson"] = tojson
-    environment.globals.update(raise_exception=raise_exception, strftime_now=strftime_now)
-    return environment.from_string(template)
+    return render(template, {"messages": messages, "add_generation_prompt": True, **variables})

@@ -1,0 +1,66 @@
+"""Chat templates: rendered by Jinja's sandbox, with what Hugging Face's templates may use."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from constrain._errors import ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import jinja2
+
+
+def render(template: str, variables: Mapping[str, object]) -> str:
+    """The text of a template. Raises ``ModelError`` if it fails."""
+    import jinja2
+
+    try:
+        return _compile(template).render(variables)
+    except jinja2.TemplateError as error:
+        raise ModelError(f"the chat template failed: {error}") from error
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError) as error:
+        raise ModelError(f"the chat template failed: {type(error).__name__}: {error}") from error
+
+
+@lru_cache(maxsize=16)
+def free_variables(template: str) -> frozenset[str]:
+    """The variables that a template reads and does not set itself first. Raises ``ModelError`` if it cannot be read."""
+    import jinja2
+    from jinja2 import meta
+
+    try:
+        return frozenset(meta.find_undeclared_variables(_environment().parse(template)))
+    except jinja2.TemplateError as error:
+        raise ModelError(f"the chat template failed: {error}") from error
+
+
+@lru_cache(maxsize=16)
+def _compile(template: str) -> jinja2.Template:
+    return _environment().from_string(template)
+
+
+@lru_cache(maxsize=1)
+def _environment() -> jinja2.Environment:
+    import jinja2
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    def raise_exception(message: str) -> str:
+        raise jinja2.TemplateError(message)
+
+    def tojson(value: object, indent: int | None = None, **_: Any) -> str:
+        return json.dumps(value, ensure_ascii=False, indent=indent)
+
+    def strftime_now(form: str) -> str:
+        return datetime.now().astimezone().strftime(form)
+
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+    )
+    environment.filters["tojson"] = tojson
+    environment.globals.update(raise_exception=raise_exception, strftime_now=strftime_now)
+    return environment
