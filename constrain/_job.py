@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain import constraint as _constraint
 from constrain._completion import Completion, Timings, Usage
-from constrain._options import chat_options, compile_options, split_options
+from constrain._options import asks_for_chat, compile_options, split_options
 from constrain._progress import TextProgress
 from constrain._result import result_type
 
@@ -100,10 +100,16 @@ class Job:
 
 def prepare(model: Model, prompt: Prompt, schema: Any, options: ChatOptions) -> Job:
     """Checks the options, compiles the schema and tokenizes the prompt. Raises as ``complete`` does."""
+    from constrain.chat.families import may_reason
+    from constrain.llama.prompt import is_plain
+
+    if asks_for_chat(options) or not is_plain(prompt) or may_reason(model.chat_template):
+        from constrain.chat.request import prepare_chat
+
+        return prepare_chat(model, prompt, schema, options)
     sampling, request = split_options(options)
     policies = compile_options(options, schema)
     result = result_type(schema)
-    asked = model.asks_for_chat(chat_options(options))
     started = time.perf_counter()
     constraint = None
     if schema is not None:

@@ -10,9 +10,10 @@ from constrain._source import Source
 from constrain.grammar import Grammar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from constrain._result import ResultType
+    from constrain.chat.tools import Tool
     from constrain.llama.sampler import Sampling
 
 
@@ -65,19 +66,53 @@ class Options(CompileOptions, total=False):
     show_schema: bool | str
 
 
-def split_options(options: Options) -> tuple[Sampling, Request]:
-    """What is about sampling, and the rest but ``compile_options``. Raises ``TypeError`` and ``ValueError``."""
+class ChatOptions(Options, total=False):
+    """Keywords for answers that are more than one text or value: calls of tools, reasoning, refusals.
+
+    Attributes:
+        tools: what the model may call: functions, what ``tool`` and ``CustomTool`` make, or JSON objects in OpenAI's
+            shape. With them the value is a ``Reply``. They are shown to the model in this order.
+        tool_choice: ``"auto"`` (the default: text or calls), ``"required"`` (calls), ``"none"`` (text); the name of a
+            tool, or the tool itself, which is then called once; a list of them, any of which is called; or a JSON
+            object of OpenAI's.
+        parallel_tool_calls: whether there may be several calls (``True``, where the model's family knows that).
+        tool_format: the form in which calls are written, by name (``"hermes"``, ``"llama3-json"``, ...); by default that
+            of the model's chat template.
+        allow_refusal: whether the model may answer with a ``Refusal`` in place of the value of ``schema``.
+        thinking: whether a model that reasons does so before its answer; by default it does if there is no schema.
+        max_reasoning_tokens: a soft limit on the tokens of that; by default half of ``max_tokens``, if there is one.
+    """
+
+    tools: Sequence[Tool | Callable[..., Any] | Mapping[str, Any]]
+    tool_choice: Any
+    parallel_tool_calls: bool
+    tool_format: str | None
+    allow_refusal: bool
+    thinking: bool | None
+    max_reasoning_tokens: int | None
+
+
+def split_options(options: ChatOptions) -> tuple[Sampling, Request]:
+    """What is about sampling, and the rest but what is for ``compile`` and conversations.
+
+    Raises ``TypeError`` and ``ValueError``.
+    """
     # Imported here: llama_cpp takes long.
     from constrain.llama.sampler import Sampling
 
     given: dict[str, Any] = dict(options)
-    if unknown := given.keys() - Options.__annotations__.keys():
+    if unknown := given.keys() - ChatOptions.__annotations__.keys():
         raise TypeError(f"unknown options: {', '.join(sorted(unknown))}")
     sampling = Sampling(**{key: given.pop(key) for key in _SAMPLING_KEYS & given.keys()})
-    return sampling, Request(**{key: value for key, value in given.items() if key not in _COMPILE_KEYS})
+    return sampling, Request(**{key: value for key, value in given.items() if key not in _COMPILE_KEYS | _CHAT_KEYS})
 
 
-def compile_options(options: Options, schema: object) -> CompileOptions:
+def asks_for_chat(options: ChatOptions) -> bool:
+    """Whether an option asks for tools, reasoning or refusals."""
+    return any(options.get(key) for key in _CHAT_KEYS)
+
+
+def compile_options(options: ChatOptions, schema: object) -> CompileOptions:
     """What is about compiling. Raises ``ValueError`` where ``schema`` is nothing that this is about."""
     ours: CompileOptions = {key: value for key, value in options.items() if key in _COMPILE_KEYS}  # type: ignore[assignment]
     if schema is None:
@@ -93,6 +128,7 @@ def options_beside(options: Options, schema: object) -> Options:
     return others
 
 
+_CHAT_KEYS = frozenset(("tools", "tool_choice", "parallel_tool_calls", "tool_format", "allow_refusal", "thinking"))
 _COMPILE_KEYS = frozenset(CompileOptions.__annotations__)
 _SAMPLING_KEYS = frozenset(("temperature", "top_p", "top_k", "min_p", "seed", "logit_bias", "repeat_penalty"))
 
@@ -104,6 +140,7 @@ class Request:
     max_tokens: int | None = None
     max_string_tokens: int | None = None
     max_number_tokens: int | None = MAX_NUMBER_TOKENS
+    max_reasoning_tokens: int | None = None
     stop: str | Sequence[str] = ()
     timeout: float | None = None
     show_schema: bool | str = True
@@ -112,10 +149,12 @@ class Request:
     def __post_init__(self) -> None:
         if self.max_tokens is not None and self.max_tokens < 0:
             raise ValueError(f"max_tokens is {self.max_tokens}; it must be 0 or more")
-        for name in ("max_string_tokens", "max_number_tokens"):
+        for name in ("max_string_tokens", "max_number_tokens", "max_reasoning_tokens"):
             limit = getattr(self, name)
             if limit is not None and limit < 1:
                 raise ValueError(f"{name} is {limit}; it must be 1 or more")
+        if self.max_reasoning_tokens is None and self.max_tokens is not None:
+            object.__setattr__(self, "max_reasoning_tokens", max(1, self.max_tokens // 2))
         if self.timeout is not None and not self.timeout >= 0:
             raise ValueError(f"timeout is {self.timeout}; it must be 0 seconds or more")
         stops = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)

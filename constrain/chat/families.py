@@ -282,6 +282,11 @@ def detect_thinking(template: str | None) -> Thinking | None:
     return None
 
 
+def may_reason(template: str | None) -> bool:
+    """Whether a chat template is that of models that reason before they answer."""
+    return detect_thinking(template) is not None
+
+
 def _family_form(template: str, names: Collection[str]) -> ToolFormat:
     for family in _FAMILIES:
         if all(mark in template for mark in family.marks) and not any(mark in template for mark in family.absent):

@@ -136,9 +136,8 @@ class ReplyProgress:
     def outcome(self) -> Outcome:
         """See ``Progress``."""
         text = self._content.text
-        content = None
-        if self._refusal is None and (text or not self._values):
-            content = self._result.parse(text) if text or self._result.adapter or self._result.document else text
+        is_there = self._refusal is None and (text or not self._values)
+        content = self._result.parse(text) if is_there else None
         if not self._wants_reply:
             value = content if self._refusal is None else Refusal(self._refusal)
             return Outcome(value, text, self._reasoning)

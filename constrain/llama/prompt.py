@@ -29,6 +29,16 @@ _NONCHARACTERS = [chr(code) for code in range(0xFDD0, 0xFDF0)]
 _ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
+def is_plain(prompt: object) -> bool:
+    """Whether a prompt is a text, or messages that are nothing but a role and a text each."""
+    if isinstance(prompt, str) or not isinstance(prompt, Sequence):
+        return True
+    return not any(
+        isinstance(message, Mapping) and (message.keys() - {"role", "content"} or not isinstance(message["content"], str))
+        for message in prompt
+    )
+
+
 def as_messages(prompt: str | Sequence[Message]) -> list[dict[str, str]]:
     """A prompt as a list of messages; a text is one message of the user. Raises ``ValueError`` or ``TypeError``."""
     if isinstance(prompt, str):

@@ -1,0 +1,163 @@
+"""Requests with tools, reasoning or refusals: from options to a job, whose answers become replies."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from constrain import constraint as _constraint
+from constrain._job import Job
+from constrain._options import split_options
+from constrain._policies import CHOICES, DEFAULTS
+from constrain._result import result_type
+from constrain._schema_text import schema_text
+from constrain._source import Source
+from constrain.chat.answers import REFUSAL, Answer, Calls, CustomCalls, FunctionCalls, Reasoning, Value
+from constrain.chat.choice import read_choice
+from constrain.chat.conversation import ThinkingState, conversation_prompt, format_of
+from constrain.chat.definition import tool as make_tool
+from constrain.chat.families import detect_thinking, tool_format
+from constrain.chat.format import Section, Thinking, ToolFormat
+from constrain.chat.openai import tool_from_json
+from constrain.chat.reply import ReplyProgress
+from constrain.chat.tools import CustomTool, FunctionTool
+from constrain.composition.parts import as_part
+from constrain.grammar import Grammar
+from constrain.json_schema.policies import Policies
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from constrain._models import Prompt
+    from constrain._options import ChatOptions, Request
+    from constrain._result import ResultType
+    from constrain.chat.tools import Tool
+    from constrain.llama.model import Model
+
+_BESIDE_CALLS = "If you call no tool: "
+
+
+def prepare_chat(model: Model, prompt: Prompt, schema: Any, options: ChatOptions) -> Job:
+    """Checks everything, compiles the answer and tokenizes the conversation. Raises as ``complete`` does."""
+    sampling, request = split_options(options)
+    tools = read_tools(options.get("tools") or ())
+    choice = read_choice(options.get("tool_choice"), tools)
+    result = result_type(schema)
+    form = _form(model, options.get("tool_format"))
+    thinks = options.get("thinking")
+    prompted = conversation_prompt(
+        model.tokenizer,
+        model.chat_template,
+        [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt,
+        tools=tools,
+        form=form,
+        variables=_switched(form.thinking, wanted=schema is None if thinks is None else thinks),
+        shown=_shown(request, result, choice.calls, allow_refusal=bool(options.get("allow_refusal"))),
+    )
+    started = time.perf_counter()
+    answer = Answer(
+        form,
+        special=_named(form, model.vocabulary.special_tokens),
+        tools=tuple(map(_callable, tools)),
+        calls=choice.calls,
+        allowed=choice.allowed,
+        parallel=options.get("parallel_tool_calls", True) and not choice.single,
+        content=_content(schema),
+        refusal=bool(options.get("allow_refusal")),
+        reasoning=_reasoning(prompted.thinking, wanted=schema is None if thinks is None else thinks),
+        policies=_policies(options),
+    )
+    constraint = _constraint._compile(answer, model.vocabulary, close_objects=True)
+    compile_seconds = time.perf_counter() - started
+    by_name = {tool.name: tool for tool in tools}
+    progress = partial(
+        ReplyProgress, answer, by_name, result, request.stops, prompted.tokens, wants_reply=bool(tools)
+    )
+    return Job(model, prompted.tokens, constraint, progress, sampling, request, compile_seconds)
+
+
+def read_tools(given: Sequence[Any]) -> list[Tool]:
+    """Tools, as they are, made of functions, or read from JSON. Raises ``ToolError``, ``TypeError``, ``ValueError``."""
+    if isinstance(given, Mapping | str) or callable(given):
+        raise TypeError("tools is a list; put the one tool into brackets")
+    tools: list[Tool] = []
+    for each in given:
+        if isinstance(each, FunctionTool | CustomTool):
+            tools.append(each)
+        elif isinstance(each, Mapping):
+            tools.append(tool_from_json(each))
+        elif callable(each):
+            tools.append(make_tool(each))
+        else:
+            raise TypeError(f"tools[{len(tools)}] is {each!r:.80}; a tool is a function, a tool or a JSON object")
+    return tools
+
+
+def _callable(tool: Tool) -> FunctionCalls | CustomCalls:
+    if isinstance(tool, FunctionTool):
+        return FunctionCalls(tool.name, schema_text(tool.schema))
+    return CustomCalls(tool.name, tool.format)
+
+
+def _content(schema: Any) -> Value | Source | None:
+    if schema is None or isinstance(schema, Source):
+        return schema
+    if isinstance(schema, Grammar):
+        part = as_part(schema, "schema")
+        assert isinstance(part, Source)
+        return part
+    return Value(schema_text(schema, tightened=True))
+
+
+def _policies(options: ChatOptions) -> Policies:
+    """The policies for arguments and content. Raises ``ValueError`` for options that are for single schemas."""
+    if options.get("registry") is not None:
+        raise ValueError("registry cannot be used together with tools, reasoning or refusals")
+    given: Mapping[str, Any] = {**DEFAULTS, **options}
+    return Policies(**{name: given[name] for name in CHOICES}, close_objects=True)
+
+
+def _form(model: Model, name: str | None) -> ToolFormat:
+    if name is None:
+        return format_of(model.tokenizer, model.chat_template)
+    return replace(tool_format(name), thinking=detect_thinking(model.chat_template))
+
+
+def _switched(thinking: Thinking | None, *, wanted: bool) -> dict[str, object]:
+    """The variable of the template that has the model reason, or not."""
+    switch = thinking and thinking.switch
+    return {switch.variable: switch.on if wanted else switch.off} if switch else {}
+
+
+def _reasoning(state: ThinkingState, *, wanted: bool) -> Reasoning:
+    if state is ThinkingState.OPEN:
+        return Reasoning.OPENED
+    return Reasoning.OPTIONAL if state is ThinkingState.POSSIBLE and wanted else Reasoning.NONE
+
+
+def _shown(request: Request, result: ResultType, calls: Calls, *, allow_refusal: bool) -> str:
+    """What the prompt says about content, where there can be any."""
+    shown = "" if calls is Calls.REQUIRED else request.shown(result)
+    if not shown:
+        return ""
+    if allow_refusal:
+        shown += f'\nIf you cannot answer, write "{REFUSAL}" and the reason instead.'
+    return f"{_BESIDE_CALLS}{shown}" if calls is Calls.AUTO else shown
+
+
+def _named(form: ToolFormat, special_tokens: Mapping[str, int]) -> tuple[str, ...]:
+    """The special tokens that a form is written with."""
+    structure = "\0".join(_texts(form))
+    return tuple(sorted(name for name in special_tokens if name in structure))
+
+
+def _texts(form: ToolFormat | Thinking | Section) -> Iterator[str]:
+    for field in fields(form):
+        value = getattr(form, field.name)
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Thinking | Section):
+            yield from _texts(value)
