@@ -14,7 +14,7 @@ otherwise the second, in which nothing in a message can be special.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from constrain.llama.template import render
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 Message = Mapping[str, str]
 """A chat message: ``{"role": "user", "content": "..."}``."""
+
+Mark = Callable[[str], str]
+"""Marks a text that is not trusted, so that nothing in it is taken for a special token."""
 
 _NONCHARACTERS = [chr(code) for code in range(0xFDD0, 0xFDF0)]
 _ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -71,13 +74,31 @@ def chat_tokens(
     tokenizer: Tokenizer, template: str, messages: list[dict[str, str]], variables: Mapping[str, object]
 ) -> list[int]:
     """The token ids of a chat, ready for the assistant's answer. Raises ``ModelError`` if the template fails."""
+
+    def write(mark: Mark) -> str:
+        marked = [{**message, "content": mark(message["content"])} for message in messages]
+        return _render(template, marked, {**variables, **token_names(tokenizer)})
+
+    return guarded_tokens(tokenizer, [template, *(message["content"] for message in messages)], write)
+
+
+def token_names(tokenizer: Tokenizer) -> dict[str, str]:
+    """The variables by which templates name the tokens that begin and end a text."""
+    return {"bos_token": tokenizer.name(tokenizer.bos), "eos_token": tokenizer.name(tokenizer.eos)}
+
+
+def guarded_tokens(tokenizer: Tokenizer, texts: Iterable[str], write: Callable[[Mark], str]) -> list[int]:
+    """The token ids of a prompt in which only trusted texts name special tokens.
+
+    Args:
+        tokenizer: of the model.
+        texts: all texts that the prompt is made of, trusted or not.
+        write: writes the prompt; what is not trusted, it passes through its argument first. Called twice.
+    """
     specials = tokenizer.special_tokens
-    mark = _unused_noncharacter(template, messages)
-    strict = _Marker(specials, mark, every_beginning=True)
-    loose = _Marker(specials, mark, every_beginning=False)
-    names = {"bos_token": tokenizer.name(tokenizer.bos), "eos_token": tokenizer.name(tokenizer.eos)}
-    parts = _partition(_render(template, loose.mark_all(messages), {**variables, **names}), specials)
-    certain = _partition(_render(template, strict.mark_all(messages), {**variables, **names}), specials)
+    mark = _unused_noncharacter(texts)
+    parts = _partition(write(_Marker(specials, mark, every_beginning=False).marked), specials)
+    certain = _partition(write(_Marker(specials, mark, every_beginning=True).marked), specials)
     if [part for part in parts if isinstance(part, int)] != [part for part in certain if isinstance(part, int)]:
         parts = certain
     tokens: list[int] = []
@@ -99,10 +120,10 @@ def _with_bos(tokenizer: Tokenizer, tokens: list[int]) -> list[int]:
     return tokens
 
 
-def _unused_noncharacter(template: str, messages: list[dict[str, str]]) -> str:
-    texts = [template, *(message["content"] for message in messages)]
+def _unused_noncharacter(texts: Iterable[str]) -> str:
+    searched = list(texts)
     for character in _NONCHARACTERS:
-        if not any(character in text for text in texts):
+        if not any(character in text for text in searched):
             return character
     raise ValueError("the messages contain every one of the noncharacters U+FDD0 to U+FDEF")
 
@@ -116,10 +137,8 @@ class _Marker:
         self._mark = mark
         self._every_beginning = every_beginning
 
-    def mark_all(self, messages: list[dict[str, str]]) -> list[dict[str, str]]:
-        return [{**message, "content": self._marked(message["content"])} for message in messages]
-
-    def _marked(self, content: str) -> str:
+    def marked(self, content: str) -> str:
+        """A text that is not trusted, with its marks."""
         if self._every_beginning:
             return "".join(c + self._mark if c in self._first else c for c in content)
         if self._first.isdisjoint(content):
