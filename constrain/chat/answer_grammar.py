@@ -392,14 +392,21 @@ class _Assembly:
                 behind = self.place(replace(node, onward=[each for each in node.onward if each not in texts]))
                 self.read(source, self.inhabited(without(marks, expression), what), behind, "input")
             return
-        if texts:
+        symbol, _ = self.merge(written.grammar, where, what)
+        for mark, _ in texts:
+            self.check_free_of(mark, written.grammar(), what)
+        self.edges.append(Edge(source, symbol, self.place(node)))
+
+    def check_free_of(self, mark: bytes, grammar: Grammar, what: str) -> None:
+        """Raises GrammarError if lexemes of a grammar, in any order, may hold the text that ends input."""
+        lexemes = Repetition(union([terminal.expression for terminal in grammar.terminals]), 0, None)
+        early = sequence(ANY_BYTES, Literal(mark), _SOME_BYTES)
+        if not core.is_empty(Intersection((sequence(lexemes, Literal(mark)), early))):
             raise GrammarError(
-                f"{what} has a grammar, and in the form {self.answer.format.name} input ends at the text "
-                f"{texts[0][0].decode()!r}, which texts of that grammar may hold; give it a Regex, or choose a form in "
+                f"{what} has a grammar, and in the form {self.answer.format.name} input of custom tools ends at the "
+                f"text {mark.decode()!r}, which texts of that grammar may hold; give it a Regex, or choose a form in "
                 "which input is a JSON string, or ends at a special token"
             )
-        symbol, _ = self.merge(written.grammar, where, what)
-        self.edges.append(Edge(source, symbol, self.place(node)))
 
     def inhabited(self, expression: Expression, what: str) -> Expression:
         """The expression. Raises GrammarError if nothing is left of it."""

@@ -122,15 +122,19 @@ class Emitter:
 
     def raw_arguments(self) -> frozenset[str]:
         """The arguments that are strings written as they are. Raises UnsupportedSchemaError if one is in some calls."""
-        values: dict[int, list[int | None]] = {}
         assert self.rules[0] is not None
+        onward: dict[int, list[Edge]] = {}
         for edge in self.rules[0].edges:
-            values.setdefault(edge.source, []).append(edge.symbol)
+            onward.setdefault(edge.source, []).append(edge)
         ways: dict[str, set[bool]] = {}
         for edge in self.rules[0].edges:
             if edge.symbol is not None and edge.symbol in self._outermost_keys:
-                read = (symbol in self._raw for symbol in values.get(edge.target, ()))
-                ways.setdefault(self._outermost_keys[edge.symbol], set()).update(read)
+                places = [edge.target]
+                for place in places:  # a key may be apart from a colon without text
+                    places += [each.target for each in onward.get(place, ()) if each.symbol is EPSILON]
+                read = (each.symbol for place in places for each in onward.get(place, ()))
+                found = {symbol in self._raw for symbol in read if symbol is not EPSILON}
+                ways.setdefault(self._outermost_keys[edge.symbol], set()).update(found)
         for name, found in ways.items():
             if len(found) > 1:
                 raise UnsupportedSchemaError(

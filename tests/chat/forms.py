@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from constrain.chat.format import ArgumentStyle, Thinking, ToolFormat
+from constrain.chat.format import ArgumentStyle, Section, Thinking, ToolFormat
 
 TAGS = ToolFormat(
     "tags",
@@ -74,4 +74,25 @@ NAMES = ToolFormat(
 )
 """Values directly behind names."""
 
-FORMS = (TAGS, OBJECT, LIST, FENCES, ELEMENTS, PYTHON, NAMES)
+CHANNELS = ToolFormat(
+    "channels",
+    call="<|channel|>commentary to=$name<|message|>$arguments",
+    custom_call="<|channel|>commentary to=$name<|message|>$json_input",
+    parallel=False,
+    thinking=Thinking("<|channel|>analysis<|message|>", "<|end|><|start|>assistant"),
+    content=Section("<|channel|>final<|message|>", ""),
+    preamble=Section("<|channel|>commentary<|message|>", "<|end|><|start|>assistant"),
+)
+"""All that an answer is made of stands in sections that begin alike."""
+
+RECIPIENTS = ToolFormat(
+    "recipients",
+    call="$name\n$arguments",
+    custom_call="$name\n$json_input",
+    between=">>>",
+    content=Section("all\n", ""),
+    preamble=Section("all\n", ">>>"),
+)
+"""Content stands where calls do, under a name of its own."""
+
+FORMS = (TAGS, OBJECT, LIST, FENCES, ELEMENTS, PYTHON, NAMES, CHANNELS, RECIPIENTS)

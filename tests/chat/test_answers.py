@@ -10,9 +10,9 @@ import jsonschema
 import pytest
 
 import constrain
-from constrain.chat.answers import Answer, Calls, CustomCalls, FunctionCalls, Reasoning, Value
-from constrain.chat.reading import Reader, gathered, read_answer
-from tests.chat.forms import ELEMENTS, FENCES, FORMS, LIST, OBJECT, PYTHON, TAGS
+from constrain.chat.answers import REFUSAL, Answer, Calls, CustomCalls, FunctionCalls, Reasoning, Value
+from constrain.chat.reading import Event, Reader, gathered, read_answer
+from tests.chat.forms import CHANNELS, ELEMENTS, FORMS, LIST, NAMES, OBJECT, PYTHON, RECIPIENTS, TAGS
 from tests.support import Tokens, allowed, small_vocabulary
 
 if TYPE_CHECKING:
@@ -95,7 +95,16 @@ def leads(form: ToolFormat, *, calls: bool) -> tuple[bytes, ...]:
     if not calls:
         return (b"",)
     begin = (form.opening + form.call).partition("$")[0].encode()
+    if form.preamble is not None:
+        text = f"{form.preamble.begin}So:\n{form.preamble.end}".encode()
+        return (b"", begin, text + begin, text)
     return (b"", begin, b"So:\n" + begin) if form.text_before else (b"", begin)
+
+
+def content_of(form: ToolFormat, text: bytes) -> str:
+    """The content of an answer without calls."""
+    written = text.decode()
+    return written if form.content is None else written.removeprefix(form.content.begin)
 
 
 def assert_calls_hold(answer: Answer, parsed: ParsedAnswer) -> None:
@@ -126,10 +135,244 @@ def test_random_answers_read_back_as_the_mode_says(form: ToolFormat, mode: str) 
             assert parsed.content == ""
         if mode == "none":
             assert not parsed.calls
-            assert parsed.content.encode() == text
         if mode in ("named", "one"):
             assert len(parsed.calls) <= 1
         if not parsed.calls:
-            assert parsed.content.encode() == text
+            assert parsed.content == content_of(form, text)
         if form.id_pattern:
             assert all(call.id is not None and len(call.id) == 3 for call in parsed.calls)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
+def test_answers_cut_anywhere_give_the_same_events(form: ToolFormat) -> None:
+    answer = Answer(form, tools=TOOLS, reasoning=Reasoning.OPTIONAL if form.thinking else Reasoning.NONE)
+    rng = Random(3)
+    for text in walked(answer, 2, leads(form, calls=True), count=6):
+        whole = merged([*(reader := Reader(answer)).feed(text), *reader.finish()])
+        for most in (1, 3, 20):
+            assert merged(in_pieces(answer, text, rng, most)) == whole, text
+        parsed = read_answer(answer, text)
+        assert gathered(in_pieces(answer, text, rng, 5), answer) == parsed
+
+
+def in_pieces(answer: Answer, text: bytes, rng: Random, most: int) -> list[Event]:
+    """The events of an answer that is fed in random pieces."""
+    reader, events, place = Reader(answer), [], 0
+    while place < len(text):
+        length = rng.randint(1, most)
+        events += reader.feed(text[place : place + length])
+        place += length
+    return events + reader.finish()
+
+
+def merged(events: list[Event]) -> list[tuple[Any, ...]]:
+    """Events with neighbouring texts joined."""
+    found: list[tuple[Any, ...]] = []
+    for event in events:
+        *key, last = type(event), *(getattr(event, name) for name in event.__slots__)
+        if "text" in event.__slots__ and found and found[-1][:-1] == tuple(key):
+            found[-1] = (*key, found[-1][-1] + last)
+        else:
+            found.append((*key, last))
+    return found
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
+def test_answers_that_are_cut_short_read_as_far_as_they_go(form: ToolFormat) -> None:
+    answer = Answer(form, tools=TOOLS)
+    for text in walked(answer, 5, leads(form, calls=True), count=6):
+        whole = read_answer(answer, text)
+        for length in range(len(text)):
+            part = read_answer(answer, text[:length])
+            assert len(part.calls) <= len(whole.calls)
+            for call, other in zip(part.calls, whole.calls, strict=False):
+                assert call == other if call.ended else call.name == other.name
+
+
+@pytest.mark.parametrize("form", [TAGS, ELEMENTS, CHANNELS], ids=lambda form: form.name)
+@pytest.mark.parametrize("reasoning", [Reasoning.OPTIONAL, Reasoning.OPENED])
+@pytest.mark.parametrize("calls", Calls)
+def test_reasoning_is_apart_from_content_and_calls(form: ToolFormat, reasoning: Reasoning, calls: Calls) -> None:
+    answer = Answer(form, tools=TOOLS, reasoning=reasoning, calls=calls)
+    assert form.thinking is not None
+    begin = form.thinking.begin.encode() if reasoning is Reasoning.OPTIONAL else b""
+    thought = begin + b"Well, 1 < 2" + form.thinking.end.encode()
+    for text in walked(answer, 4, (thought,)):
+        parsed = read_answer(answer, text)
+        assert parsed.reasoning == "Well, 1 < 2"
+        assert_calls_hold(answer, parsed)
+        assert bool(parsed.calls) or calls is not Calls.REQUIRED
+        assert not parsed.calls or calls is not Calls.NONE
+
+
+SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["age"]}
+
+
+@pytest.mark.parametrize("form", [TAGS, LIST, ELEMENTS, CHANNELS, RECIPIENTS], ids=lambda form: form.name)
+@pytest.mark.parametrize("refusal", [False, True])
+def test_content_of_a_schema_stands_beside_calls(form: ToolFormat, *, refusal: bool) -> None:
+    answer = Answer(form, tools=TOOLS, content=Value(json.dumps(SCHEMA)), refusal=refusal)
+    begin = form.content.begin.encode() if form.content else b""
+    starts = [b"", begin + b"{", (form.opening + form.call).partition("$")[0].encode()]
+    if refusal:
+        starts.append(begin + REFUSAL.encode())
+    for text in walked(answer, 7, tuple(starts)):
+        parsed = read_answer(answer, text)
+        assert_calls_hold(answer, parsed)
+        if parsed.calls or parsed.refusal is not None:
+            assert parsed.content == ""
+            assert not (parsed.calls and parsed.refusal is not None)
+        else:
+            jsonschema.validate(json.loads(parsed.content), SCHEMA)
+
+
+def test_a_form_whose_calls_begin_like_content_cannot_have_both() -> None:
+    with pytest.raises(constrain.GrammarError, match="object"):
+        Answer(OBJECT, tools=TOOLS, content=Value(json.dumps(SCHEMA))).grammar()
+
+
+def test_a_refusal_stands_in_place_of_a_value() -> None:
+    answer = Answer(TAGS, content=Value(json.dumps(SCHEMA)), refusal=True)
+    constraint = constrain.compile(answer, VOCABULARY)
+    assert constraint.accepts('{"age": 3}')
+    assert constraint.accepts("Refusal: I do not know.")
+    assert not constraint.accepts("Refusal: ")
+    assert not constraint.accepts("I do not know.")
+    assert read_answer(answer, b"Refusal: I do not know.").refusal == "I do not know."
+    assert read_answer(answer, b'{"age": 3}').refusal is None
+
+
+def test_free_text_holds_no_mark_of_a_call() -> None:
+    for calls in (Calls.AUTO, Calls.NONE):
+        constraint = constrain.compile(Answer(TAGS, tools=TOOLS, calls=calls), VOCABULARY)
+        assert constraint.accepts("a <tool_ b")
+        assert not constraint.accepts("a <tool_call> b")
+        call = 'a\n<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
+        assert constraint.accepts(call) == (calls is Calls.AUTO)
+
+
+def test_without_text_before_calls_only_their_begin_is_left_out() -> None:
+    constraint = constrain.compile(Answer(OBJECT, tools=TOOLS), VOCABULARY)
+    assert constraint.accepts('write {"name": "now"}')
+    assert constraint.accepts('{"name" is a key')
+    assert not constraint.accepts('{"name": 1}')
+
+
+def test_arguments_keep_to_the_schema() -> None:
+    def accepts(arguments: str, name: str = "get_weather", *, closed: bool = True) -> bool:
+        tools = tuple(FunctionCalls(each, json.dumps(schema), closed) for each, schema in SCHEMAS.items())
+        answer = Answer(OBJECT, tools=tools, calls=Calls.REQUIRED)
+        return constrain.compile(answer, VOCABULARY).accepts(f'{{"name": "{name}", "parameters": {arguments}}}')
+
+    assert accepts('{"city": "Oslo", "days": 3}')
+    assert not accepts('{"days": 3}')
+    assert not accepts('{"city": "Oslo", "more": 3}')
+    assert accepts('{"city": "Oslo", "more": 3}', closed=False)
+    assert accepts("{}", "now")
+    assert not accepts('{"a": 1}', "now")
+    assert accepts('{"a": 1}', "now", closed=False)
+    assert not accepts("[]", "now")
+
+
+def test_elements_hold_strings_as_they_are() -> None:
+    answer = Answer(ELEMENTS, tools=TOOLS, calls=Calls.REQUIRED)
+    text = (
+        '<tool_call>\n<function=get_weather>\n<parameter=city>\n"O\\s\nlo\n</parameter>\n<parameter=unit>\nnull\n'
+        "</parameter>\n<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>"
+    )
+    assert constrain.compile(answer, VOCABULARY).accepts(text)
+    (call,) = read_answer(answer, text.encode()).calls
+    assert json.loads(call.arguments or "") == {"city": '"O\\s\nlo', "unit": None, "days": 3}
+
+
+def test_keyword_arguments_are_read_as_json() -> None:
+    answer = Answer(PYTHON, tools=TOOLS, calls=Calls.REQUIRED)
+    text = '[get(deep=[True, None, "True, )"], at={"x": 1.5}), get_weather(city="a\\"b", unit=None)]'
+    assert constrain.compile(answer, VOCABULARY).accepts(text)
+    first, second = read_answer(answer, text.encode()).calls
+    assert json.loads(first.arguments or "") == {"deep": [True, None, "True, )"], "at": {"x": 1.5}}
+    assert json.loads(second.arguments or "") == {"city": 'a"b', "unit": None}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "additionalProperties": {"type": "integer"}},
+        {"type": "object", "properties": {"no name>": {}}},
+        {
+            "anyOf": [
+                {"type": "object", "properties": {"a": {"type": "string"}, "b": {"const": 1}}, "required": ["a", "b"]},
+                {"type": "object", "properties": {"a": {"type": "number"}, "b": {"const": 2}}, "required": ["a", "b"]},
+            ]
+        },
+        {"type": "object", "properties": {"a": {"const": "x\n</parameter>\ny"}}, "required": ["a"]},
+    ],
+)
+def test_arguments_that_elements_cannot_say_are_refused(schema: Any) -> None:
+    with pytest.raises(constrain.UnsupportedSchemaError):
+        Answer(ELEMENTS, tools=(FunctionCalls("f", json.dumps(schema)),)).grammar()
+
+
+def test_arguments_are_objects() -> None:
+    with pytest.raises(constrain.UnsatisfiableSchemaError, match="the tool f"):
+        Answer(TAGS, tools=(FunctionCalls("f", '{"type": "string"}'),)).grammar()
+
+
+SUMS = constrain.Lark('start: "[" sum "]"\nsum: TERM ("+" TERM)*\nTERM: /[0-9]+/ | /"[^"]*"/\n%ignore /[ \\n]+/')
+
+
+@pytest.mark.parametrize("form", [TAGS, LIST, NAMES, CHANNELS, ELEMENTS], ids=lambda form: form.name)
+def test_input_follows_a_grammar_inside_of_a_call(form: ToolFormat) -> None:
+    language = SUMS if form is not ELEMENTS else constrain.Lark('start: /[0-9]+/ ("+" /[0-9]+/)*')
+    answer = Answer(form, tools=(CustomCalls("sum", language), TOOLS[0]), calls=Calls.REQUIRED, allowed=("sum",))
+    inside = constrain.compile(language, VOCABULARY)
+    for text in walked(answer, 9):
+        calls = read_answer(answer, text).calls
+        assert calls
+        for call in calls:
+            assert call.ended
+            assert inside.accepts(call.input or ""), text
+
+
+def test_a_grammar_whose_texts_may_hold_the_end_of_input_is_refused() -> None:
+    with pytest.raises(constrain.GrammarError, match="custom"):
+        Answer(ELEMENTS, tools=(CustomCalls("any", constrain.Lark("start: /(.|\\n)+/")),)).grammar()
+
+
+def test_what_contradicts_itself_is_refused() -> None:
+    with pytest.raises(ValueError, match="'a b' is no name"):
+        Answer(TAGS, tools=(CustomCalls("a b"),))
+    with pytest.raises(ValueError, match="two tools are named 'a'"):
+        Answer(TAGS, tools=(CustomCalls("a"), CustomCalls("a")))
+    with pytest.raises(ValueError, match="none of the tools"):
+        Answer(TAGS, tools=TOOLS, allowed=("b",))
+    with pytest.raises(ValueError, match="no tool that may be called"):
+        Answer(TAGS, calls=Calls.REQUIRED)
+    with pytest.raises(ValueError, match="no reasoning section"):
+        Answer(OBJECT, reasoning=Reasoning.OPTIONAL)
+
+
+def test_a_hundred_tools_are_no_burden() -> None:
+    tools = tuple(FunctionCalls(f"tool_{index}", json.dumps(SCHEMAS["get_weather"])) for index in range(128))
+    answer = Answer(TAGS, tools=tools)
+    for text in walked(answer, 1, leads(TAGS, calls=True), count=3):
+        assert_calls_hold(answer, read_answer(answer, text))
+
+
+def test_budgets_hold() -> None:
+    answer = Answer(TAGS, tools=TOOLS, calls=Calls.REQUIRED, reasoning=Reasoning.OPTIONAL)
+    constraint = constrain.compile(answer, VOCABULARY)
+    least = constraint.report.min_tokens
+    for seed, most in enumerate((least, least + 3, 80, 200)):
+        matcher, row, text = constraint.matcher(max_tokens=most), constraint.allocate_bitmask()[0], b""
+        rng = Random(seed)
+        for _ in range(most + 1):
+            token = int(rng.choice(allowed(matcher, row)))
+            assert matcher.accept(token)
+            if token == VOCABULARY.eos[0]:
+                break
+            text += VOCABULARY.token_bytes(token)
+        assert matcher.is_finished
+        parsed = read_answer(answer, text)
+        assert parsed.calls
+        assert_calls_hold(answer, parsed)
