@@ -6,7 +6,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from constrain._api import complete, generate, stream
-from constrain._completion import Completion, Finished, TextDelta, Timings, Usage
+from constrain._completion import (
+    ArgumentsDelta,
+    CallEnded,
+    CallStarted,
+    Completion,
+    Finished,
+    ReasoningDelta,
+    RefusalDelta,
+    TextDelta,
+    Timings,
+    Usage,
+)
 from constrain._errors import (
     BudgetError,
     ConstrainError,
@@ -31,7 +42,9 @@ if TYPE_CHECKING:
     from constrain.chat.annotations import ToolContext
     from constrain.chat.calls import ToolCall
     from constrain.chat.definition import tool
+    from constrain.chat.loop import ToolRun, arun_tools, run_tools
     from constrain.chat.openai import tool_from_json, tool_to_json
+    from constrain.chat.reply import Refusal, Reply
     from constrain.chat.tools import CustomTool, FunctionTool
     from constrain.composition import choice, repeat, sequence, text
     from constrain.explanation import TextExplanation, explain
@@ -44,7 +57,10 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "ArgumentsDelta",
     "BudgetError",
+    "CallEnded",
+    "CallStarted",
     "Completion",
     "ConstrainError",
     "Constraint",
@@ -62,7 +78,11 @@ __all__ = [
     "ModelError",
     "OutputValidationError",
     "PatternError",
+    "ReasoningDelta",
+    "Refusal",
+    "RefusalDelta",
     "Regex",
+    "Reply",
     "Report",
     "SchemaError",
     "TextDelta",
@@ -71,6 +91,7 @@ __all__ = [
     "ToolCall",
     "ToolContext",
     "ToolError",
+    "ToolRun",
     "UnsatisfiableSchemaError",
     "UnsupportedSchemaError",
     "Usage",
@@ -79,6 +100,7 @@ __all__ = [
     "__version__",
     "acomplete",
     "agenerate",
+    "arun_tools",
     "astream",
     "check_strict",
     "choice",
@@ -90,6 +112,7 @@ __all__ = [
     "generate_batch",
     "grammars",
     "repeat",
+    "run_tools",
     "sequence",
     "stream",
     "strict_schema",
@@ -105,13 +128,17 @@ _MODULES = {
     "FunctionTool": "constrain.chat.tools",
     "Lark": "constrain.lark.source",
     "Model": "constrain.llama.model",
+    "Refusal": "constrain.chat.reply",
     "Regex": "constrain.regex.source",
+    "Reply": "constrain.chat.reply",
     "TextExplanation": "constrain.explanation",
     "ToolCall": "constrain.chat.calls",
     "ToolContext": "constrain.chat.annotations",
+    "ToolRun": "constrain.chat.loop",
     "Violation": "constrain.json_schema.strict_checks",
     "acomplete": "constrain._async",
     "agenerate": "constrain._async",
+    "arun_tools": "constrain.chat.loop",
     "astream": "constrain._async",
     "check_strict": "constrain.json_schema.strict",
     "choice": "constrain.composition",
@@ -119,6 +146,7 @@ _MODULES = {
     "explain": "constrain.explanation",
     "generate_batch": "constrain._batch",
     "repeat": "constrain.composition",
+    "run_tools": "constrain.chat.loop",
     "sequence": "constrain.composition",
     "strict_schema": "constrain.json_schema.strict",
     "text": "constrain.composition",

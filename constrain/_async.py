@@ -48,7 +48,9 @@ async def agenerate(model: AnyModel, prompt: Prompt, *, schema: Any = None, **op
     return (await acomplete(model, prompt, schema=schema, **options)).value
 
 
-async def acomplete(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]) -> Completion:
+async def acomplete(
+    model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]
+) -> Completion:
     """``complete`` for asynchronous code; see ``agenerate``."""
     run = Run(await asyncio.to_thread(_prepare, model, prompt, schema, options))
     try:

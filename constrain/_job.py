@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from constrain._completion import StreamEvent
     from constrain._models import Prompt
-    from constrain._options import ChatOptions, Request
+    from constrain._options import Options, Request
     from constrain._progress import Outcome, Progress
     from constrain.constraint import Constraint, Matcher
     from constrain.llama import scheduler
@@ -98,7 +98,7 @@ class Job:
         )
 
 
-def prepare(model: Model, prompt: Prompt, schema: Any, options: ChatOptions) -> Job:
+def prepare(model: Model, prompt: Prompt, schema: Any, options: Options) -> Job:
     """Checks the options, compiles the schema and tokenizes the prompt. Raises as ``complete`` does."""
     from constrain.chat.families import may_reason
     from constrain.llama.prompt import is_plain

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from constrain._policies import CompileOptions, refuse_compile_options
 from constrain._source import Source
@@ -76,8 +76,8 @@ class ChatOptions(Options, total=False):
             tool, or the tool itself, which is then called once; a list of them, any of which is called; or a JSON
             object of OpenAI's.
         parallel_tool_calls: whether there may be several calls (``True``, where the model's family knows that).
-        tool_format: the form in which calls are written, by name (``"hermes"``, ``"llama3-json"``, ...); by default that
-            of the model's chat template.
+        tool_format: the form in which calls are written, by name (``"hermes"``, ``"llama3-json"``, ...); by default
+            that of the model's chat template.
         allow_refusal: whether the model may answer with a ``Refusal`` in place of the value of ``schema``.
         thinking: whether a model that reasons does so before its answer; by default it does if there is no schema.
         max_reasoning_tokens: a soft limit on the tokens of that; by default half of ``max_tokens``, if there is one.
@@ -92,7 +92,10 @@ class ChatOptions(Options, total=False):
     max_reasoning_tokens: int | None
 
 
-def split_options(options: ChatOptions) -> tuple[Sampling, Request]:
+AnyOptions = TypeVar("AnyOptions", bound=Options)
+
+
+def split_options(options: Options) -> tuple[Sampling, Request]:
     """What is about sampling, and the rest but what is for ``compile`` and conversations.
 
     Raises ``TypeError`` and ``ValueError``.
@@ -107,12 +110,12 @@ def split_options(options: ChatOptions) -> tuple[Sampling, Request]:
     return sampling, Request(**{key: value for key, value in given.items() if key not in _COMPILE_KEYS | _CHAT_KEYS})
 
 
-def asks_for_chat(options: ChatOptions) -> bool:
+def asks_for_chat(options: Options) -> TypeGuard[ChatOptions]:
     """Whether an option asks for tools, reasoning or refusals."""
-    return any(options.get(key) for key in _CHAT_KEYS)
+    return any(value for key, value in options.items() if key in _CHAT_KEYS)
 
 
-def compile_options(options: ChatOptions, schema: object) -> CompileOptions:
+def compile_options(options: Options, schema: object) -> CompileOptions:
     """What is about compiling. Raises ``ValueError`` where ``schema`` is nothing that this is about."""
     ours: CompileOptions = {key: value for key, value in options.items() if key in _COMPILE_KEYS}  # type: ignore[assignment]
     if schema is None:
@@ -120,11 +123,11 @@ def compile_options(options: ChatOptions, schema: object) -> CompileOptions:
     return ours
 
 
-def options_beside(options: Options, schema: object) -> Options:
+def options_beside(options: AnyOptions, schema: object) -> AnyOptions:
     """The options for one answer of several: policies are for those of them that have a JSON Schema."""
     if not (schema is None or isinstance(schema, Grammar | Source)):
         return options
-    others: Options = {key: value for key, value in options.items() if key not in _COMPILE_KEYS}  # type: ignore[assignment]
+    others: AnyOptions = {key: value for key, value in options.items() if key not in _COMPILE_KEYS}  # type: ignore[assignment]
     return others
 
 

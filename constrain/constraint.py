@@ -219,11 +219,12 @@ class Constraint:
         leave out what would begin something new, which ``accept`` still takes if it can be completed. Raises
         ``BudgetError`` if not even the shortest text known fits; its ``needed`` tokens do.
 
-        ``max_string_tokens`` and ``max_number_tokens`` are soft limits on the tokens of one string and one number,
-        ``max_reasoning_tokens`` on those of a reasoning section (of a ``Grammar``: of one lexeme of that ``Kind``), so that none runs on for ever. After as many tokens, the one it
-        began in included, no word is begun in it any more; after up to eight more, or at once where there are no words,
-        the masks only allow what ends it or brings its end nearer. The language comes first: a string that must be
-        longer becomes as long as it must. Keys that a schema names, and constants, have no limit.
+        ``max_string_tokens`` and ``max_number_tokens`` are soft limits on the tokens of one string and one number, and
+        ``max_reasoning_tokens`` on those of a reasoning section (of a ``Grammar``: of one lexeme of that ``Kind``), so
+        that none runs on for ever. After as many tokens, the one it began in included, no word is begun in it any more;
+        after up to eight more, or at once where there are no words, the masks only allow what ends it or brings its end
+        nearer. The language comes first: a string that must be longer becomes as long as it must. Keys that a schema
+        names, and constants, have no limit.
         """
         if max_tokens is not None and max_tokens < 0:
             raise ValueError(f"max_tokens is {max_tokens}; it must be 0 or more")

@@ -12,7 +12,7 @@ from constrain._errors import ConstrainError
 from constrain.chat.reply import Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from typing_extensions import Unpack
 
@@ -58,8 +58,11 @@ def run_tools(
     """Has a model answer a prompt with the help of tools: runs what it calls and shows it the results.
 
     Args:
-        model, prompt, schema, options: as for ``complete``, with ``tools``. ``tool_choice`` is for the first answer;
-            from then on the model may choose. ``schema`` is for answers without calls.
+        model: as for ``complete``.
+        prompt: as for ``complete``.
+        schema: what answers without calls must be, as for ``complete``.
+        options: as for ``complete``, with ``tools``. ``tool_choice`` is for the first answer; from then on the model
+            may choose.
         max_steps: the most answers of the model. The last of them cannot call any more, so there always is a reply.
         context: handed to tools that take one.
         show_error: the text that the model is given of an exception in a tool, ``Error: ...`` by default. What it

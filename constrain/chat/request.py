@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from constrain._models import Prompt
-    from constrain._options import ChatOptions, Request
+    from constrain._options import ChatOptions, Options, Request
     from constrain._result import ResultType
     from constrain.chat.tools import Tool
     from constrain.llama.model import Model
@@ -40,8 +40,9 @@ if TYPE_CHECKING:
 _BESIDE_CALLS = "If you call no tool: "
 
 
-def prepare_chat(model: Model, prompt: Prompt, schema: Any, options: ChatOptions) -> Job:
+def prepare_chat(model: Model, prompt: Prompt, schema: Any, given: Options) -> Job:
     """Checks everything, compiles the answer and tokenizes the conversation. Raises as ``complete`` does."""
+    options: ChatOptions = {**given}  # type: ignore[typeddict-item]
     sampling, request = split_options(options)
     tools = read_tools(options.get("tools") or ())
     choice = read_choice(options.get("tool_choice"), tools)
@@ -73,9 +74,7 @@ def prepare_chat(model: Model, prompt: Prompt, schema: Any, options: ChatOptions
     constraint = _constraint._compile(answer, model.vocabulary, close_objects=True)
     compile_seconds = time.perf_counter() - started
     by_name = {tool.name: tool for tool in tools}
-    progress = partial(
-        ReplyProgress, answer, by_name, result, request.stops, prompted.tokens, wants_reply=bool(tools)
-    )
+    progress = partial(ReplyProgress, answer, by_name, result, request.stops, prompted.tokens, wants_reply=bool(tools))
     return Job(model, prompted.tokens, constraint, progress, sampling, request, compile_seconds)
 
 

@@ -98,7 +98,7 @@ def generate(
 def _answer(console: Console, model: Any, prompt: str, wanted: str | Source | None, options: Options) -> Completion:
     """Writes the answer to standard output: as it grows on a terminal, otherwise when it is whole."""
     from constrain._api import stream
-    from constrain._completion import Finished
+    from constrain._completion import Finished, TextDelta
 
     live = sys.stdout.isatty()
     events = stream(model, prompt, schema=wanted, **options)
@@ -107,7 +107,7 @@ def _answer(console: Console, model: Any, prompt: str, wanted: str | Source | No
         for event in events:
             if isinstance(event, Finished):
                 break
-            if live:
+            if live and isinstance(event, TextDelta):
                 waiting.close()
                 sys.stdout.write(event.text.translate(shared.HARMLESS))
                 sys.stdout.flush()

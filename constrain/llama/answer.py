@@ -77,7 +77,7 @@ class Matcher(Protocol):
         """Does what ``fill_candidates`` would have to compute."""
 
 
-def _never(_: bytes) -> bool:
+def _never(_: int) -> bool:
     return False
 
 

@@ -37,7 +37,8 @@ def is_plain(prompt: object) -> bool:
     if isinstance(prompt, str) or not isinstance(prompt, Sequence):
         return True
     return not any(
-        isinstance(message, Mapping) and (message.keys() - {"role", "content"} or not isinstance(message["content"], str))
+        isinstance(message, Mapping)
+        and (message.keys() - {"role", "content"} or not isinstance(message["content"], str))
         for message in prompt
     )
 

@@ -134,19 +134,19 @@ def test_forced_tokens_count_for_penalties_and_stops() -> None:
     told: list[int] = []
     chain = Chain(Sampling(temperature=0), N_VOCAB)
     chain.accept = told.append  # type: ignore[method-assign]
-    heard: list[bytes] = []
+    heard: list[int] = []
 
-    def listen(text: bytes) -> bool:
-        heard.append(text)
+    def listen(token: int) -> bool:
+        heard.append(token)
         return False
 
     answer, _ = run([b'":"', b"b", b"7", b",", b"t"], CLOSED, chain=chain, wants_stop=listen)
     assert told == answer.tokens
-    assert heard == [MERGER.tokens[token] for token in answer.tokens]
+    assert heard == answer.tokens
 
 
 def test_a_stop_within_forced_tokens_ends_the_answer() -> None:
-    answer, calls = run([b'":"', b"b"], CLOSED, wants_stop=lambda text: text == b"id")
+    answer, calls = run([b'":"', b"b"], CLOSED, wants_stop=lambda token: MERGER.tokens[token] == b"id")
     assert constrain.compile(CLOSED, VOCABULARY).accepts(text_of(answer))
     assert answer.finish_reason == "stop"
     assert len(calls) == 2, "nothing is evaluated after the stop"

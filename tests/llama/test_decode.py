@@ -188,7 +188,7 @@ def test_when_time_is_up_the_shortest_end_is_written_without_the_model() -> None
 
 
 def test_a_stop_text_leads_to_the_shortest_end() -> None:
-    decoding, _, tokens = run([A] + [B] * 50, repeated(3), wants_stop=lambda text: text == b"b")
+    decoding, _, tokens = run([A] + [B] * 50, repeated(3), wants_stop=lambda token: token == B)
     assert tokens == [A, B, B, B]
     assert decoding.answer.finish_reason == "stop"
 
@@ -201,7 +201,7 @@ def test_without_a_matcher_anything_goes() -> None:
     decoding, _, tokens = run([C] * 20, None, max_tokens=5)
     assert tokens == [C] * 5
     assert decoding.answer.finish_reason == "length"
-    decoding, _, tokens = run([C, B, C], None, wants_stop=lambda text: text == b"b")
+    decoding, _, tokens = run([C, B, C], None, wants_stop=lambda token: token == B)
     assert tokens == [C, B]
 
 
