@@ -6,11 +6,10 @@ Its text is rewritten by program; each step leaves the language of expressions a
   defined, are none of these.
 - A template is written out once for each argument that it is used with: that is what a template means.
 - Priorities are left out. They choose among parses, and do not decide whether there is one.
-- Three terminals get other patterns, since ours have no lookaround and no lazy quantifiers. The first match of Lark's
-  string patterns ends at the first closing quote that no backslash escapes; the patterns here match exactly the texts
-  that such a match reads whole. That no quote follows an empty string, and no digit from 1 to 9 a zero, the first two
-  patterns of Lark also ask for. After a string and a number, expressions have neither: a quote there would begin
-  another string, which is what ``\"\"\"`` does by longest match, and a number never follows a number.
+- Three terminals get other patterns, since ours have no lookaround and no lazy quantifiers. Those of strings match what
+  the first match of Lark's reads as a whole: it ends at the first closing quote that no backslash escapes. Lark's look
+  beyond a lexeme twice. A string that begins with three quotes is no short one: the longest match reads a long one
+  there, too. No digit from 1 to 9 follows a zero: no rule has one number right after another.
 """
 
 from __future__ import annotations

@@ -195,6 +195,7 @@ def plain_character(char: str) -> str:
 
 @pytest.mark.parametrize("name", [*grammars.names(), PYTHON])
 def test_the_language_is_that_of_larks_earley_parser(name: str) -> None:
+    """With ``-s``, pytest shows the counts."""
     texts = texts_about(name)
     verdicts = {text: verdict(name, text) for text in texts}
     counts = Counter(verdicts.values())
