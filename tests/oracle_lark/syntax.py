@@ -1,0 +1,141 @@
+"""Lark grammars as data, and how they are written: nothing here reads a text.
+
+The same data are read by the reference (``reference.py``), so that what a text means is said twice, independently.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Text:
+    """A string; with ``any_case``, its letters in upper and lower case alike."""
+
+    value: str
+    any_case: bool = False
+
+
+@dataclass(frozen=True)
+class Chars:
+    """One of some characters, as a range of Lark's or, in a pattern, a class spelled as ``written``."""
+
+    members: str
+    written: str
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """An expression in the syntax of patterns, between slashes."""
+
+    body: Node
+    any_case: bool = False
+
+
+@dataclass(frozen=True)
+class Name:
+    """A rule or a terminal, by its name."""
+
+    name: str
+
+    @property
+    def is_terminal(self) -> bool:
+        return self.name.lstrip("_").isupper()
+
+
+@dataclass(frozen=True)
+class Seq:
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Alt:
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Rep:
+    """``part``, ``low`` to ``high`` times (``None``: without limit); ``written``: its operator, or ``[]`` around it."""
+
+    part: Node
+    low: int
+    high: int | None
+    written: str
+
+
+@dataclass(frozen=True)
+class Alias:
+    part: Node
+    name: str
+
+
+Node = Text | Chars | Pattern | Name | Seq | Alt | Rep | Alias
+
+
+@dataclass(frozen=True)
+class LarkGrammar:
+    """Definitions by name (without the modifiers ``?`` and ``!``), in the order in which they are written."""
+
+    rules: dict[str, Node]
+    modifiers: dict[str, str]
+    terminals: dict[str, Node]
+    ignored: tuple[Node, ...]
+
+    def write(self) -> str:
+        lines = [f"{self.modifiers[name]}{name}: {_alternatives(body)}" for name, body in self.rules.items()]
+        lines += [f"{name}: {_alternatives(body)}" for name, body in self.terminals.items()]
+        lines += [f"%ignore {write(body)}" for body in self.ignored]
+        return "\n".join(lines) + "\n"
+
+
+def _alternatives(node: Node) -> str:
+    """What stands behind the colon."""
+    if isinstance(node, Alt):
+        return "\n    | ".join(_alternatives(part) for part in node.parts)
+    if isinstance(node, Alias):
+        return f"{_alternatives(node.part)} -> {node.name}"
+    if isinstance(node, Seq):
+        return " ".join(map(write, node.parts))
+    return write(node)
+
+
+def write(node: Node) -> str:
+    """A part of a rule or terminal."""
+    match node:
+        case Text(value, any_case):
+            return f'"{value}"{"i" * any_case}'
+        case Chars(_, written):
+            return written
+        case Pattern(body, any_case):
+            return f"/{write_pattern(body)}/{'i' * any_case}"
+        case Name(name):
+            return name
+        case Seq(parts):
+            return f"({' '.join(map(write, parts))})"
+        case Alt(parts):
+            return f"({' | '.join(map(_alternatives, parts))})"
+        case Rep(part, _, _, "[]"):
+            return f"[{write(part)}]"
+        case Rep(part, _, _, operator):
+            inner = write(part)
+            return f"({inner}){operator}" if isinstance(part, Rep) else f"{inner}{operator}"
+    raise TypeError(node)
+
+
+def write_pattern(node: Node) -> str:
+    """A part of a pattern: its characters need no escapes but those of ``_ESCAPED``."""
+    match node:
+        case Text(value):
+            return "".join(f"\\{char}" if char in _ESCAPED else char for char in value)
+        case Chars(_, written):
+            return written
+        case Seq(parts):
+            return "".join(map(write_pattern, parts))
+        case Alt(parts):
+            return f"(?:{'|'.join(map(write_pattern, parts))})"
+        case Rep(part, _, _, operator):
+            return f"(?:{write_pattern(part)}){operator}"
+    raise TypeError(node)
+
+
+_ESCAPED = ".+*?()[]{}|^$/-&~#"
