@@ -279,8 +279,12 @@ Grammar import_grammar(nb::handle object) {
   grammar.expressions.allow(max_compile_work, "MAX_COMPILE_WORK = 1000000 derivatives");
   Importer importer(grammar.expressions);
   for (nb::handle each : tuple_of(object.attr("terminals"))) {
-    grammar.terminals.push_back(importer.expression(each.attr("expression")));
     grammar.terminal_names.push_back(nb::cast<std::string>(each.attr("name")));
+    try {
+      grammar.terminals.push_back(importer.expression(each.attr("expression")));
+    } catch (const LimitError& error) {
+      throw LimitError("terminal " + grammar.terminal_names.back() + ": " + error.what());
+    }
     grammar.kinds.push_back(nb::cast<uint8_t>(each.attr("kind")));
   }
   nb::tuple rules = tuple_of(object.attr("rules"));
