@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain._errors import SchemaError
+from constrain._errors import ConstrainError, GrammarError, LimitError, PatternError
 from constrain._schema_text import parse_schema
-from constrain.lark.source import error_at
+from constrain.lark.source import placed
 
 if TYPE_CHECKING:
     from constrain.grammar import Grammar
@@ -14,10 +14,15 @@ if TYPE_CHECKING:
 
 
 def schema_grammar(text: str, embedded: Embedded) -> Grammar:
-    """The grammar of a schema's values, under the default policies; ``text`` is the grammar text around it."""
+    """The grammar of a schema's values, under the default policies; ``text`` is the grammar text around it.
+
+    Raises GrammarError, PatternError and LimitError with the place of ``%json`` in the text, the messages with the JSON
+    Pointer into the schema where one is known.
+    """
     from constrain.json_schema import compile_schema
 
     try:
         return compile_schema(parse_schema(embedded.schema), keys_apart=True).grammar
-    except SchemaError as error:
-        raise error_at(text, embedded.at, f"this JSON Schema cannot be used: {error}") from error
+    except ConstrainError as error:
+        kind = next((kind for kind in (PatternError, LimitError) if isinstance(error, kind)), GrammarError)
+        raise placed(kind, text, embedded.at, f"this JSON Schema cannot be used: {error}") from error

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from constrain._errors import PatternError
-from constrain.lark.source import error_at, excerpt, line_and_column
+from constrain.lark.source import error_at, placed
 from constrain.regex.parser import char_class, parse_pattern
 from constrain.regex.tree import EMPTY_TEXT
 from constrain.regex.tree import Literal as Text
@@ -82,6 +82,4 @@ def _pattern(text: str, literal: Literal) -> Expression:
         return parse_pattern(prefix + pattern, "rust")
     except PatternError as error:
         at = literal.at + 1 + max((error.column or 1) - 1 - len(prefix), 0)
-        line, column = line_and_column(text, at)
-        reason = _PATTERN_AND_PLACE.sub("", error.message, count=1)
-        raise PatternError(f"{reason}\n{excerpt(text, at)}", line=line, column=column) from error
+        raise placed(PatternError, text, at, _PATTERN_AND_PLACE.sub("", error.message, count=1)) from error

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from constrain._errors import GrammarError
+from constrain._errors import ConstrainError, GrammarError
 from constrain._source import Source
 
 if TYPE_CHECKING:
     from constrain.grammar import Grammar
+
+_Error = TypeVar("_Error", bound=ConstrainError)
 
 _INSTRUCTION = "Answer with a text that this Lark grammar generates, and nothing else"
 _DESCRIBED = "Answer with a text of this kind, and nothing else"
@@ -84,7 +86,12 @@ def excerpt(text: str, at: int) -> str:
     return f"    {line[cut : cut + _EXCERPT_WIDTH]}\n    {before}^"
 
 
-def error_at(text: str, at: int, message: str) -> GrammarError:
-    """What is wrong at a place in the text."""
+def placed(kind: type[_Error], text: str, at: int, message: str) -> _Error:
+    """An error of some kind: what is wrong at a place in the text."""
     line, column = line_and_column(text, at)
-    return GrammarError(f"{message}\n{excerpt(text, at)}", line=line, column=column)
+    return kind(f"{message}\n{excerpt(text, at)}", line=line, column=column)
+
+
+def error_at(text: str, at: int, message: str) -> GrammarError:
+    """What is wrong with a grammar at a place in its text."""
+    return placed(GrammarError, text, at, message)

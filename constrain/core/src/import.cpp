@@ -297,9 +297,13 @@ Grammar import_grammar(nb::handle object) {
   grammar.expressions.allow(max_compile_work, "MAX_COMPILE_WORK = 1000000 derivatives");
   Importer importer(grammar.expressions);
   for (nb::handle each : tuple_of(object.attr("terminals"))) {
-    const ExprId expression = importer.expression(each.attr("expression"));
-    grammar.terminals.push_back(is_special(each.attr("expression")) ? expression : without_marks(grammar.expressions, expression));
     grammar.terminal_names.push_back(nb::cast<std::string>(each.attr("name")));
+    try {
+      const ExprId expression = importer.expression(each.attr("expression"));
+      grammar.terminals.push_back(is_special(each.attr("expression")) ? expression : without_marks(grammar.expressions, expression));
+    } catch (const LimitError& error) {
+      throw LimitError("terminal " + grammar.terminal_names.back() + ": " + error.what());
+    }
     grammar.kinds.push_back(nb::cast<uint8_t>(each.attr("kind")));
   }
   nb::tuple rules = tuple_of(object.attr("rules"));

@@ -121,12 +121,10 @@ class Proof {
     }
   }
 
-  // Bytes that `u` may take when `t`, begun with it, is matched.
-  ByteSet taken(uint32_t t, uint32_t u) {
-    uint64_t key = (uint64_t{t} << 32) | u;
-    if (const uint32_t* found = taken_ids_.find(key)) return taken_[*found];
+  // What is left of `u` wherever `t`, begun with it, is matched.
+  template <typename F>
+  void each_rest(uint32_t t, uint32_t u, F&& f) {
     ExpressionStore& store = grammar_.expressions;
-    ByteSet result;
     std::vector<std::pair<ExprId, ExprId>> work{{grammar_.terminals[t], grammar_.terminals[u]}};
     FlatMap<uint64_t, uint8_t> seen;
     for (size_t i = 0; i < work.size(); ++i) {
@@ -135,7 +133,7 @@ class Proof {
                          std::to_string(max_pair_states) + ")");
       }
       auto [a, b] = work[i];
-      if (store.nullable(a)) result = result | store.first(b);
+      if (store.nullable(a)) f(b);
       ByteSet possible = store.first(a) & store.first(b);
       for (uint8_t byte : store.representatives({a, b})) {
         if (!possible.contains(byte)) continue;
@@ -146,6 +144,14 @@ class Proof {
         work.emplace_back(next_a, next_b);
       }
     }
+  }
+
+  // Bytes that `u` may take when `t`, begun with it, is matched; maybe a few too many.
+  ByteSet taken(uint32_t t, uint32_t u) {
+    uint64_t key = (uint64_t{t} << 32) | u;
+    if (const uint32_t* found = taken_ids_.find(key)) return taken_[*found];
+    ByteSet result;
+    each_rest(t, u, [&](ExprId rest) { result = result | grammar_.expressions.first(rest); });
     taken_ids_.insert(key, static_cast<uint32_t>(taken_.size()));
     taken_.push_back(result);
     return result;
@@ -177,16 +183,37 @@ class Proof {
     return result;
   }
 
-  bool separates(uint32_t t, uint32_t follower, bool excluding) {
-    ByteSet end = ends(t), all = begins(follower, false);
+  // Those of `bytes` that end terminal `t`, and no others.
+  ByteSet exact_ends(uint32_t t, const ByteSet& bytes) {
+    ExpressionStore& store = grammar_.expressions;
+    ByteSet left = bytes;
+    auto take = [&](ExprId rest) {
+      ByteSet still;
+      left.each([&](uint8_t byte) {
+        if (store.derivative(rest, byte) == ExprId::nothing) still.add(byte);
+      });
+      left = still;
+    };
+    each_rest(t, t, take);
+    for (uint32_t u = 0; u < count_ && !left.empty(); ++u) {
+      if (beside_[t][u]) each_rest(t, u, take);
+    }
+    return left;
+  }
+
+  bool separates(uint32_t t, uint32_t follower, bool excluding, bool exact = false) {
+    ByteSet all = begins(follower, false);
+    ByteSet end = exact ? exact_ends(t, all) : ends(t) & all;
     // whatever is left of a follower some texts of which are excluded begins with one of `all`
-    return end.intersects(begins(follower, excluding)) || (end & all) == all;
+    return end.intersects(begins(follower, excluding)) || end == all;
   }
 
   void check(uint32_t t, uint32_t follower, bool excluding) {
-    if (separates(t, follower, excluding)) return;
-    for (uint32_t ignored : grammar_.ignored) {
-      if (separates(t, ignored, false) && separates(ignored, follower, excluding)) return;
+    for (bool exact : {false, true}) {
+      if (separates(t, follower, excluding, exact)) return;
+      for (uint32_t ignored : grammar_.ignored) {
+        if (separates(t, ignored, false, exact) && separates(ignored, follower, excluding, exact)) return;
+      }
     }
     refuse(t, follower);
   }
@@ -195,15 +222,22 @@ class Proof {
   void check_ignored(uint32_t ignored) {
     for (uint32_t q = 0; q < grammar_.states.size(); ++q) {
       for (const Edge& edge : grammar_.edges_of(StateId{q})) {
-        if (edge.kind == EdgeKind::terminal && !separates(ignored, edge.symbol, edge.excluding >= 0)) refuse(ignored, edge.symbol);
+        if (edge.kind != EdgeKind::terminal || separates(ignored, edge.symbol, edge.excluding >= 0)) continue;
+        if (!separates(ignored, edge.symbol, edge.excluding >= 0, true)) refuse(ignored, edge.symbol);
       }
     }
   }
 
   [[noreturn]] void refuse(uint32_t t, uint32_t follower) {
+    std::vector<uint32_t> beside{t};
+    for (uint32_t u = 0; u < count_; ++u) {
+      if (u != t && beside_[t][u]) beside.push_back(u);
+    }
+    const std::string example = example_of_swallowing(grammar_, t, follower, beside);
     throw GrammarError("terminal " + name(follower) + " may follow terminal " + name(t) +
                        ", but every byte it can begin with may also continue what is being read there: the longest match "
-                       "would swallow it. Separate them, or let " + name(t) + " exclude what " + name(follower) + " begins with");
+                       "could swallow it. " + (example.empty() ? "" : example + ". ") + "Separate them, or let " + name(t) +
+                       " exclude what " + name(follower) + " begins with");
   }
 
   const std::string& name(uint32_t t) const { return grammar_.terminal_names[t]; }
