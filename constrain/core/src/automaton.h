@@ -56,8 +56,9 @@ constexpr size_t units = 2;
 // way.
 struct MaskDraft {
   std::shared_ptr<const Bitmask> base;
+  std::vector<std::shared_ptr<const Bitmask>> more;
   std::vector<uint32_t> add;
-  std::vector<uint32_t> remove;
+  std::vector<uint32_t> remove;  // from `base`
   std::vector<uint32_t> by_text;
   bool eos = false;
   bool limited = false;  // a limit was met: what is in it is a part of what is possible
@@ -207,6 +208,8 @@ class Automaton {
   bool find_alike(Mask& mask, const Place& place);
   bool looks_alike(const Outline& outline, SetId set, std::vector<SetId>& sets);
   void compute(MaskDraft& mask, const Place& place);
+  void add_suffixes(MaskDraft& mask, std::span<const uint32_t> nodes, const Place& next);
+  void add_part(MaskDraft& mask, const LexemePart& part, const Place& place);
   void walk_suffixes(MaskDraft& mask, uint32_t node, Place place);
   void add_following(MaskDraft& mask, const LexemePart& part, const Place& next);
   void leave_to_text(MaskDraft& mask, uint32_t node) const;
@@ -220,6 +223,8 @@ class Automaton {
   std::shared_ptr<const LexemePart> part(LexId lexer);
   std::shared_ptr<const LexemePart> make_part(LexId lexer, bool& shareable);
   Hash part_key(LexId lexer);
+  bool is_shareable(LexId lexer) const;
+  std::shared_ptr<const LexemePart> part_below(std::span<const uint32_t> nodes, LexId lexer);
   struct Run {
     std::shared_ptr<const UnitRun> units;
     ExprId unit, rest;
@@ -247,6 +252,7 @@ class Automaton {
   std::shared_ptr<const UnitEnds> unit_ends(ExprId unit, const UnitRun& run);
   uint32_t row_of(LexId lexer);
   uint32_t row_step(uint32_t row, uint8_t byte);
+  void forget_rows();
 
   // completion.cpp. Costs are bytes, then edges; `endless` if there is no way.
   struct Segment {

@@ -124,8 +124,8 @@ std::shared_ptr<const LexemePart> Automaton::make_part(LexId lexer, bool& sharea
   MatchId matched = lexer_.matched(lexer);
   for (uint32_t i = 0; i < entries.size(); ++i) {
     if (lexer_.expressions().nullable(entries[i].expression)) part->matched_at_root.push_back(i);
-    shareable &= index(entries[i].terminal) < grammar_.terminals.size();
   }
+  shareable = is_shareable(lexer);
   if (matched != MatchId::none) {
     ByteSet possible;
     for (const Lexer::Entry& entry : entries) possible = possible | lexer_.expressions().first(entry.expression);
@@ -146,10 +146,37 @@ std::shared_ptr<const LexemePart> Automaton::make_part(LexId lexer, bool& sharea
     });
     finish_part(*part, walk, lexer);
   }
-  if (rows_.size() > kept_rows) {
-    rows_ = {};
-    row_ids_ = {};
+  forget_rows();
+  return part;
+}
+
+void Automaton::forget_rows() {
+  if (rows_.size() <= kept_rows) return;
+  rows_ = {};
+  row_ids_ = {};
+}
+
+// Whether a part of the state means the same to other grammars: terminals made from memory are this one's own.
+bool Automaton::is_shareable(LexId lexer) const {
+  return std::ranges::all_of(lexer_.entries(lexer), [&](const Lexer::Entry& entry) { return index(entry.terminal) < grammar_.terminals.size(); });
+}
+
+// What the state says about the tokens below `nodes`, where their bytes are the first that it takes. Its exits are those
+// below the nodes.
+std::shared_ptr<const LexemePart> Automaton::part_below(std::span<const uint32_t> nodes, LexId lexer) {
+  Hash key = mix(seeded(0x62656C6F77), checksum(std::as_bytes(nodes)));
+  for (const Lexer::Entry& entry : lexer_.entries(lexer)) key = mix(key, lexer_.expressions().hash(entry.expression));
+  if (std::shared_ptr<const LexemePart> known = vocabulary_.find_part(key)) return known;
+  auto part = std::make_shared<LexemePart>();
+  PartWalk walk{*part, vocabulary_.words()};
+  const uint32_t row = row_of(lexer);
+  for (uint32_t node : nodes) {
+    const uint32_t next = row_step(row, vocabulary_.trie().byte(node));
+    if (next != no_row) walk_lexeme(walk, node, next);
   }
+  finish_part(*part, walk, lexer);
+  forget_rows();
+  vocabulary_.keep_part(key, part);
   return part;
 }
 

@@ -20,6 +20,9 @@ uint64_t mask_key(const Place& place) { return (uint64_t{index(place.lexer)} << 
 // More single tokens than this are worth a bitmask of their own.
 constexpr size_t max_additions = 4096;
 
+// More tokens than this, after lexemes that end in them, are worth a part of their own in the vocabulary's store.
+constexpr size_t few_suffixes = 512;
+
 }  // namespace
 
 size_t MaskTokens::memory_bytes() const {
@@ -127,13 +130,6 @@ void Automaton::compute(MaskDraft& mask, const Place& here) {
     SetId set = advance(here.set, matched, text, track);
     return set == SetId::none ? Place{} : entered(set, track);
   };
-  auto walk = [&](uint32_t node, const Place& next, LexId entered) {
-    if (entered == LexId::dead) return;
-    if (parser_.closure(next.set).uncertain) return leave_to_text(mask, node);
-    uint8_t byte = vocabulary_.trie().byte(node);
-    TextId begun = lexer_.remembers(entered) ? memory_.extend(TextId::empty, byte) : TextId::empty;
-    walk_suffixes(mask, node, {entered, next.set, begun, false, next.track});
-  };
   const Trie& trie = vocabulary_.trie();
   const TextId text = !lexer_.remembers(lexer) ? TextId::empty : by_text ? here.text : TextId::unknown;
   for (const Exits& group : part->exits) {
@@ -148,17 +144,12 @@ void Automaton::compute(MaskDraft& mask, const Place& here) {
           read = memory_.extend(read, static_cast<uint8_t>(c));
         }
         const Place next = after(group.matched, read);
-        if (next.set != SetId::none) walk(node, next, lexer_.step(next.lexer, trie.byte(node)));
+        if (next.set != SetId::none) add_suffixes(mask, {&node, 1}, next);
       }
       continue;
     }
     const Place next = after(group.matched, text);
-    if (next.set == SetId::none) continue;
-    for (size_t i = 0; i < group.nodes.size();) {
-      uint8_t byte = trie.byte(group.nodes[i]);
-      LexId entered = lexer_.step(next.lexer, byte);
-      for (; i < group.nodes.size() && trie.byte(group.nodes[i]) == byte; ++i) walk(group.nodes[i], next, entered);
-    }
+    if (next.set != SetId::none) add_suffixes(mask, group.nodes, next);
   }
   if (!part->matched_at_root.empty()) {
     const Place next = after(part->matched_at_root, text);
@@ -168,6 +159,45 @@ void Automaton::compute(MaskDraft& mask, const Place& here) {
     }
   }
   settle(mask);
+}
+
+// Tokens from `nodes` on, sorted by byte: the bytes are the first of the lexeme that begins at `next`. Many of them are not
+// walked for each set: what the lexer alone says about them is found once for all.
+void Automaton::add_suffixes(MaskDraft& mask, std::span<const uint32_t> nodes, const Place& next) {
+  const Trie& trie = vocabulary_.trie();
+  std::vector<std::pair<uint32_t, LexId>> begun;
+  size_t tokens = 0;
+  LexId entered = LexId::dead;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (i == 0 || trie.byte(nodes[i]) != trie.byte(nodes[i - 1])) entered = lexer_.step(next.lexer, trie.byte(nodes[i]));
+    if (entered == LexId::dead) continue;
+    begun.emplace_back(nodes[i], entered);
+    tokens += trie.tokens_below(nodes[i]).size();
+  }
+  if (parser_.closure(next.set).uncertain) {
+    for (const auto& [node, state] : begun) leave_to_text(mask, node);
+  } else if (tokens > few_suffixes && !grammar_.reads_groups && !lexer_.remembers(next.lexer) && is_shareable(next.lexer)) {
+    add_part(mask, *part_below(nodes, next.lexer), next);
+  } else {
+    for (const auto& [node, state] : begun) {
+      const TextId text = lexer_.remembers(state) ? memory_.extend(TextId::empty, trie.byte(node)) : TextId::empty;
+      walk_suffixes(mask, node, {state, next.set, text, false, next.track});
+    }
+  }
+}
+
+// The tokens of a part that is read from `place` on.
+void Automaton::add_part(MaskDraft& mask, const LexemePart& part, const Place& place) {
+  if (part.base) mask.more.push_back(part.base);
+  mask.add.insert(mask.add.end(), part.add.begin(), part.add.end());
+  if (part.base || !part.add.empty()) ahead_.ends.push_back(place.set);
+  for (const Exits& group : part.exits) {
+    std::vector<TermId> terminals;
+    std::span<const Lexer::Entry> entries = lexer_.entries(place.lexer);
+    for (uint32_t position : group.matched) terminals.push_back(entries[position].terminal);
+    const SetId set = advance(place.set, lexer_.match(std::move(terminals)), TextId::empty, place.track);
+    if (set != SetId::none) add_suffixes(mask, group.nodes, entered(set, place.track));
+  }
 }
 
 // Tokens from `node` on, where `place` has just taken the node's byte.
@@ -226,6 +256,7 @@ bool Automaton::surely_goes_on(const Place& place) const {
 void Automaton::add_following(MaskDraft& mask, const LexemePart& part, const Place& next) {
   const LexId start = next.lexer;
   if (start == LexId::dead) return;
+  settle(mask);
   MaskDraft own = std::move(mask);
   mask = {};
   compute(mask, next);
@@ -280,15 +311,19 @@ void Automaton::add_following(MaskDraft& mask, const LexemePart& part, const Pla
   mask.remove.clear();
 }
 
-// Keeps many single tokens as a bitmask of their own.
+// Keeps many single tokens, and tokens of more than one part, as a bitmask of their own.
 void Automaton::settle(MaskDraft& mask) const {
-  if (mask.add.size() <= max_additions) return;
+  if (mask.add.size() <= max_additions && mask.more.empty()) return;
   auto base = mask.base ? std::make_shared<Bitmask>(*mask.base) : std::make_shared<Bitmask>(vocabulary_.words());
   for (uint32_t token : mask.remove) clear_bit(*base, token);
+  for (const std::shared_ptr<const Bitmask>& other : mask.more) {
+    for (size_t i = 0; i < base->size(); ++i) (*base)[i] |= (*other)[i];
+  }
   for (uint32_t token : mask.add) set_bit(*base, token);
   mask.base = std::move(base);
   mask.add.clear();
   mask.remove.clear();
+  mask.more.clear();
 }
 
 void Automaton::fill(const Mask& known, const Place& place, std::span<uint32_t> words, const Wall* wall) {
