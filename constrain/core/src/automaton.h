@@ -56,11 +56,15 @@ constexpr size_t units = 2;
 // way.
 struct MaskDraft {
   std::shared_ptr<const Bitmask> base;
+  std::shared_ptr<Bitmask> own;  // the same, unless it is a part's
+  std::vector<std::shared_ptr<const Bitmask>> more;
   std::vector<uint32_t> add;
-  std::vector<uint32_t> remove;
+  std::vector<uint32_t> remove;  // from `base`
   std::vector<uint32_t> by_text;
   bool eos = false;
   bool limited = false;  // a limit was met: what is in it is a part of what is possible
+
+  Bitmask& own_base(size_t words);  // without what is to be removed
 };
 
 // The same, as it is kept.
@@ -207,8 +211,12 @@ class Automaton {
   bool find_alike(Mask& mask, const Place& place);
   bool looks_alike(const Outline& outline, SetId set, std::vector<SetId>& sets);
   void compute(MaskDraft& mask, const Place& place);
+  MatchId match_of(const std::vector<uint32_t>& positions, LexId lexer);
+  void add_exits(MaskDraft& mask, const Exits& exits, const Place& next);
+  void walk_exits(MaskDraft& mask, std::span<const uint32_t> nodes, const Place& next);
   void walk_suffixes(MaskDraft& mask, uint32_t node, Place place);
   void add_following(MaskDraft& mask, const LexemePart& part, const Place& next);
+  const Bitmask& tokens_beginning(const ByteSet& bytes);
   void leave_to_text(MaskDraft& mask, uint32_t node) const;
   bool surely_goes_on(const Place& place) const;
   bool token_goes_on(uint32_t node, const Place& place);
@@ -220,6 +228,9 @@ class Automaton {
   std::shared_ptr<const LexemePart> part(LexId lexer);
   std::shared_ptr<const LexemePart> make_part(LexId lexer, bool& shareable);
   Hash part_key(LexId lexer);
+  bool is_shareable(LexId lexer) const;
+  const LexemePart* part_after(const Exits& exits, LexId lexer);
+  std::shared_ptr<const LexemePart> make_part_after(const Exits& exits, LexId lexer);
   struct Run {
     std::shared_ptr<const UnitRun> units;
     ExprId unit, rest;
@@ -247,6 +258,7 @@ class Automaton {
   std::shared_ptr<const UnitEnds> unit_ends(ExprId unit, const UnitRun& run);
   uint32_t row_of(LexId lexer);
   uint32_t row_step(uint32_t row, uint8_t byte);
+  void forget_rows();
 
   // completion.cpp. Costs are bytes, then edges; `endless` if there is no way.
   struct Segment {
@@ -345,6 +357,8 @@ class Automaton {
   FlatMap<Hash, uint32_t> outline_ids_;         // the first of each list
   OnDemand<Outline> outlines_;
   LookAhead ahead_;
+  std::vector<std::pair<uint32_t, Place>> suffixes_;  // on the way, in walk_suffixes
+  std::deque<std::pair<ByteSet, Bitmask>> tokens_beginning_;
   FlatMap<Hash, uint32_t> token_ids_;
   std::vector<std::shared_ptr<const MaskTokens>> tokens_;  // made in this process
   size_t mask_bytes_ = 0;
@@ -352,6 +366,7 @@ class Automaton {
   uint64_t shared_masks_ = 0;
   FlatMap<uint32_t, uint32_t> part_ids_;
   std::vector<std::shared_ptr<const LexemePart>> parts_;
+  FlatMap<Hash, uint32_t> parts_after_;  // exits of one of parts_, by the lexer state that follows
   struct Row {  // dense transitions of a lexer state that trie walks meet: rows, or no_row, or unknown_row
     LexId lexer;
     MatchId matched;

@@ -21,6 +21,11 @@ constexpr size_t max_additions = 2048;  // more single tokens than this are wort
 constexpr size_t max_removals = 512;
 constexpr size_t max_inside_states = 1000;  // looked at before a state is taken for one that leaves its units anywhere
 
+// Tokens that leave a lexeme: more than `few` are worth a part of their own, more than `many` one in the vocabulary's store.
+constexpr size_t few_suffixes = 64;
+constexpr size_t many_suffixes = 512;
+constexpr uint32_t no_part = ~uint32_t{0};
+
 using Kind = ExpressionStore::Kind;
 
 }  // namespace
@@ -124,8 +129,8 @@ std::shared_ptr<const LexemePart> Automaton::make_part(LexId lexer, bool& sharea
   MatchId matched = lexer_.matched(lexer);
   for (uint32_t i = 0; i < entries.size(); ++i) {
     if (lexer_.expressions().nullable(entries[i].expression)) part->matched_at_root.push_back(i);
-    shareable &= index(entries[i].terminal) < grammar_.terminals.size();
   }
+  shareable = is_shareable(lexer);
   if (matched != MatchId::none) {
     ByteSet possible;
     for (const Lexer::Entry& entry : entries) possible = possible | lexer_.expressions().first(entry.expression);
@@ -146,10 +151,58 @@ std::shared_ptr<const LexemePart> Automaton::make_part(LexId lexer, bool& sharea
     });
     finish_part(*part, walk, lexer);
   }
-  if (rows_.size() > kept_rows) {
-    rows_ = {};
-    row_ids_ = {};
+  forget_rows();
+  return part;
+}
+
+void Automaton::forget_rows() {
+  if (rows_.size() <= kept_rows) return;
+  rows_ = {};
+  row_ids_ = {};
+}
+
+// Whether a part of the state means the same to other grammars: terminals made from memory are this one's own.
+bool Automaton::is_shareable(LexId lexer) const {
+  return std::ranges::all_of(lexer_.entries(lexer), [&](const Lexer::Entry& entry) { return index(entry.terminal) < grammar_.terminals.size(); });
+}
+
+// What `lexer` says about the tokens that leave a lexeme at `exits`, whose bytes are the first that it takes. Null where
+// these are few. The exits must be those of a part that is kept.
+const LexemePart* Automaton::part_after(const Exits& exits, LexId lexer) {
+  const Hash key = mix(mix(seeded(0x6166746572), reinterpret_cast<uintptr_t>(&exits)), index(lexer));
+  if (const uint32_t* found = parts_after_.find(key)) return *found == no_part ? nullptr : parts_[*found].get();
+  const Trie& trie = vocabulary_.trie();
+  size_t tokens = 0;
+  for (size_t i = 0; i < exits.nodes.size();) {
+    const uint8_t byte = trie.byte(exits.nodes[i]);
+    const bool taken = lexer_.step(lexer, byte) != LexId::dead;
+    for (; i < exits.nodes.size() && trie.byte(exits.nodes[i]) == byte; ++i) tokens += taken ? trie.tokens_below(exits.nodes[i]).size() : 0;
   }
+  std::shared_ptr<const LexemePart> part;
+  if (tokens > many_suffixes && is_shareable(lexer)) {
+    Hash shared = mix(seeded(0x6166746572), checksum(std::as_bytes(std::span(exits.nodes))));
+    for (const Lexer::Entry& entry : lexer_.entries(lexer)) shared = mix(shared, lexer_.expressions().hash(entry.expression));
+    part = vocabulary_.find_part(shared);
+    if (!part) vocabulary_.keep_part(shared, part = make_part_after(exits, lexer));
+  } else if (tokens > few_suffixes) {
+    part = make_part_after(exits, lexer);
+    mask_bytes_ += part->memory_bytes();
+  }
+  parts_after_.insert(key, part ? static_cast<uint32_t>(parts_.size()) : no_part);
+  if (part) parts_.push_back(part);
+  return part.get();
+}
+
+std::shared_ptr<const LexemePart> Automaton::make_part_after(const Exits& exits, LexId lexer) {
+  auto part = std::make_shared<LexemePart>();
+  PartWalk walk{*part, vocabulary_.words()};
+  const uint32_t row = row_of(lexer);
+  for (uint32_t node : exits.nodes) {
+    const uint32_t next = row_step(row, vocabulary_.trie().byte(node));
+    if (next != no_row) walk_lexeme(walk, node, next);
+  }
+  finish_part(*part, walk, lexer);
+  forget_rows();
   return part;
 }
 

@@ -22,6 +22,16 @@ constexpr size_t max_additions = 4096;
 
 }  // namespace
 
+Bitmask& MaskDraft::own_base(size_t words) {
+  if (!own) {
+    own = base ? std::make_shared<Bitmask>(*base) : std::make_shared<Bitmask>(words);
+    base = own;
+  }
+  for (uint32_t token : remove) clear_bit(*own, token);
+  remove.clear();
+  return *own;
+}
+
 size_t MaskTokens::memory_bytes() const {
   return sizeof(*this) + add.own_bytes() + remove.own_bytes() + by_text.own_bytes() + (base && base.use_count() == 1 ? 4 * base->size() : 0);
 }
@@ -78,10 +88,11 @@ std::shared_ptr<const MaskTokens> Automaton::kept(MaskDraft draft) {
   auto bytes_of = [](const auto& values) { return std::as_bytes(std::span(values)); };
   Hash key = mix(seeded(0x746F6B656E73), (draft.eos ? 1u : 0u) | (draft.limited ? 2u : 0u));
   for (const std::vector<uint32_t>* each : {&draft.add, &draft.remove, &draft.by_text}) key = mix(key, checksum(bytes_of(*each)));
-  if (draft.base.use_count() > 1) {  // a part's: it is the same one then
+  if (draft.own) {
+    key = mix(key, checksum(bytes_of(*draft.own)));
+    draft.own = nullptr;
+  } else {
     key = mix(key, reinterpret_cast<uintptr_t>(draft.base.get()));
-  } else if (draft.base) {
-    key = mix(key, checksum(bytes_of(*draft.base)));
   }
   auto equal = [&draft](const MaskTokens& other) {
     return std::ranges::equal(draft.add, other.add) && std::ranges::equal(draft.remove, other.remove) && std::ranges::equal(draft.by_text, other.by_text) &&
@@ -119,20 +130,10 @@ void Automaton::compute(MaskDraft& mask, const Place& here) {
   mask.remove = part->remove;
   const bool by_text = parser_.closure(here.set).has_rivals;
   auto after = [&](const std::vector<uint32_t>& positions, TextId text) {
-    std::vector<TermId> terminals;
-    std::span<const Lexer::Entry> entries = lexer_.entries(lexer);
-    for (uint32_t position : positions) terminals.push_back(entries[position].terminal);
-    MatchId matched = lexer_.match(std::move(terminals));
+    const MatchId matched = match_of(positions, lexer);
     TrackId track = by_text ? parser_.read(here.track, matched, text) : TrackId::unknown;
     SetId set = advance(here.set, matched, text, track);
     return set == SetId::none ? Place{} : entered(set, track);
-  };
-  auto walk = [&](uint32_t node, const Place& next, LexId entered) {
-    if (entered == LexId::dead) return;
-    if (parser_.closure(next.set).uncertain) return leave_to_text(mask, node);
-    uint8_t byte = vocabulary_.trie().byte(node);
-    TextId begun = lexer_.remembers(entered) ? memory_.extend(TextId::empty, byte) : TextId::empty;
-    walk_suffixes(mask, node, {entered, next.set, begun, false, next.track});
   };
   const Trie& trie = vocabulary_.trie();
   const TextId text = !lexer_.remembers(lexer) ? TextId::empty : by_text ? here.text : TextId::unknown;
@@ -148,17 +149,12 @@ void Automaton::compute(MaskDraft& mask, const Place& here) {
           read = memory_.extend(read, static_cast<uint8_t>(c));
         }
         const Place next = after(group.matched, read);
-        if (next.set != SetId::none) walk(node, next, lexer_.step(next.lexer, trie.byte(node)));
+        if (next.set != SetId::none) walk_exits(mask, {&node, 1}, next);
       }
       continue;
     }
     const Place next = after(group.matched, text);
-    if (next.set == SetId::none) continue;
-    for (size_t i = 0; i < group.nodes.size();) {
-      uint8_t byte = trie.byte(group.nodes[i]);
-      LexId entered = lexer_.step(next.lexer, byte);
-      for (; i < group.nodes.size() && trie.byte(group.nodes[i]) == byte; ++i) walk(group.nodes[i], next, entered);
-    }
+    if (next.set != SetId::none) add_exits(mask, group, next);
   }
   if (!part->matched_at_root.empty()) {
     const Place next = after(part->matched_at_root, text);
@@ -170,10 +166,51 @@ void Automaton::compute(MaskDraft& mask, const Place& here) {
   settle(mask);
 }
 
+MatchId Automaton::match_of(const std::vector<uint32_t>& positions, LexId lexer) {
+  std::vector<TermId> terminals;
+  for (uint32_t position : positions) terminals.push_back(lexer_.entries(lexer)[position].terminal);
+  return lexer_.match(std::move(terminals));
+}
+
+// The tokens that leave a lexeme at `exits`, where `next` begins. Those that go on in many ways are not walked for each set:
+// what the lexer alone says about them is found once.
+void Automaton::add_exits(MaskDraft& mask, const Exits& exits, const Place& next) {
+  if (grammar_.reads_groups || lexer_.remembers(next.lexer)) return walk_exits(mask, exits.nodes, next);
+  const LexemePart* part = part_after(exits, next.lexer);
+  if (!part) return walk_exits(mask, exits.nodes, next);
+  if (part->base) mask.more.push_back(part->base);
+  mask.add.insert(mask.add.end(), part->add.begin(), part->add.end());
+  if (part->base || !part->add.empty()) ahead_.ends.push_back(next.set);
+  for (const Exits& further : part->exits) {
+    const SetId set = advance(next.set, match_of(further.matched, next.lexer), TextId::empty, next.track);
+    if (set != SetId::none) add_exits(mask, further, entered(set, next.track));
+  }
+}
+
+// The same, by walking what follows the nodes, which are sorted by byte.
+void Automaton::walk_exits(MaskDraft& mask, std::span<const uint32_t> nodes, const Place& next) {
+  const Trie& trie = vocabulary_.trie();
+  const bool uncertain = parser_.closure(next.set).uncertain;
+  for (size_t i = 0; i < nodes.size();) {
+    const uint8_t byte = trie.byte(nodes[i]);
+    const LexId entered = lexer_.step(next.lexer, byte);
+    const TextId text = lexer_.remembers(entered) ? memory_.extend(TextId::empty, byte) : TextId::empty;
+    for (; i < nodes.size() && trie.byte(nodes[i]) == byte; ++i) {
+      if (entered == LexId::dead) continue;
+      if (uncertain) {
+        leave_to_text(mask, nodes[i]);
+      } else {
+        walk_suffixes(mask, nodes[i], {entered, next.set, text, false, next.track});
+      }
+    }
+  }
+}
+
 // Tokens from `node` on, where `place` has just taken the node's byte.
 void Automaton::walk_suffixes(MaskDraft& mask, uint32_t node, Place place) {
   const Trie& trie = vocabulary_.trie();
-  std::vector<std::pair<uint32_t, Place>> stack{{node, place}};
+  std::vector<std::pair<uint32_t, Place>>& stack = suffixes_;
+  stack.assign(1, {node, place});
   SetId last = SetId::none;
   while (!stack.empty()) {
     std::tie(node, place) = stack.back();
@@ -226,69 +263,68 @@ bool Automaton::surely_goes_on(const Place& place) const {
 void Automaton::add_following(MaskDraft& mask, const LexemePart& part, const Place& next) {
   const LexId start = next.lexer;
   if (start == LexId::dead) return;
-  MaskDraft own = std::move(mask);
+  MaskDraft before = std::move(mask);
   mask = {};
   compute(mask, next);
   ahead_.ends.push_back(next.set);
-  const Trie& trie = vocabulary_.trie();
   if (lexer_.tentative(start) || parser_.closure(next.set).uncertain) {  // judged one by one, against the real text
     std::vector<uint32_t> all = std::move(mask.by_text);
     for (uint32_t token = 0; token < vocabulary_.size(); ++token) {
-      bool in_base = mask.base && ((*mask.base)[token >> 5] >> (token & 31) & 1);
-      if (in_base) all.push_back(token);
+      if (mask.base && has_bit(*mask.base, token)) all.push_back(token);
     }
     all.insert(all.end(), mask.add.begin(), mask.add.end());
     mask = {};
     mask.by_text = std::move(all);
   }
   bool overlap = false;
-  std::array<bool, 256> taken{};
-  part.taken_at_root.each([&](uint8_t byte) {
-    overlap |= lexer_.step(start, byte) != LexId::dead;
-    taken[byte] = true;
-  });
+  part.taken_at_root.each([&](uint8_t byte) { overlap |= lexer_.step(start, byte) != LexId::dead; });
   if (overlap) {
-    auto lost = [&](uint32_t token) { return taken[static_cast<uint8_t>(vocabulary_.token(token)[0])]; };
-    std::erase_if(mask.add, lost);
-    std::erase_if(mask.by_text, lost);
+    const Bitmask& taken = tokens_beginning(part.taken_at_root);
+    auto is_taken = [&](uint32_t token) { return has_bit(taken, token); };
+    std::erase_if(mask.add, is_taken);
+    std::erase_if(mask.by_text, is_taken);
     if (mask.base) {
-      auto base = std::make_shared<Bitmask>(*mask.base);
-      for (uint32_t token : mask.remove) clear_bit(*base, token);
-      mask.remove.clear();
-      trie.each_child(Trie::root, [&](uint32_t child) {
-        if (!taken[trie.byte(child)]) return;
-        for (uint32_t token : trie.tokens_below(child)) clear_bit(*base, token);
-      });
-      mask.base = std::move(base);
+      Bitmask& base = mask.own_base(vocabulary_.words());
+      for (size_t i = 0; i < base.size(); ++i) base[i] &= ~taken[i];
     }
   }
-  mask.eos = own.eos;
-  mask.add.insert(mask.add.end(), own.add.begin(), own.add.end());
-  mask.by_text.insert(mask.by_text.end(), own.by_text.begin(), own.by_text.end());
-  if (!own.base) return;
+  mask.eos = before.eos;
+  mask.add.insert(mask.add.end(), before.add.begin(), before.add.end());
+  mask.by_text.insert(mask.by_text.end(), before.by_text.begin(), before.by_text.end());
+  mask.more.insert(mask.more.end(), before.more.begin(), before.more.end());
   if (!mask.base) {
-    mask.base = own.base;
-    mask.remove = own.remove;
-    return;
+    mask.base = std::move(before.base);
+    mask.remove = std::move(before.remove);
+  } else if (before.base) {
+    if (!before.remove.empty()) before.own_base(vocabulary_.words());
+    mask.more.push_back(std::move(before.base));
   }
-  auto base = std::make_shared<Bitmask>(*mask.base);
-  for (uint32_t token : mask.remove) clear_bit(*base, token);
-  Bitmask other = *own.base;
-  for (uint32_t token : own.remove) clear_bit(other, token);
-  for (size_t i = 0; i < base->size(); ++i) (*base)[i] |= other[i];
-  mask.base = std::move(base);
-  mask.remove.clear();
 }
 
-// Keeps many single tokens as a bitmask of their own.
+// All tokens that begin with one of the bytes.
+const Bitmask& Automaton::tokens_beginning(const ByteSet& bytes) {
+  for (const auto& [known, tokens] : tokens_beginning_) {
+    if (known == bytes) return tokens;
+  }
+  Bitmask tokens(vocabulary_.words());
+  vocabulary_.trie().each_child(Trie::root, [&](uint32_t child) {
+    if (!bytes.contains(vocabulary_.trie().byte(child))) return;
+    for (uint32_t token : vocabulary_.trie().tokens_below(child)) set_bit(tokens, token);
+  });
+  mask_bytes_ += 4 * tokens.size();
+  return tokens_beginning_.emplace_back(bytes, std::move(tokens)).second;
+}
+
+// Keeps many single tokens, and tokens of more than one part, as a bitmask of their own.
 void Automaton::settle(MaskDraft& mask) const {
-  if (mask.add.size() <= max_additions) return;
-  auto base = mask.base ? std::make_shared<Bitmask>(*mask.base) : std::make_shared<Bitmask>(vocabulary_.words());
-  for (uint32_t token : mask.remove) clear_bit(*base, token);
-  for (uint32_t token : mask.add) set_bit(*base, token);
-  mask.base = std::move(base);
+  if (mask.add.size() <= max_additions && mask.more.empty()) return;
+  Bitmask& base = mask.own_base(vocabulary_.words());
+  for (const std::shared_ptr<const Bitmask>& other : mask.more) {
+    for (size_t i = 0; i < base.size(); ++i) base[i] |= (*other)[i];
+  }
+  for (uint32_t token : mask.add) set_bit(base, token);
   mask.add.clear();
-  mask.remove.clear();
+  mask.more.clear();
 }
 
 void Automaton::fill(const Mask& known, const Place& place, std::span<uint32_t> words, const Wall* wall) {

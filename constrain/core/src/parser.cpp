@@ -17,6 +17,7 @@ Hash item_hash(Hash h, const Item& item) {
 }
 
 void sort_unique(std::vector<Item>& items) {
+  if (items.size() < 2) return;
   std::sort(items.begin(), items.end());
   items.erase(std::unique(items.begin(), items.end()), items.end());
 }
@@ -93,12 +94,10 @@ SetId Parser::intern_set(std::vector<Item> items, bool ends_text) {
   return SetId{id};
 }
 
-OriginId Parser::intern_origin(std::vector<Item> items, bool ends_text, const Hash* given) {
-  Hash key = seeded(items.size() * 2 + ends_text);
-  if (given) {
-    key = *given;
-  } else {
-    sort_unique(items);
+// `items` are sorted. `given`: a key other than their hash.
+OriginId Parser::intern_origin(std::span<const Item> items, bool ends_text, const Hash* given) {
+  Hash key = given ? *given : seeded(items.size() * 2 + ends_text);
+  if (!given) {
     for (const Item& item : items) key = item_hash(key, item);
   }
   if (const uint32_t* found = origins_.ids.find(key)) return OriginId{*found};
@@ -240,12 +239,19 @@ void Parser::compute_closure(SetId set) {
 // that wait for one another are interned together, in dependency order.
 void Parser::resolve(std::vector<Predicted>& predicted) {
   auto local = [](OriginId origin) { return index(origin) - local_origin; };
-  for (uint32_t p = 0; p < predicted.size(); ++p) {  // tail calls
-    std::vector<Item> kept;
-    std::vector<uint32_t> merged{p};
+  auto is_tail_call = [this](const Item& item) { return grammar_.state(item.state).only_accepting(); };
+  std::vector<Item> kept;
+  std::vector<uint32_t> merged;
+  for (uint32_t p = 0; p < predicted.size(); ++p) {
+    if (std::ranges::none_of(predicted[p].waiting, is_tail_call)) {
+      sort_unique(predicted[p].waiting);
+      continue;
+    }
+    kept.clear();
+    merged.assign(1, p);
     for (size_t i = 0; i < merged.size(); ++i) {
       for (const Item& item : predicted[merged[i]].waiting) {
-        if (!grammar_.state(item.state).only_accepting()) {
+        if (!is_tail_call(item)) {
           kept.push_back(item);
         } else if (!is_local(item.origin)) {
           add(kept, predicted[p].ends_text, item);
@@ -256,14 +262,15 @@ void Parser::resolve(std::vector<Predicted>& predicted) {
       }
     }
     sort_unique(kept);
-    predicted[p].waiting = std::move(kept);
+    predicted[p].waiting.assign(kept.begin(), kept.end());
   }
 
   // Strongly connected components, children first. The graph is as deep as the grammar's left corners.
   uint32_t counter = 0;
-  std::vector<uint32_t> stack;
+  std::vector<uint32_t> stack, group;
+  std::vector<Item> named;
   auto finish = [&](uint32_t head) {
-    std::vector<uint32_t> group;
+    group.clear();
     for (;;) {
       uint32_t p = stack.back();
       stack.pop_back();
@@ -292,7 +299,7 @@ void Parser::resolve(std::vector<Predicted>& predicted) {
     }
     Hash group_key = seeded(0x67726F7570);
     for (uint32_t p : group) {  // inside the group, an origin is named by its rule
-      std::vector<Item> named = predicted[p].waiting;
+      named.assign(predicted[p].waiting.begin(), predicted[p].waiting.end());
       for (Item& item : named) {
         if (in_group(item.origin)) item.origin = OriginId{local_origin + predicted[local(item.origin)].rule};
       }
@@ -320,9 +327,10 @@ void Parser::resolve(std::vector<Predicted>& predicted) {
     uint32_t node;
     size_t next;
   };
+  std::vector<Frame> frames;
   for (uint32_t rooted = 0; rooted < predicted.size(); ++rooted) {
     if (predicted[rooted].order) continue;
-    std::vector<Frame> frames{{rooted, 0}};
+    frames.push_back({rooted, 0});
     while (!frames.empty()) {
       Frame& frame = frames.back();
       Predicted& p = predicted[frame.node];

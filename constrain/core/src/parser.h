@@ -110,7 +110,7 @@ class Parser {
   void complete(std::vector<Item>& items, bool& ends_text, const Item& item, ValueId value);
   void finish(std::vector<Item>& items, bool& ends_text, const Item& item, ValueId value);
   void compute_closure(SetId set);
-  OriginId intern_origin(std::vector<Item> items, bool ends_text, const Hash* key);
+  OriginId intern_origin(std::span<const Item> items, bool ends_text, const Hash* given);
 
   struct Predicted;
   void resolve(std::vector<Predicted>& predicted);
