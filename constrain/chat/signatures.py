@@ -154,7 +154,8 @@ def _definition(
         more = _default(parameter.default)
     if description:
         more["description"] = description
-    if not any(getattr(mark, "validation_alias", None) for mark in getattr(annotation, "__metadata__", ())):
+    marks = getattr(annotation, "__metadata__", ())
+    if all(getattr(mark, "validation_alias", None) is None for mark in marks):
         more.setdefault("validation_alias", parameter.name)
     field: FieldInfo = Field(**more)
     return annotation, field
