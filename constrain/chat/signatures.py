@@ -34,6 +34,9 @@ from constrain.chat.variadic import collected, hide_names
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic_core import CoreSchema
+
 _NO_TYPE_ERRORS = (
     PydanticUserError,
     pydantic_core.SchemaError,
@@ -154,7 +157,8 @@ def _definition(
         more = _default(parameter.default)
     if description:
         more["description"] = description
-    if not any(getattr(mark, "validation_alias", None) for mark in getattr(annotation, "__metadata__", ())):
+    marks = getattr(annotation, "__metadata__", ())
+    if all(getattr(mark, "validation_alias", None) is None for mark in marks):
         more.setdefault("validation_alias", parameter.name)
     field: FieldInfo = Field(**more)
     return annotation, field
@@ -177,6 +181,31 @@ def _default(value: Any) -> dict[str, Any]:
     except pydantic_core.PydanticSerializationError:
         shown = False
     return {"default": value} if shown else {"default_factory": lambda: value}
+
+
+class _Arguments(BaseModel):
+    """Arguments of a call, and no others: ``extra="forbid"`` for these, but not for the types of the fields, to which
+    dataclasses and TypedDicts would take it from the configuration.
+    """
+
+    model_config = ConfigDict(protected_namespaces=())
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """The model's own, without other fields."""
+        schema = handler(source)
+        fields: Any = handler.resolve_ref_schema(schema)
+        while fields["type"] != "model-fields":
+            fields = fields["schema"]
+        fields["extra_behavior"] = "forbid"
+        return schema
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """The model's own, without other properties."""
+        document = handler(schema)
+        handler.resolve_ref_schema(document)["additionalProperties"] = False
+        return document
 
 
 class _Shown(GenerateJsonSchema):
@@ -222,9 +251,8 @@ def _model(
 ) -> tuple[type[BaseModel], TypeAdapter[BaseModel], dict[str, Any], dict[str, Any]]:
     """A model of such fields, what reads it, its schema to show and that to compile. Raises ``ToolError``."""
     members: dict[str, Any] = {field: definitions[name] for field, name in fields.items()}
-    config = ConfigDict(extra="forbid", protected_namespaces=())
     try:
-        model: type[BaseModel] = create_model(f"{tool}_arguments", __config__=config, **members)
+        model: type[BaseModel] = create_model(f"{tool}_arguments", __base__=_Arguments, **members)
         adapter = TypeAdapter(model)
         document = adapter.json_schema(schema_generator=_Shown)
         tightened = type_schema(adapter)

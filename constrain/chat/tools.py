@@ -81,7 +81,8 @@ class FunctionTool:
         if self.signature is None:
             from constrain.explanation import explain
 
-            found = explain(self.schema, text, whitespace="any", property_order="any", numbers="any")
+            written = json.dumps(_json_object(text), ensure_ascii=False).encode(errors="surrogatepass")
+            found = explain(self.schema, written, property_order="any", numbers="any")
             if not found.matches:
                 raise OutputValidationError(f"no arguments of tool {self.name!r}: {found}", text=text)
         return self.read(text)

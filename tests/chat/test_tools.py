@@ -245,9 +245,12 @@ def test_a_function_that_is_not_async_leaves_the_loop_free() -> None:
 def test_context_variables_reach_the_thread() -> None:
     variable = contextvars.ContextVar("variable", default="none")
 
+    def get() -> str:
+        return variable.get()
+
     async def inside() -> str:
         variable.set("set")
-        result: str = await tool(lambda: variable.get(), name="get").acall({})
+        result: str = await tool(get).acall({})
         return result
 
     assert asyncio.run(inside()) == "set"
