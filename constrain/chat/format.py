@@ -22,8 +22,10 @@ class ArgumentStyle(Enum):
     """How the arguments of a call are written."""
 
     JSON = "json"  # one JSON object
-    PYTHON = "python"  # keyword arguments, values as Python literals
-    XML = "xml"  # an element for each argument: strings as they are, other values as JSON
+    PYTHON = "python"  # keyword arguments, values as Python literals, strings spelled as in JSON
+    XML = (
+        "xml"  # for each argument "<parameter=NAME>\nVALUE\n</parameter>\n": strings as they are, other values as JSON
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,6 +187,8 @@ def _place_system(messages: Sequence[Message], shown: str, able: Abilities) -> l
 def _as_dict(message: Message, form: ToolFormat, able: Abilities) -> dict[str, Any]:
     """A message as templates read it."""
     shaped: dict[str, Any] = {"role": message.role, "content": _content(message.content, able)}
+    if message.name:
+        shaped["name"] = message.name
     if message.role == "tool":
         result = message.content if not able.json_results or _is_json(message.content) else to_json(message.content)
         shaped.update(
