@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 
@@ -16,6 +17,10 @@ TOOLS_SHOWN = (
 
 RESULT = '<tool_response>\n{"name": "$name", "content": $content}\n</tool_response>'
 """How the result of a call is shown to a model whose family documents no other form."""
+
+
+TAG = re.compile(r"<[^<>\s$]+>|\[/?[A-Z_]+\]")
+"""A tag in a form's structure, be it a token or plain text."""
 
 
 class ArgumentStyle(Enum):

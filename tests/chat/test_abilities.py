@@ -68,6 +68,11 @@ def test_calls_in_another_familys_form_are_no_calls() -> None:
     assert abilities_of("qwen2.5", HERMES).calls
 
 
+def test_calls_between_other_tags_are_no_calls() -> None:
+    assert probed(calls("call.function.arguments")).calls
+    assert not probed(calls("call.function.arguments").replace("tool_call>", "invoke>")).calls
+
+
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
