@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from constrain._errors import ModelError
-from constrain.chat.format import ArgumentStyle, ToolFormat
+from constrain.chat.format import TAG, ArgumentStyle, ToolFormat
 from constrain.llama.template import render
 
 if TYPE_CHECKING:
@@ -144,13 +144,14 @@ class _Probe:
         return False
 
     def _is_call(self, written: str | None) -> TypeGuard[str]:
-        """Whether a call is written as the family does: what stands in front of the name, and the arguments."""
+        """Whether a call is written as the family does: tags, what stands in front of the name, and the arguments."""
         if written is None:
             return False
         squeezed = re.sub(r"\s", "", written)
-        before = re.sub(r"\s", "", re.split(r"\$\w+", self._form.call.partition("$name")[0])[-1])
-        start = squeezed.find(f"{before[-8:]}probe_tool1")
-        if start < 0:
+        before = self._form.opening + self._form.call.partition("$name")[0]
+        word = re.sub(r"\s", "", re.split(r"\$\w+", before)[-1])[-8:]
+        start = squeezed.find(f"{word}probe_tool1")
+        if start < 0 or not all(tag in squeezed for tag in TAG.findall(before)):
             return False
         spelled = {
             ArgumentStyle.JSON: r'"probe_key":"probe-value1"',

@@ -82,20 +82,19 @@ def conversation_prompt(
     form = form or format_of(tokenizer, template)
     names = token_names(tokenizer)
     able = template_abilities(template, form, names)
-    known = {**(variables or {}), **names}
     texts = [template]
 
     def collect(text: str) -> str:
         texts.append(text)
         return text
 
-    _map_all(checked, functions, collect)
-
     def write(mark: Mark, *, for_answer: bool = True) -> str:
-        said, offered = _map_all(checked, functions, mark)
-        return write_prompt(template, said, offered, form, able, {**known, "add_generation_prompt": for_answer})
+        said = [map_texts(message, mark) for message in checked]
+        known = {key: map_strings(value, mark) for key, value in (variables or {}).items()}
+        known |= {**names, "add_generation_prompt": for_answer}
+        return write_prompt(template, said, map_strings(functions, mark), form, able, known)
 
-    state = thinking_state(form.thinking, write(str), write(str, for_answer=False))
+    state = thinking_state(form.thinking, write(collect), write(str, for_answer=False))
     return Prompt(guarded_tokens(tokenizer, texts, write), state)
 
 
@@ -120,9 +119,9 @@ def template_abilities(template: str, form: ToolFormat, names: Mapping[str, str]
     return abilities(template, form, tuple(names.items())) if template else Abilities()
 
 
-def format_of(tokenizer: Tokenizer, template: str) -> ToolFormat:
-    """The form of calls of a model, told from its template and vocabulary."""
-    return detect_format(template, {special.text for special in tokenizer.special_tokens})
+def format_of(tokenizer: Tokenizer, template: str, name: str | None = None) -> ToolFormat:
+    """The form of calls of a model, told from its template and vocabulary, or the one of a name."""
+    return detect_format(template, {special.text for special in tokenizer.special_tokens}, name=name)
 
 
 def function_of(tool: Any) -> dict[str, Any]:
@@ -147,16 +146,6 @@ def with_text(messages: Sequence[Message], text: str) -> list[Message]:
     content = messages[place].content
     added = replace(messages[place], content=f"{content}\n\n{text}" if content else text)
     return [*messages[:place], added, *messages[place + 1 :]]
-
-
-def _map_all(
-    messages: Sequence[Message], functions: Sequence[Mapping[str, Any]], change: Mark
-) -> tuple[list[Message], list[dict[str, Any]]]:
-    """Messages and functions with all that came from outside changed."""
-    keys = ("name", "description", "parameters")
-    return [map_texts(message, change) for message in messages], [
-        {key: map_strings(function[key], change) for key in keys} for function in functions
-    ]
 
 
 def thinking_state(thinking: Thinking | None, prompt: str, without_answer: str) -> ThinkingState:

@@ -254,20 +254,22 @@ def tool_format_names() -> list[str]:
     return sorted(_FORMATS)
 
 
-def detect_format(template: str | None, names: Collection[str] = ()) -> ToolFormat:
+def detect_format(template: str | None, names: Collection[str] = (), *, name: str | None = None) -> ToolFormat:
     """The form of tool calls of a model, with its reasoning section.
 
     Args:
         template: its chat template, if it has one.
         names: the texts of its vocabulary's special and user-defined tokens; they decide where the template says
             nothing of tools.
+        name: of the form, if it is not to be found out; the reasoning section is the template's in any case.
 
-    Raises ``ModelError`` if the template is no Jinja template.
+    Raises ``ModelError`` if the template is no Jinja template, and ``ValueError`` if there is no form of that name.
 
     Where neither tells a family, the form is the generic one: calls in JSON between ``<tool_call>`` tags, which the
     prompt explains.
     """
-    return replace(_family_form(template or "", names), thinking=detect_thinking(template))
+    form = _family_form(template or "", names) if name is None else tool_format(name)
+    return replace(form, thinking=detect_thinking(template))
 
 
 def detect_thinking(template: str | None) -> Thinking | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 
@@ -18,12 +19,18 @@ RESULT = '<tool_response>\n{"name": "$name", "content": $content}\n</tool_respon
 """How the result of a call is shown to a model whose family documents no other form."""
 
 
+TAG = re.compile(r"<[^<>\s$]+>|\[/?[A-Z_]+\]")
+"""A tag in a form's structure, be it a token or plain text."""
+
+
 class ArgumentStyle(Enum):
     """How the arguments of a call are written."""
 
     JSON = "json"  # one JSON object
-    PYTHON = "python"  # keyword arguments, values as Python literals
-    XML = "xml"  # an element for each argument: strings as they are, other values as JSON
+    PYTHON = "python"  # keyword arguments, values as Python literals, strings spelled as in JSON
+    XML = (
+        "xml"  # for each argument "<parameter=NAME>\nVALUE\n</parameter>\n": strings as they are, other values as JSON
+    )
 
 
 @dataclass(frozen=True, slots=True)

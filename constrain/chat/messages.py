@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
+
+_DEEPEST = 64
+"""Levels of nesting in arguments: far more than any tool takes, and few enough for the functions that walk them."""
 
 _NAME = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 
@@ -57,7 +60,7 @@ class Message:
         calls: of tools, where the role is ``assistant``.
         reasoning: what the assistant thought first.
         call_id: which call this is the result of, where the role is ``tool``.
-        name: the called tool's name, where the role is ``tool``.
+        name: the called tool's name, where the role is ``tool``; otherwise who speaks, for templates that show it.
     """
 
     role: str
@@ -152,30 +155,53 @@ def _check(message: object, where: str) -> Message:
     for field, value in message.items():
         if field not in ("role", "content") and field not in _FIELDS[role] and value is not None:
             raise MessageError(f"{where}.{field}", f"messages of the role {role!r} have no such field")
+    name = "" if message.get("name") is None else _text(message["name"], f"{where}.name")
     if role == "tool":
-        call_id = message.get("tool_call_id")
-        if not isinstance(call_id, str) or not call_id:
-            raise MessageError(f"{where}.tool_call_id", "must be the id of the call that this is the result of")
+        call_id = _text(message.get("tool_call_id"), f"{where}.tool_call_id")
         return Message(role, _content(message, where), call_id=call_id)
+    if role == "assistant":
+        return _check_answer(message, where, name)
+    return Message(role, _content(message, where), name=name)
+
+
+def _check_answer(message: Mapping[str, Any], where: str, name: str) -> Message:
     calls = tuple(_calls(message.get("tool_calls"), f"{where}.tool_calls"))
-    if role != "assistant":
-        return Message(role, _content(message, where))
-    reasoning = [message[key] for key in ("reasoning_content", "reasoning") if message.get(key) is not None]
-    if any(not isinstance(text, str) for text in reasoning) or len(set(reasoning)) > 1:
-        raise MessageError(f"{where}.reasoning_content", "must be one text")
-    if message.get("content") is None and (calls or reasoning):
-        content = ""
-    elif message.get("content") is None and isinstance(message.get("refusal"), str):
-        content = message["refusal"]
-    else:
+    thoughts = {
+        _text(message[key], f"{where}.{key}")
+        for key in ("reasoning_content", "reasoning")
+        if message.get(key) is not None
+    }
+    if len(thoughts) > 1:
+        raise MessageError(f"{where}.reasoning", "differs from reasoning_content")
+    if message.get("content") is not None:
         content = _content(message, where)
-    return Message(role, content, calls, reasoning[0] if reasoning else "")
+    elif message.get("refusal") is not None:
+        content = _text(message["refusal"], f"{where}.refusal")
+    elif calls or thoughts:
+        content = ""
+    else:
+        raise MessageError(f"{where}.content", "must not be null without tool_calls")
+    return Message("assistant", content, calls, "".join(thoughts), name=name)
+
+
+def _text(value: object, where: str) -> str:
+    if not isinstance(value, str):
+        raise MessageError(where, f"must be a string, not {_type_name(value)}")
+    _require_unicode(value, where)
+    return value
+
+
+def _require_unicode(text: str, where: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise MessageError(where, f"holds half of a surrogate pair (U+{ord(text[error.start]):04X})") from error
 
 
 def _content(message: Mapping[str, Any], where: str) -> str:
     content = message.get("content")
     if isinstance(content, str):
-        return content
+        return _text(content, f"{where}.content")
     if not isinstance(content, (list, tuple)):
         raise MessageError(f"{where}.content", f"must be a string or a list of text parts, not {_type_name(content)}")
     if not content:
@@ -187,10 +213,7 @@ def _part(part: object, where: str) -> str:
     kind = part.get("type") if isinstance(part, Mapping) else None
     if not isinstance(part, Mapping) or kind not in ("text", "refusal"):
         raise MessageError(where, f"only parts of the type 'text' can be used, not {kind or _type_name(part)!r}")
-    text = part.get(kind)
-    if not isinstance(text, str):
-        raise MessageError(f"{where}.{kind}", f"must be a string, not {_type_name(text)}")
-    return text
+    return _text(part.get(kind), f"{where}.{kind}")
 
 
 def _calls(calls: object, where: str) -> list[Call]:
@@ -208,9 +231,9 @@ def _calls(calls: object, where: str) -> list[Call]:
 def _call(call: object, where: str) -> Call:
     if not isinstance(call, Mapping):
         raise MessageError(where, f"must be an object, not {_type_name(call)}")
-    call_id, kind = call.get("id"), call.get("type", "function")
-    if not isinstance(call_id, str) or not call_id:
-        raise MessageError(f"{where}.id", "must be a text that is not empty")
+    call_id, kind = _text(call.get("id"), f"{where}.id"), call.get("type", "function")
+    if not call_id:
+        raise MessageError(f"{where}.id", "must not be empty")
     if kind not in ("function", "custom"):
         raise MessageError(f"{where}.type", f"{kind!r} is neither 'function' nor 'custom'")
     called = call.get(kind)
@@ -220,9 +243,7 @@ def _call(call: object, where: str) -> Call:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise MessageError(f"{where}.{kind}.name", f"{name!r} is no tool's name ({_NAME.pattern})")
     if kind == "custom":
-        text = called.get("input")
-        if not isinstance(text, str):
-            raise MessageError(f"{where}.custom.input", f"must be a string, not {_type_name(text)}")
+        text = _text(called.get("input"), f"{where}.custom.input")
         return Call(call_id, name, to_json({"input": text}), {"input": text})
     text, arguments = _arguments(called.get("arguments"), f"{where}.function.arguments")
     return Call(call_id, name, text, arguments)
@@ -231,17 +252,42 @@ def _call(call: object, where: str) -> Call:
 def _arguments(given: object, where: str) -> tuple[str, dict[str, Any]]:
     """Arguments as text and as a value. No text at all stands for no arguments, as some servers write it."""
     if isinstance(given, Mapping):
-        return to_json(given), dict(given)
-    if not isinstance(given, str):
-        raise MessageError(where, f"must be JSON text, not {_type_name(given)}")
-    text = given.strip() or "{}"
+        _require_shallow(given, where)
+        text, value = to_json(given), dict(given)
+    else:
+        text = _text(given, where).strip() or "{}"
+        value = _parse(text, where)
+        _require_shallow(value, where)
+    _require_unicode(to_json(value), where)
+    return text, value
+
+
+def _parse(text: str, where: str) -> dict[str, Any]:
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is no JSON number")
+
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
-        raise MessageError(where, f"is no JSON: {error}") from error
+        raise MessageError(where, f"must be JSON: {error}") from error
     if not isinstance(value, dict):
         raise MessageError(where, f"must be a JSON object, not {_type_name(value)}")
-    return text, value
+    return value
+
+
+def _require_shallow(value: object, where: str) -> None:
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [inner for part in level for inner in _members(part)]
+        if not level:
+            return
+    raise MessageError(where, f"is nested more than {_DEEPEST} levels deep")
+
+
+def _members(value: object) -> Iterable[object]:
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, (list, tuple)) else ()
 
 
 def _type_name(value: object) -> str:

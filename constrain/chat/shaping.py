@@ -10,7 +10,7 @@ from itertools import takewhile
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-from constrain.chat.format import ArgumentStyle, ToolFormat
+from constrain.chat.format import TAG, ArgumentStyle, ToolFormat
 from constrain.chat.messages import Call, Message, to_json
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from constrain.chat.abilities import Abilities
 
-_TAG = re.compile(r"<[^<>\s$]+>|\[/?[A-Z_]+\]")
 _SHORT_ID = re.compile("[a-zA-Z0-9]{9}")
 
 
@@ -77,7 +76,7 @@ def escaped(text: str, form: ToolFormat) -> str:
     Marks (see ``constrain.llama.prompt``) do not hide a tag.
     """
     structure = f"{form.opening}\n{form.call}\n{form.closing}\n{form.tools_shown}\n{form.result}"
-    for tag in sorted(set(_TAG.findall(structure))):
+    for tag in sorted(set(TAG.findall(structure))):
         hidden = re.compile(f"{re.escape(tag[0])}(?=[\ufdd0-\ufdef]?{re.escape(tag[1:])})")
         text = hidden.sub(f"\\\\u{ord(tag[0]):04x}", text)
     return text
@@ -187,6 +186,8 @@ def _place_system(messages: Sequence[Message], shown: str, able: Abilities) -> l
 def _as_dict(message: Message, form: ToolFormat, able: Abilities) -> dict[str, Any]:
     """A message as templates read it."""
     shaped: dict[str, Any] = {"role": message.role, "content": _content(message.content, able)}
+    if message.name:
+        shaped["name"] = message.name
     if message.role == "tool":
         result = message.content if not able.json_results or _is_json(message.content) else to_json(message.content)
         shaped.update(

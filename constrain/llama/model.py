@@ -60,6 +60,7 @@ class Model:
         parallel: answers written at once.
         is_closed: whether ``close`` was called.
         chat_template: the template in use, ``""`` for none.
+        tool_template: the one for conversations with tools: some files have two.
 
     Raises ``ModelError`` if the model cannot be loaded or cannot generate text.
 
@@ -98,6 +99,8 @@ class Model:
         self.n_ctx = self.context.n_ctx
         own: str = self.llama.metadata.get("tokenizer.chat_template", "")
         self.chat_template = own if chat_template is None else chat_template
+        with_tools: str = self.llama.metadata.get("tokenizer.chat_template.tool_use", own)
+        self.tool_template = with_tools if chat_template is None else chat_template
         self.parallel = parallel
         self.is_closed = False
         self._queue = _Queue()

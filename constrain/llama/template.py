@@ -47,7 +47,17 @@ def _compile(template: str) -> jinja2.Template:
 @lru_cache(maxsize=1)
 def _environment() -> jinja2.Environment:
     import jinja2
+    from jinja2.ext import Extension
     from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    class Generation(Extension):
+        """The tag by which templates tell trainers what the model writes; it means nothing here."""
+
+        tags = {"generation"}  # noqa: RUF012 -- as Jinja has it
+
+        def parse(self, parser: jinja2.parser.Parser) -> list[jinja2.nodes.Node]:
+            next(parser.stream)
+            return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
     def raise_exception(message: str) -> str:
         raise jinja2.TemplateError(message)
@@ -59,7 +69,7 @@ def _environment() -> jinja2.Environment:
         return datetime.now().astimezone().strftime(form)
 
     environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", Generation]
     )
     environment.filters["tojson"] = tojson
     environment.globals.update(raise_exception=raise_exception, strftime_now=strftime_now)

@@ -39,7 +39,7 @@ WRONG: list[tuple[Any, str, str]] = [
     ([{"role": "user", "content": ["a"]}], "messages[0].content[0]", "'text'"),
     ([{"role": "user", "content": [{"type": "image_url"}]}], "messages[0].content[0]", "not 'image_url'"),
     ([{"role": "user", "content": [{"type": "text"}]}], "messages[0].content[0].text", "must be a string, not null"),
-    ([{"role": "assistant", "content": None}], "messages[0].content", "not null"),
+    ([{"role": "assistant", "content": None}], "messages[0].content", "must not be null without tool_calls"),
     ([{"role": "user", "content": "a", "tool_calls": [call()]}], "messages[0].tool_calls", "no such field"),
     ([{"role": "user", "content": "a", "other": 1}], "messages[0].other", "no such field"),
     ([USER, result()], "messages[1].tool_call_id", "no call before it has the id 'a'"),
@@ -50,21 +50,45 @@ WRONG: list[tuple[Any, str, str]] = [
         "messages[2].tool_call_id",
         "the call 'a' has two results",
     ),
-    ([calling(call()), result(None)], "messages[1].tool_call_id", "must be the id of the call"),
+    ([calling(call()), result(None)], "messages[1].tool_call_id", "must be a string, not null"),
     ([calling(call()), USER], "messages[1]", "calls have no result before it: 'a'"),
     ([calling(call(), call("b")), result()], "messages[1]", "calls have no result before it: 'b'"),
     ([calling(call()), {"role": "tool", "tool_call_id": "a", "content": None}], "messages[1].content", "not null"),
     ([calling(call(), call())], "messages[0].tool_calls[1].id", "two calls have the id 'a'"),
     ([calling("f()")], "messages[0].tool_calls[0]", "must be an object, not str"),
-    ([calling(call(id=""))], "messages[0].tool_calls[0].id", "not empty"),
+    ([calling(call(id=""))], "messages[0].tool_calls[0].id", "must not be empty"),
+    ([calling(call(id=7))], "messages[0].tool_calls[0].id", "must be a string, not int"),
     ([calling(call(type="code"))], "messages[0].tool_calls[0].type", "neither 'function' nor 'custom'"),
     ([calling(call(type="custom"))], "messages[0].tool_calls[0].custom", "must be an object, not null"),
     ([calling(function(name="f g"))], "messages[0].tool_calls[0].function.name", "'f g' is no tool's name"),
-    ([calling(function(arguments="{"))], "messages[0].tool_calls[0].function.arguments", "is no JSON"),
+    ([calling(function(arguments="{"))], "messages[0].tool_calls[0].function.arguments", "must be JSON: "),
     ([calling(function(arguments="[1]"))], "messages[0].tool_calls[0].function.arguments", "a JSON object, not list"),
-    ([calling(function(arguments=5))], "messages[0].tool_calls[0].function.arguments", "must be JSON text, not int"),
+    ([calling(function(arguments=5))], "messages[0].tool_calls[0].function.arguments", "must be a string, not int"),
     ([{"role": "assistant", "content": "a", "tool_calls": "f"}], "messages[0].tool_calls", "must be a list, not str"),
-    ([{"role": "assistant", "content": "a", "reasoning": 1}], "messages[0].reasoning_content", "must be one text"),
+    ([{"role": "assistant", "content": "a", "reasoning": 1}], "messages[0].reasoning", "must be a string, not int"),
+    (
+        [{"role": "assistant", "content": "a", "reasoning": "b", "reasoning_content": "c"}],
+        "messages[0].reasoning",
+        "differs from reasoning_content",
+    ),
+    ([{**USER, "name": 1}], "messages[0].name", "must be a string, not int"),
+    ([{"role": "user", "content": "\ud800"}], "messages[0].content", "half of a surrogate pair (U+D800)"),
+    (
+        [calling(function(arguments='{"a": "\\ud800"}'))],
+        "messages[0].tool_calls[0].function.arguments",
+        "half of a surrogate pair (U+D800)",
+    ),
+    ([calling(function(arguments='{"a": NaN}'))], "messages[0].tool_calls[0].function.arguments", "NaN is no JSON"),
+    (
+        [calling(function(arguments='{"a": ' * 99 + "1" + "}" * 99))],
+        "messages[0].tool_calls[0].function.arguments",
+        "nested more than 64 levels deep",
+    ),
+    (
+        [calling(function(arguments='{"a": ' * 99999 + "1" + "}" * 99999))],
+        "messages[0].tool_calls[0].function.arguments",
+        "must be JSON: ",
+    ),
 ]
 
 
@@ -110,3 +134,7 @@ def test_ids_may_come_again_in_a_later_turn() -> None:
 
 def test_no_text_stands_for_no_arguments() -> None:
     assert check_messages([calling(function(arguments="")), result()])[0].calls[0].arguments == {}
+
+
+def test_who_speaks_is_kept_for_the_template() -> None:
+    assert check_messages([{**USER, "name": "Ann"}]) == [Message("user", "Hi", name="Ann")]

@@ -199,3 +199,13 @@ def test_what_templates_may_use(model: constrain.Model) -> None:
         "{%- endfor %} {{ strftime_now('%Y') | length }} {{ bos_token }}"
     )
     assert text(model, tokens_of(model, template, "ü", "x")) == '{"a": "ü"} 4 <|im_start|>'
+
+
+def test_a_file_may_have_a_template_of_its_own_for_tools(
+    model: constrain.Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert model.tool_template == model.chat_template
+    monkeypatch.setitem(model.llama.metadata, "tokenizer.chat_template.tool_use", "TOOLS")
+    both = constrain.Model(model.llama)
+    assert (both.tool_template, both.chat_template) == ("TOOLS", model.chat_template)
+    assert constrain.Model(model.llama, chat_template="OWN").tool_template == "OWN"
