@@ -50,7 +50,7 @@ of a call follows."""
 
 @dataclass(slots=True)
 class Node:
-    """A place in the tree: the steps that lead on, of which no two begin alike, and what is reached, if anything."""
+    """A place in the tree: the steps that lead on, none of which is the begin of another, and what is reached, if anything."""
 
     onward: list[tuple[bytes | SpecialName | Variable, Node]] = field(default_factory=list)
     reached: int | None = None
