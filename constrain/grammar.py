@@ -49,6 +49,7 @@ class Kind(IntEnum):
     OTHER = 0  # no limit
     STRING = 1
     NUMBER = 2
+    REASONING = 3
 
 
 @dataclass(frozen=True, slots=True)
