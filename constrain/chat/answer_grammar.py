@@ -103,14 +103,14 @@ class _Assembly:
         self.states += 1
         return self.states - 1
 
-    def read(self, source: int, expression: Expression, target: int, name: str) -> None:
+    def read(self, source: int, expression: Expression, target: int, name: str, kind: Kind = Kind.OTHER) -> None:
         """Adds what reads an expression, which may match the empty text."""
-        key = expression if isinstance(expression, Literal) else id(expression)
+        key = (expression if isinstance(expression, Literal) else id(expression)), kind
         if key not in self.symbols:
             self.alive.append(expression)
             some, nullable = non_empty_part(expression)
             if some is not None:
-                self.terminals.append(Terminal(name, some, kind=Kind.OTHER))
+                self.terminals.append(Terminal(name, some, kind=kind))
             self.symbols[key] = None if some is None else len(self.terminals) - 1, nullable
         symbol, nullable = self.symbols[key]
         if symbol is not None:
@@ -187,11 +187,16 @@ class _Assembly:
         else:
             self.reasoning = self.state()
             self.add_content(start, self.plan.first, begin=thinking.begin)
-        self.read_up_to(self.reasoning, [(thinking.end, behind)], "reasoning")
+        self.read_up_to(self.reasoning, [(thinking.end, behind)], "reasoning", kind=Kind.REASONING)
         self.add_content(behind, self.plan.second, newlines=answer.format.content is None)
 
     def read_up_to(
-        self, source: int, endings: list[tuple[str, int]], name: str, without_too: tuple[str, ...] = ()
+        self,
+        source: int,
+        endings: list[tuple[str, int]],
+        name: str,
+        without_too: tuple[str, ...] = (),
+        kind: Kind = Kind.OTHER,
     ) -> None:
         """Adds text and the structure that ends it: the first that is there (none: at the end of the answer)."""
         firsts = [(structure_parts(ending, self.names) or [""])[0] for ending, _ in endings]
@@ -202,10 +207,10 @@ class _Assembly:
         for (ending, target), first in zip(endings, firsts, strict=True):
             behind = self.state()
             if isinstance(first, SpecialName) or not first:
-                self.read(source, self.without(plain), behind, name)
+                self.read(source, self.without(plain), behind, name, kind)
                 rest = ending
             else:
-                self.read(source, up_to(first.encode(), plain), behind, name)
+                self.read(source, up_to(first.encode(), plain), behind, name, kind)
                 rest = ending[len(first) :]
             self.edges.append(Edge(self.read_structure(behind, rest), EPSILON, target))
 

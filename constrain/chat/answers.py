@@ -84,7 +84,7 @@ class Answer(Source):
         content: what an answer is where it holds no calls: free text (None), a JSON value, or a text of a language;
             then no text may stand before calls.
         refusal: whether there may be a refusal in place of ``content``: a text after ``REFUSAL``.
-        reasoning: whether there is a reasoning section. Its tokens are limited by the caller, who writes its end.
+        reasoning: whether there is a reasoning section; it is one lexeme of ``Kind.REASONING``.
         policies: how JSON is written; ``close_objects`` of it is not looked at.
 
     Raises ValueError for what contradicts itself.

@@ -90,25 +90,30 @@ def plan(answer: Answer) -> Plan:
     if form.content is None:
         marks = {index: _mark(form.opening + templates[index].head, heads[index], names) for index in heads}
     plain = _shortest({mark for mark in marks.values() if isinstance(mark, bytes)}, form)
-    joined: dict[bytes | SpecialName, list[tuple[Path, int]]] = {}
-    if begins_with_text(answer) and form.text_before:
+    groups: dict[bytes | SpecialName, list[tuple[Path, int]]] = {}
+    if begins_with_text(answer):
         for path, index in calls:
             mark = marks[index]
-            if isinstance(mark, SpecialName):
-                joined.setdefault(mark, []).append((path[1:], index))
-            else:
-                begin = next(each for each in plain if mark.startswith(each))
-                joined.setdefault(begin, []).append((path[len(begin) :], index))
-    paths = [] if joined else [*calls, *_sections(answer)]
+            begin = mark if isinstance(mark, SpecialName) else next(each for each in plain if mark.startswith(each))
+            taken = len(begin) if isinstance(begin, bytes) else 1
+            groups.setdefault(begin, []).append((path[taken:], index))
+    by_mark = {mark: tree(group) for mark, group in groups.items()}
     reasoning = []
     if answer.reasoning is Reasoning.OPTIONAL and form.thinking is not None:
         reasoning = [(path_of([form.thinking.begin], "", names), REASONING)]
+    if not begins_with_text(answer):
+        second = tree([*calls, *_sections(answer)])
+        first = tree([*calls, *_sections(answer), *reasoning])
+    else:
+        # Beside free text, each mark is one lexeme: text that begins like two of them is no mark yet.
+        second = Node([] if form.text_before else list(by_mark.items()))
+        first = Node([*second.onward, *tree(reasoning).onward])
     after = {tail: _after(answer, tail, templates) for tail in {templates[index].tail for index in callable_tools}}
     return Plan(
         plain,
-        {mark: tree(group) for mark, group in joined.items()},
-        tree([*paths, *reasoning]),
-        tree(paths),
+        by_mark if form.text_before else {},
+        first,
+        second,
         tree(calls),
         {index: after[templates[index].tail] for index in callable_tools},
         frozenset(index for index in callable_tools if Variable.ID in template_parts(templates[index].tail)),

@@ -50,7 +50,7 @@ of a call follows."""
 
 @dataclass(slots=True)
 class Node:
-    """A place in the tree: the steps that lead on, of which no two begin alike, and what is reached, if anything."""
+    """A place in the tree: the steps that lead on, none of which begins with another, and what is reached here."""
 
     onward: list[tuple[bytes | SpecialName | Variable, Node]] = field(default_factory=list)
     reached: int | None = None
@@ -60,9 +60,9 @@ def structure_parts(text: str, names: frozenset[str]) -> list[str | SpecialName]
     """Text and special tokens: from the left, the longest name wins."""
     if not text:
         return []
-    if not names:
-        return [text]
     longest_first = sorted(filter(None, names), key=len, reverse=True)
+    if not longest_first:
+        return [text]
     pieces = re.split(f"({'|'.join(map(re.escape, longest_first))})", text)
     found = [SpecialName(piece) if index % 2 else piece for index, piece in enumerate(pieces)]
     return [piece for piece in found if piece]
