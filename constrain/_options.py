@@ -46,7 +46,7 @@ class Options(CompileOptions, total=False):
         timeout: seconds from the model's turn on after which the answer is brought to its shortest end (or just
             ends, without a schema).
         show_schema: whether the prompt says what to fill in (``True``), as a short text at the end of the user's
-            last message; or a text of your own for that, with ``{schema}`` in it.
+            first message, of which later ones get a reminder; or a text of your own for that, with ``{schema}`` in it.
         whitespace, property_order, formats, numbers, strict, registry: as for ``compile``; only with a JSON Schema or a
             type.
     """

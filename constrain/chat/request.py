@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,18 +18,16 @@ from constrain._source import Source
 from constrain.chat.answers import REFUSAL, Answer, Calls, CustomCalls, FunctionCalls, Reasoning, Value
 from constrain.chat.choice import read_choice
 from constrain.chat.conversation import ThinkingState, conversation_prompt, format_of
-from constrain.chat.definition import tool as make_tool
-from constrain.chat.families import detect_thinking, tool_format
+from constrain.chat.definition import as_tools
 from constrain.chat.format import Section, Thinking, ToolFormat
-from constrain.chat.openai import tool_from_json
 from constrain.chat.reply import ReplyProgress
-from constrain.chat.tools import CustomTool, FunctionTool
+from constrain.chat.tools import FunctionTool
 from constrain.composition.parts import as_part
 from constrain.grammar import Grammar
 from constrain.json_schema.policies import Policies
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from constrain._models import Prompt
     from constrain._options import ChatOptions, Options, Request
@@ -44,14 +42,15 @@ def prepare_chat(model: Model, prompt: Prompt, schema: Any, given: Options) -> J
     """Checks everything, compiles the answer and tokenizes the conversation. Raises as ``complete`` does."""
     options: ChatOptions = {**given}  # type: ignore[typeddict-item]
     sampling, request = split_options(options)
-    tools = read_tools(options.get("tools") or ())
+    tools = as_tools(options.get("tools") or ())
     choice = read_choice(options.get("tool_choice"), tools)
     result = result_type(schema)
-    form = _form(model, options.get("tool_format"))
+    template = model.tool_template if tools else model.chat_template
+    form = format_of(model.tokenizer, template, options.get("tool_format"))
     thinks = options.get("thinking")
     prompted = conversation_prompt(
         model.tokenizer,
-        model.chat_template,
+        template,
         [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt,
         tools=tools,
         form=form,
@@ -78,23 +77,6 @@ def prepare_chat(model: Model, prompt: Prompt, schema: Any, given: Options) -> J
     return Job(model, prompted.tokens, constraint, progress, sampling, request, compile_seconds)
 
 
-def read_tools(given: Sequence[Any]) -> list[Tool]:
-    """Tools, as they are, made of functions, or read from JSON. Raises ``ToolError``, ``TypeError``, ``ValueError``."""
-    if isinstance(given, Mapping | str) or callable(given):
-        raise TypeError("tools is a list; put the one tool into brackets")
-    tools: list[Tool] = []
-    for each in given:
-        if isinstance(each, FunctionTool | CustomTool):
-            tools.append(each)
-        elif isinstance(each, Mapping):
-            tools.append(tool_from_json(each))
-        elif callable(each):
-            tools.append(make_tool(each))
-        else:
-            raise TypeError(f"tools[{len(tools)}] is {each!r:.80}; a tool is a function, a tool or a JSON object")
-    return tools
-
-
 def _callable(tool: Tool) -> FunctionCalls | CustomCalls:
     if isinstance(tool, FunctionTool):
         return FunctionCalls(tool.name, schema_text(tool.schema))
@@ -117,12 +99,6 @@ def _policies(options: ChatOptions) -> Policies:
         raise ValueError("registry cannot be used together with tools, reasoning or refusals")
     given: Mapping[str, Any] = {**DEFAULTS, **options}
     return Policies(**{name: given[name] for name in CHOICES}, close_objects=True)
-
-
-def _form(model: Model, name: str | None) -> ToolFormat:
-    if name is None:
-        return format_of(model.tokenizer, model.chat_template)
-    return replace(tool_format(name), thinking=detect_thinking(model.chat_template))
 
 
 def _switched(thinking: Thinking | None, *, wanted: bool) -> dict[str, object]:

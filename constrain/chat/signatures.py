@@ -184,8 +184,9 @@ def _default(value: Any) -> dict[str, Any]:
 
 
 class _Arguments(BaseModel):
-    """Arguments of a call, and no others: ``extra="forbid"`` for these, but not for the types of the fields, to which
-    dataclasses and TypedDicts would take it from the configuration.
+    """Arguments of a call, and no others.
+
+    That is not said in the configuration, from which the dataclasses and TypedDicts of the fields would take it, too.
     """
 
     model_config = ConfigDict(protected_namespaces=())

@@ -28,6 +28,9 @@ Message = Mapping[str, str]
 Mark = Callable[[str], str]
 """Marks a text that is not trusted, so that nothing in it is taken for a special token."""
 
+REMINDER = "Answer in the format above."
+"""What stands in later messages of the user in place of a schema."""
+
 _NONCHARACTERS = [chr(code) for code in range(0xFDD0, 0xFDF0)]
 _ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
@@ -62,13 +65,28 @@ def as_messages(prompt: str | Sequence[Message]) -> list[dict[str, str]]:
     return messages
 
 
+def shown_beside(roles: Sequence[str], shown: str) -> dict[int, str]:
+    """Which messages get which text, for the model to see what its answer must be: those of the user.
+
+    The first gets ``shown``, the later ones a reminder: so what the model has read of a conversation stays as it is
+    when the conversation goes on. Where no user spoke, it is the last message of all.
+    """
+    users = [index for index, role in enumerate(roles) if role == "user"] or [len(roles) - 1]
+    return {index: REMINDER if later else shown for later, index in enumerate(users)}
+
+
 def with_schema(messages: list[dict[str, str]], shown: str) -> list[dict[str, str]]:
-    """The messages with a text added to the user's last one (or to the last of all, if no user spoke)."""
-    users = [index for index, message in enumerate(messages) if message["role"] == "user"]
-    place = users[-1] if users else len(messages) - 1
-    content = messages[place]["content"]
-    added = {**messages[place], "content": f"{content}\n\n{shown}" if content else shown}
-    return [*messages[:place], added, *messages[place + 1 :]]
+    """The messages with what the answer must be: see ``shown_beside``."""
+    added = shown_beside([message["role"] for message in messages], shown)
+    return [
+        {**message, "content": joined(message["content"], added[index])} if index in added else message
+        for index, message in enumerate(messages)
+    ]
+
+
+def joined(content: str, added: str) -> str:
+    """A message's text with another behind it."""
+    return f"{content}\n\n{added}" if content else added
 
 
 def chat_tokens(

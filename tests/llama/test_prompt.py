@@ -143,13 +143,17 @@ def test_a_template_of_ones_own(model: constrain.Model) -> None:
     assert text(model, own.prompt_tokens("why?")) == "Q: why?\nA:"
 
 
-def test_the_schema_goes_to_the_last_message_of_the_user(model: constrain.Model) -> None:
+def test_the_schema_goes_to_the_first_message_of_the_user_and_a_reminder_to_the_others(model: constrain.Model) -> None:
     said = [
         {"role": "user", "content": "one"},
         {"role": "assistant", "content": "two"},
         {"role": "user", "content": "three"},
     ]
-    assert "three\n\nSHOWN<|im_end|>" in text(model, model.prompt_tokens(said, shown="SHOWN"))
+    first = text(model, model.prompt_tokens(said[:1], shown="SHOWN"))
+    assert "one\n\nSHOWN<|im_end|>" in first
+    both = text(model, model.prompt_tokens(said, shown="SHOWN"))
+    assert both.startswith(first), "what was read of the first turn is not read again"
+    assert f"three\n\n{prompt.REMINDER}<|im_end|>" in both
     assert "two\n\nSHOWN<|im_end|>" in text(model, model.prompt_tokens(said[1:2], shown="SHOWN"))
 
 
