@@ -184,8 +184,10 @@ def _default(value: Any) -> dict[str, Any]:
 
 
 class _Arguments(BaseModel):
-    """Arguments of a call, and no others: ``extra="forbid"`` for these, but not for the types of the fields, to which
-    dataclasses and TypedDicts would take it from the configuration.
+    """Arguments of a call, and no others.
+
+    Dataclasses and TypedDicts take ``extra="forbid"`` over from the configuration of what they are fields of, and not
+    in every version does their JSON Schema say so; here it holds for the arguments alone.
     """
 
     model_config = ConfigDict(protected_namespaces=())
