@@ -38,8 +38,9 @@ def tool_from_json(document: Mapping[str, Any], function: Callable[..., Any] | N
 
     Args:
         document: a function tool or a custom tool. Without ``parameters``, or where they list ``"properties": {}`` and
-            say nothing else of keys, there are no arguments; ``{"type": "object"}`` is any object. ``strict`` is false unless it is true; then the schema must keep
-            the structural rules of strict mode. Arguments match it in either case.
+            say nothing else of keys, there are no arguments; ``{"type": "object"}`` is any object. ``strict`` is false
+            unless it is true; then the schema must keep the structural rules of strict mode. Arguments match the schema
+            in either case.
         function: what ``call`` runs, with the arguments by name, or with the text of a custom tool.
 
     Raises ``ToolError`` for another document, with the place; ``SchemaError``, ``GrammarError``, ``PatternError`` and
