@@ -139,7 +139,7 @@ def _make(
     called = function.__func__ if isinstance(function, staticmethod | classmethod) else function
     if isinstance(called, FunctionTool):
         raise ToolError(f"{called.name!r} is a tool already")
-    named = name_of(called) if name is None else name
+    named = _name_of(called) if name is None else name
     check_name(named)
     check_function(named, called)
     is_method = isinstance(function, classmethod) or (called is function and _is_method(function))
@@ -169,7 +169,7 @@ def _make(
     )
 
 
-def name_of(function: Any) -> str:
+def _name_of(function: Any) -> str:
     """The name that a function was given; of an object that can be called, its class's."""
     while isinstance(function, functools.partial):
         function = function.func

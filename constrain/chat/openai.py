@@ -29,12 +29,18 @@ _NO_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}, "additiona
 """Of a tool that has none: OpenAI's guide takes a missing ``parameters`` for an empty list of them."""
 
 
+_SAYS_NOTHING_OF_KEYS = {"$schema", "type", "properties", "title", "description"}
+"""Keywords beside which ``"properties": {}`` is meant as a list of parameters that is empty."""
+
+
 def tool_from_json(document: Mapping[str, Any], function: Callable[..., Any] | None = None) -> Tool:
     """The tool that a JSON object in one of OpenAI's shapes describes.
 
     Args:
-        document: a function tool or a custom tool. ``strict`` is false unless it is true; then the schema must keep
-            the structural rules of strict mode. Arguments match it in either case.
+        document: a function tool or a custom tool. Without ``parameters``, or where they list ``"properties": {}`` and
+            say nothing else of keys, there are no arguments; ``{"type": "object"}`` is any object. ``strict`` is false
+            unless it is true; then the schema must keep the structural rules of strict mode. Arguments match the schema
+            in either case.
         function: what ``call`` runs, with the arguments by name, or with the text of a custom tool.
 
     Raises ``ToolError`` for another document, with the place; ``SchemaError``, ``GrammarError``, ``PatternError`` and
@@ -69,6 +75,8 @@ def _function_tool(
     name: str, description: str, parameters: dict[str, Any], *, strict: bool, function: Callable[..., Any] | None
 ) -> FunctionTool:
     schema = {"type": "object", **parameters}
+    if parameters.get("properties") == {} and parameters.keys() <= _SAYS_NOTHING_OF_KEYS:
+        schema["additionalProperties"] = False
     if schema["type"] != "object":
         raise SchemaError(
             f"the parameters of tool {name!r} are of type {schema['type']!r}; arguments are an object", pointer="/type"
@@ -83,11 +91,19 @@ def _function_tool(
     check_schema(name, schema)
     takes_context = False
     if function is not None:
-        declared = parameters.get("properties", {})
-        required = [key for key in parameters.get("required", ()) if key in declared]
-        check_function(name, function, [((), dict.fromkeys(declared)), ((), dict.fromkeys(required))])
+        check_function(name, function, [((), arguments) for arguments in _extremes(schema)])
         takes_context = callers_parameters(function, name, {})[1]
     return FunctionTool(name, description, parameters, schema, strict, function, takes_context)
+
+
+def _extremes(schema: Mapping[str, Any]) -> list[dict[str, None]]:
+    """Arguments that a function must take if it takes all: as few and as many as there may be, by name."""
+    declared = schema.get("properties", {})
+    required = dict.fromkeys(schema.get("required", ()))
+    most = dict.fromkeys(declared) | required
+    if schema.get("additionalProperties", not declared) is not False:  # objects that declare keys are closed
+        most["any_other"] = None
+    return [required, most]
 
 
 def _format(document: Mapping[str, Any], pointer: str) -> Source | None:

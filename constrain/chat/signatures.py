@@ -186,7 +186,8 @@ def _default(value: Any) -> dict[str, Any]:
 class _Arguments(BaseModel):
     """Arguments of a call, and no others.
 
-    That is not said in the configuration, from which the dataclasses and TypedDicts of the fields would take it, too.
+    Dataclasses and TypedDicts take ``extra="forbid"`` over from the configuration of what they are fields of, and not
+    in every version does their JSON Schema say so; here it holds for the arguments alone.
     """
 
     model_config = ConfigDict(protected_namespaces=())

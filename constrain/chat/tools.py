@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from constrain._errors import OutputValidationError, SchemaError, ToolError
-from constrain._schema_text import parse_schema
+from constrain._errors import OutputValidationError, ToolError
 from constrain.chat.calls import Arguments
 from constrain.chat.checks import check_format, check_function, check_name
 from constrain.chat.parameters import callers_parameters
@@ -72,13 +71,14 @@ class FunctionTool:
 
         Raises ``OutputValidationError`` with the text, and with a pointer where one is known.
 
+        >>> from constrain import tool
         >>> def area(width: int, height: int = 1) -> int:
         ...     return width * height
         >>> tool(area).validate('{"width": 3}').values
         {'width': 3, 'height': 1}
         """
         text = _json_text(arguments)
-        if self.signature is None:
+        if self.signature is None or self.strict:  # the schema says more than a signature
             from constrain.explanation import explain
 
             written = json.dumps(_json_object(text), ensure_ascii=False).encode(errors="surrogatepass")
@@ -194,13 +194,23 @@ def _json_text(arguments: str | bytes | Mapping[str, Any]) -> str:
 def _json_object(text: str) -> dict[str, Any]:
     """The object that a text is. Raises ``OutputValidationError``."""
     try:
-        parse_schema(text)  # says where a text is no JSON, or has a key twice
-        document = json.loads(text)
-    except SchemaError as error:
-        raise OutputValidationError(f"the arguments cannot be read: {error}", text=text) from error
+        document = json.loads(text, object_pairs_hook=_object, parse_constant=_not_json)
+    except (ValueError, RecursionError) as error:
+        raise OutputValidationError(f"the arguments cannot be read as JSON: {error}", text=text) from error
     if not isinstance(document, dict):
         raise OutputValidationError(f"the arguments are a JSON object, not {text:.80}", text=text)
     return document
+
+
+def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(members)
+    if len(result) < len(members):
+        raise ValueError(f"a key stands twice in one object: {', '.join(key for key, _ in members)}")
+    return result
+
+
+def _not_json(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON number")
 
 
 Tool = FunctionTool | CustomTool

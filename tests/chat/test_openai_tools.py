@@ -97,11 +97,10 @@ def test_strict_parameters_must_keep_the_structural_rules() -> None:
     assert "days" in str(caught.value)
 
 
-@pytest.mark.parametrize("parameters", [{}, {"parameters": None}])
+@pytest.mark.parametrize("parameters", [{}, {"parameters": None}, {"parameters": {"type": "object", "properties": {}}}])
 def test_without_parameters_there_are_no_arguments(parameters: dict[str, Any]) -> None:
-    made = tool_from_json({"type": "function", "name": "now", **parameters})
-    assert isinstance(made, FunctionTool)
-    assert made.validate("{}").values == {}
+    made = tool_from_json({"type": "function", "name": "now", **parameters}, lambda: "now")
+    assert made.call("{}") == "now"
     with pytest.raises(constrain.OutputValidationError):
         made.validate('{"a": 1}')
 
@@ -156,6 +155,13 @@ def too_few(location: str) -> None: ...
 
 
 def by_position(location: str, /, days: int = 1) -> None: ...
+
+
+def test_a_function_takes_whatever_keys_an_open_object_may_have() -> None:
+    document = {"type": "function", "name": "note", "parameters": {"type": "object"}}
+    assert tool_from_json(document, lambda **keys: keys).call('{"a": 1}') == {"a": 1}
+    with pytest.raises(ToolError, match="any_other"):
+        tool_from_json(document, lambda a=None: a)
 
 
 @pytest.mark.parametrize("function", [other_name, without_default, too_few, by_position])
