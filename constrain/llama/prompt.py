@@ -1,9 +1,10 @@
 """Prompts: messages through the model's chat template to token ids.
 
-What a message says must never act as the template's own marks. Therefore a noncharacter (a code point that Unicode
-reserves for a program's own use) is put into every special token's text found in a message before the template is
-rendered; afterwards only the template's text can still match a special token, whatever the template did to the
-messages: trim, split, or repeat them. The noncharacter is taken out again before the text is tokenized.
+What a message says must never act as the template's own marks; nor must tools, arguments and results, of which
+``constrain.chat.conversation`` makes prompts. Therefore a noncharacter (a code point that Unicode reserves for a
+program's own use) is put into every special token's text found in them before the template is rendered; afterwards only
+the template's text can still match a special token, whatever the template did to the messages: trim, split, or repeat
+them. The noncharacter is taken out again before the text is tokenized.
 
 A template may also join parts of a message, and so make a special token's text that was not there before. To notice,
 the prompt is rendered a second time with every character marked that can begin a special token. If both renderings

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from constrain.chat.conversation import ThinkingState, conversation_prompt, format_of
+from constrain.chat.families import GENERIC
+from constrain.chat.messages import check_messages
+from constrain.chat.shaping import write_calls
 from constrain.llama.tokenizer import Tokenizer
 from tests.chat.conversations import TOOLS, TWO_CALLS
 from tests.chat.templates import rendered
@@ -68,6 +71,16 @@ def test_a_turn_of_smollm2_begins_with_the_turn_before(model: constrain.Model) -
     turns = [tokens_of(model, TWO_CALLS[:count]) for count in (2, 5, 7)]
     for earlier, later in pairwise(turns):
         assert later[: len(earlier)] == earlier
+
+
+def test_of_a_second_turn_only_what_is_new_is_evaluated(model: constrain.Model) -> None:
+    first, second = tokens_of(model, TWO_CALLS[:2]), tokens_of(model, TWO_CALLS[:5])
+    answer = write_calls(check_messages(TWO_CALLS)[2].calls, GENERIC)
+    written = model.tokenizer.encode(answer.encode())
+    with model.turn() as context:
+        context.prefill(first)
+        context.decode(written)
+        assert context.prefill(second) == len(first) + len(written)
 
 
 def test_the_same_chat_without_tools_has_the_same_tokens(model: constrain.Model) -> None:
