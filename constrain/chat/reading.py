@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from constrain.chat.answers import REFUSAL, Calls, CustomCalls, Reasoning
 from constrain.chat.arguments import (
     ELEMENT_BEGIN,
-    ELEMENT_END,
+    end_of_element,
     end_of_python,
     json_of_python,
     json_of_xml,
@@ -351,11 +351,11 @@ class Reader:
         """Emits the JSON text of elements, once all are there."""
         written = ""
         while (yield from self._incoming.begins_with([ELEMENT_BEGIN])):
-            while (end := self._incoming.buffer.find(ELEMENT_END)) < 0:
+            while (end := end_of_element(self._incoming.buffer)) is None:
                 if self._incoming.at_end:
                     return False
                 yield
-            written += self._incoming.take(end + len(ELEMENT_END)).decode()
+            written += self._incoming.take(end).decode()
         after = self._plan.after[tool]
         stops = [_written(step) for step in self._plan.stops(tool)]
         if self._incoming.at_end and after.reached is None and not any(map(self._incoming.buffer.startswith, stops)):
