@@ -34,8 +34,9 @@ _PYTHON_CONSTANTS = {"True": "true", "False": "false", "None": "null"}
 _ARGUMENT_NAME = re.compile(r"(?:, )?([A-Za-z_][A-Za-z0-9_]*)=")
 _PYTHON_VALUE = re.compile(rb'"(?:[^"\\]|\\.)*"?|[^"\[\]{}]|[\[\]{}]', re.DOTALL)
 
-ELEMENT_BEGIN, ELEMENT_END = b"<parameter=", b"\n</parameter>\n"
+ELEMENT_BEGIN = b"<parameter="
 _ELEMENT = re.compile(r"<parameter=([^>\n]*)>\n(.*?)\n</parameter>\n", re.DOTALL)
+_ELEMENT_IN_BYTES = re.compile(_ELEMENT.pattern.encode(), re.DOTALL)
 
 
 def arguments_grammar(answer: Answer, tool: FunctionCalls) -> Grammar:
@@ -85,6 +86,12 @@ def json_of_xml(written: str, raw: frozenset[str]) -> str:
         for name, value in _ELEMENT.findall(written)
     )
     return f"{{{', '.join(members)}}}"
+
+
+def end_of_element(written: bytes | bytearray) -> int | None:
+    """Where the element ends that a text begins with, if it does."""
+    found = _ELEMENT_IN_BYTES.match(written)
+    return found and found.end()
 
 
 def end_of_python(written: bytes | bytearray, stops: list[bytes]) -> int | None:

@@ -6,31 +6,28 @@ as it is, and of calls what there is of them.
 
 from __future__ import annotations
 
-import codecs
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from constrain.chat.answers import REFUSAL, Calls, CustomCalls, Reasoning
 from constrain.chat.arguments import (
     ELEMENT_BEGIN,
-    ELEMENT_END,
+    end_of_element,
     end_of_python,
     json_of_python,
     json_of_xml,
     raw_arguments,
 )
 from constrain.chat.format import ArgumentStyle
+from constrain.chat.incoming import Incoming
 from constrain.chat.plan import has_preamble, plan, value_of
 from constrain.chat.structure import CONTENT, PREAMBLE, REASONING, SpecialName, Variable, structure_parts
-from constrain.json_schema.spelling import read_content
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
 
     from constrain.chat.answers import Answer, FunctionCalls
     from constrain.chat.structure import Node
-
-_QUOTE, _BACKSLASH = b'"\\'
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +145,7 @@ class Reader:
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
         self._plan = plan(answer)
-        self._buffer = bytearray()
-        self._at_end = False
+        self._incoming = Incoming()
         self._events: list[Event] = []
         self._calls = 0
         self._reading = self._read()
@@ -157,12 +153,12 @@ class Reader:
 
     def feed(self, piece: bytes) -> list[Event]:
         """What is known after another piece, cut anywhere."""
-        self._buffer += piece
+        self._incoming.buffer += piece
         return self._go_on()
 
     def finish(self) -> list[Event]:
         """What was held back, since it might have become something else."""
-        self._at_end = True
+        self._incoming.at_end = True
         return self._go_on()
 
     def _go_on(self) -> list[Event]:
@@ -170,7 +166,10 @@ class Reader:
         events, self._events = self._events, []
         return events
 
-    # What an answer is made of. Generators stop where they need more, and go on when there is, or will never be.
+    def _emits(self, kind: type[ReasoningDelta | ContentDelta | RefusalDelta]) -> Callable[[str], None]:
+        return lambda text: self._events.append(kind(text))
+
+    # What an answer is made of. Generators go on where ``Incoming`` does.
 
     def _read(self) -> Generator[None]:
         answer, thinking = self._answer, self._answer.format.thinking
@@ -178,10 +177,10 @@ class Reader:
         if thinking is not None and answer.reasoning is not Reasoning.NONE:
             if answer.reasoning is Reasoning.OPTIONAL and answer.format.content is None:
                 begin = self._written(thinking.begin)
-                if (yield from self._begins_with([begin])) is None:
+                if (yield from self._incoming.begins_with([begin])) is None:
                     yield from self._read_content(self._plan.second)
                     return
-                self._take(len(begin))
+                self._incoming.take(len(begin))
             elif answer.reasoning is Reasoning.OPTIONAL:
                 reached, ids = yield from self._follow(node, [])
                 if reached != REASONING:
@@ -193,13 +192,13 @@ class Reader:
         yield from self._read_content(node)
 
     def _read_reasoning(self, end: bytes) -> Generator[None, None, bool]:
-        if (yield from self._read_text([end], ReasoningDelta)) is None:
+        if (yield from self._incoming.text([end], self._emits(ReasoningDelta))) is None:
             return False
-        self._take(len(end))
+        self._incoming.take(len(end))
         marks = [*self._plan.joined, *(step for step, _ in self._plan.second.onward)]
         if not any(_written(mark).startswith(b"\n") for mark in marks if not isinstance(mark, Variable)):
-            while (yield from self._byte()) == b"\n":
-                self._take(1)
+            while (yield from self._incoming.byte()) == b"\n":
+                self._incoming.take(1)
         return True
 
     def _read_content(self, node: Node) -> Generator[None]:
@@ -211,14 +210,14 @@ class Reader:
             return
         if self._plan.joined:
             marks = {_written(mark): after for mark, after in self._plan.joined.items()}
-            mark = yield from self._read_text(list(marks), ContentDelta)
+            mark = yield from self._incoming.text(list(marks), self._emits(ContentDelta))
             if mark is not None:
-                self._take(len(mark))
+                self._incoming.take(len(mark))
                 reached, ids = yield from self._follow(marks[mark], [])
                 yield from self._read_reached(reached, ids)
             return
         starts = [*self._plan.marks, *(_written(step) for step, _ in node.onward if isinstance(step, SpecialName))]
-        if node.onward and (yield from self._begins_with(starts)) is not None:
+        if node.onward and (yield from self._incoming.begins_with(starts)) is not None:
             reached, ids = yield from self._follow(node, [])
             yield from self._read_reached(reached, ids)
         else:
@@ -228,10 +227,10 @@ class Reader:
         """Reads content, or a refusal, up to what ends it."""
         stops = [end] if end else []
         refusal = REFUSAL.encode()
-        if self._answer.refusal and (yield from self._begins_with([refusal])) is not None:
-            self._take(len(refusal))
-            return (yield from self._read_text(stops, RefusalDelta))
-        return (yield from self._read_text(stops, ContentDelta))
+        if self._answer.refusal and (yield from self._incoming.begins_with([refusal])) is not None:
+            self._incoming.take(len(refusal))
+            return (yield from self._incoming.text(stops, self._emits(RefusalDelta)))
+        return (yield from self._incoming.text(stops, self._emits(ContentDelta)))
 
     def _read_section(self, reached: int) -> Generator[None]:
         """Reads content, or text before calls, from the begin of its section."""
@@ -247,12 +246,12 @@ class Reader:
             preamble = self._written(form.preamble.end)
             if reached == PREAMBLE or form.preamble.begin == form.content.begin:
                 stops.append(preamble)
-        if stops and (yield from self._read_text(stops, ContentDelta)) == preamble and preamble:
-            self._take(len(preamble))
+        if stops and (yield from self._incoming.text(stops, self._emits(ContentDelta))) == preamble and preamble:
+            self._incoming.take(len(preamble))
             reached_then, ids = yield from self._follow(self._plan.calls, [])
             yield from self._read_reached(reached_then, ids)
         elif not stops:
-            yield from self._read_text([], ContentDelta)
+            yield from self._incoming.text([], self._emits(ContentDelta))
 
     def _read_reached(self, reached: int | None, ids: list[str]) -> Generator[None]:
         """Goes on from what structure has reached."""
@@ -279,16 +278,20 @@ class Reader:
         if not isinstance(called, CustomCalls):
             match self._answer.format.style:
                 case ArgumentStyle.JSON:
-                    return (yield from self._read_json_object(index))
+                    return (
+                        yield from self._incoming.json_object(
+                            lambda text: self._events.append(ArgumentsDelta(index, text))
+                        )
+                    )
                 case ArgumentStyle.PYTHON:
                     return (yield from self._read_python(tool, index))
                 case ArgumentStyle.XML:
                     return (yield from self._read_xml(called, tool, index))
         if value_of(self._answer.format, called) is Variable.JSON_INPUT:
-            return (yield from self._read_json_string(index))
+            return (yield from self._incoming.json_string(lambda text: self._events.append(InputDelta(index, text))))
         after = self._plan.after[tool]
         stops = [_written(step) for step in self._plan.stops(tool)]
-        stop = yield from self._read_text(stops, lambda text: InputDelta(index, text))
+        stop = yield from self._incoming.text(stops, lambda text: self._events.append(InputDelta(index, text)))
         return stop is not None or after.reached is not None
 
     # The tree of structure.
@@ -315,15 +318,15 @@ class Reader:
     def _step(self, node: Node, ids: list[str]) -> Generator[None, None, Node | None]:
         """Takes the step that is written; None if none is."""
         steps = {_written(step): after for step, after in node.onward if not isinstance(step, Variable)}
-        found = yield from self._begins_with(list(steps))
+        found = yield from self._incoming.begins_with(list(steps))
         if found is not None:
-            self._take(len(found))
+            self._incoming.take(len(found))
             return steps[found]
         for step, after in node.onward:
             if isinstance(step, Variable):
                 pieces: list[str] = []
                 stops = [_written(each)[:1] for each, _ in after.onward if not isinstance(each, Variable)]
-                stop = yield from self._read_text(stops, pieces.append)
+                stop = yield from self._incoming.text(stops, pieces.append)
                 if stop is None:
                     return None
                 ids.append("".join(pieces))
@@ -332,123 +335,33 @@ class Reader:
 
     # Values.
 
-    def _read_json_object(self, index: int) -> Generator[None, None, bool]:
-        """Emits JSON up to the brace that ends it."""
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        depth, in_string, escaped = 0, False, False
-        while True:
-            end = None
-            for position, byte in enumerate(self._buffer):
-                if in_string:
-                    if escaped or byte == _BACKSLASH:
-                        escaped = not escaped
-                    elif byte == _QUOTE:
-                        in_string = False
-                elif byte == _QUOTE:
-                    in_string = True
-                elif byte in b"{[":
-                    depth += 1
-                elif byte in b"}]":
-                    depth -= 1
-                    if depth == 0:
-                        end = position + 1
-                        break
-            text = decoder.decode(self._take(len(self._buffer) if end is None else end))
-            if text:
-                self._events.append(ArgumentsDelta(index, text))
-            if end is not None or self._at_end:
-                return end is not None
-            yield
-
-    def _read_json_string(self, index: int) -> Generator[None, None, bool]:
-        """Emits what a JSON string says, behind its first quote, up to its last, which is taken."""
-        while True:
-            position, whole = 0, 0  # ``whole``: behind the last character that is all there
-            while position < len(self._buffer) and self._buffer[position] != _QUOTE:
-                length = _length_of_spelling(self._buffer, position)
-                position += length
-                if position <= len(self._buffer):
-                    whole = position
-            text = read_content(self._take(whole))
-            if text:
-                self._events.append(InputDelta(index, text))
-            if self._buffer[:1] == b'"':
-                self._take(1)
-                return True
-            if self._at_end:
-                return False
-            yield
-
     def _read_python(self, tool: int, index: int) -> Generator[None, None, bool]:
         """Emits the JSON text of keyword arguments, once all are there."""
         stops = [_written(step)[:1] for step in self._plan.stops(tool)]
         while True:
-            end = end_of_python(self._buffer, stops)
+            end = end_of_python(self._incoming.buffer, stops)
             if end is not None:
-                self._events.append(ArgumentsDelta(index, json_of_python(self._take(end).decode())))
+                self._events.append(ArgumentsDelta(index, json_of_python(self._incoming.take(end).decode())))
                 return True
-            if self._at_end:
+            if self._incoming.at_end:
                 return False
             yield
 
     def _read_xml(self, called: FunctionCalls, tool: int, index: int) -> Generator[None, None, bool]:
         """Emits the JSON text of elements, once all are there."""
         written = ""
-        while (yield from self._begins_with([ELEMENT_BEGIN])):
-            while (end := self._buffer.find(ELEMENT_END)) < 0:
-                if self._at_end:
+        while (yield from self._incoming.begins_with([ELEMENT_BEGIN])):
+            while (end := end_of_element(self._incoming.buffer)) is None:
+                if self._incoming.at_end:
                     return False
                 yield
-            written += self._take(end + len(ELEMENT_END)).decode()
+            written += self._incoming.take(end).decode()
         after = self._plan.after[tool]
         stops = [_written(step) for step in self._plan.stops(tool)]
-        if self._at_end and after.reached is None and not any(map(self._buffer.startswith, stops)):
+        if self._incoming.at_end and after.reached is None and not any(map(self._incoming.buffer.startswith, stops)):
             return False
         self._events.append(ArgumentsDelta(index, json_of_xml(written, raw_arguments(self._answer, called))))
         return True
-
-    # Bytes.
-
-    def _take(self, length: int) -> bytes:
-        taken = bytes(self._buffer[:length])
-        del self._buffer[:length]
-        return taken
-
-    def _byte(self) -> Generator[None, None, bytes]:
-        """The next byte, which is not taken; none at the end."""
-        while not self._buffer and not self._at_end:
-            yield
-        return bytes(self._buffer[:1])
-
-    def _begins_with(self, texts: list[bytes]) -> Generator[None, None, bytes | None]:
-        """Which of some texts, none of which begins with another, is next; none is taken."""
-        while True:
-            for text in texts:
-                if self._buffer.startswith(text):
-                    return text
-            held = bytes(self._buffer)
-            if self._at_end or not any(text.startswith(held) for text in texts):
-                return None
-            yield
-
-    def _read_text(
-        self, stops: list[bytes], emit: Callable[[str], Event | None]
-    ) -> Generator[None, None, bytes | None]:
-        """Emits text up to the first of some texts, which is returned and not taken."""
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        while True:
-            places = [(place, stop) for stop in stops if (place := self._buffer.find(stop)) >= 0]
-            place, found = min(places) if places else (len(self._buffer), None)
-            if found is None and not self._at_end:
-                place -= _held_back(self._buffer, stops)
-            text = decoder.decode(self._take(place), final=found is not None or self._at_end)
-            if text:
-                emitted = emit(text)
-                if emitted is not None:
-                    self._events.append(emitted)
-            if found is not None or self._at_end:
-                return found
-            yield
 
     def _written(self, structure: str) -> bytes:
         """A structure text as answers hold it."""
@@ -459,21 +372,3 @@ def _written(part: str | bytes | SpecialName) -> bytes:
     if isinstance(part, SpecialName):
         return part.written
     return part.encode() if isinstance(part, str) else part
-
-
-def _held_back(text: bytearray, stops: list[bytes]) -> int:
-    """How many bytes at the end may be the begin of a stop."""
-    longest = max(map(len, stops), default=1) - 1
-    for length in range(min(longest, len(text)), 0, -1):
-        end = bytes(text[-length:])
-        if any(stop.startswith(end) for stop in stops):
-            return length
-    return 0
-
-
-def _length_of_spelling(text: bytearray, position: int) -> int:
-    """The bytes of the character of a JSON string that begins here."""
-    byte = text[position]
-    if byte == _BACKSLASH:
-        return 6 if text[position + 1 : position + 2] == b"u" else 2
-    return 1 if byte < 0x80 else 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4

@@ -46,6 +46,13 @@ def in_json(expression: Expression) -> Expression:
     return _Translation(_spelled_leaf, _ANY_SPELLED).of(expression)
 
 
+def in_json_text(text: bytes) -> bytes:
+    """A text, spelled as the content of a JSON string."""
+    return b"".join(
+        encode_basestring(chr(byte))[1:-1].encode() if byte in _NEEDS_ESCAPE else bytes([byte]) for byte in text
+    )
+
+
 def out_of_json(expression: Expression) -> Expression:
     """The texts whose spellings ``expression`` matches, which matches contents of JSON strings only."""
     return _Translation(_decoded_leaf, _ANY_DECODED).of(expression)
@@ -87,9 +94,9 @@ class _Translation:
 def _spelled_leaf(leaf: Expression) -> Expression:
     match leaf:
         case Literal(text):
-            return Literal(_spell(text))
+            return Literal(in_json_text(text))
         case LiteralSet(texts):
-            return LiteralSet(tuple(map(_spell, texts)))
+            return LiteralSet(tuple(map(in_json_text, texts)))
         case CharClass(ranges, _):
             return CharClass(ranges, json=True)
     assert isinstance(leaf, ByteClass), leaf
@@ -99,12 +106,6 @@ def _spelled_leaf(leaf: Expression) -> Expression:
     other = tuple((max(low, _ASCII_END), high) for low, high in leaf.ranges if high >= _ASCII_END)
     parts: list[Expression] = [CharClass(ascii_part, json=True)] if ascii_part else []
     return union([*parts, ByteClass(other)] if other else parts)
-
-
-def _spell(text: bytes) -> bytes:
-    return b"".join(
-        encode_basestring(chr(byte))[1:-1].encode() if byte in _NEEDS_ESCAPE else bytes([byte]) for byte in text
-    )
 
 
 def _decoded_leaf(leaf: Expression) -> Expression:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -285,6 +286,17 @@ def test_elements_hold_strings_as_they_are() -> None:
     assert json.loads(call.arguments or "") == {"city": '"O\\s\nlo', "unit": None, "days": 3}
 
 
+def test_the_end_of_an_element_may_begin_a_string() -> None:
+    answer = Answer(ELEMENTS, tools=TOOLS, calls=Calls.REQUIRED)
+    value = "</parameter>\nx"
+    text = f"<tool_call>\n<function=get_weather>\n<parameter=city>\n{value}\n</parameter>\n</function>\n</tool_call>"
+    constraint = constrain.compile(answer, VOCABULARY)
+    assert not constraint.accepts(text)  # longer than 12 characters
+    answer = replace(answer, tools=(FunctionCalls("get_weather", '{"properties": {"city": {"type": "string"}}}'),))
+    assert constrain.compile(answer, VOCABULARY).accepts(text)
+    assert json.loads(read_answer(answer, text.encode()).calls[0].arguments or "") == {"city": value}
+
+
 def test_keyword_arguments_are_read_as_json() -> None:
     answer = Answer(PYTHON, tools=TOOLS, calls=Calls.REQUIRED)
     text = '[get(deep=[True, None, "True, )"], at={"x": 1.5}), get_weather(city="a\\"b", unit=None)]'
@@ -298,6 +310,7 @@ def test_keyword_arguments_are_read_as_json() -> None:
     "schema",
     [
         {"type": "object", "additionalProperties": {"type": "integer"}},
+        {"type": "object", "properties": {"a": {}}, "required": ["a", "b"]},
         {"type": "object", "properties": {"no name>": {}}},
         {
             "anyOf": [
