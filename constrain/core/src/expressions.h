@@ -61,6 +61,9 @@ class ExpressionStore {
   ExprId multiple(uint64_t divisor, uint32_t scale);
   ExprId window(ExprId part, ExprId unit, uint32_t minimum, uint32_t maximum);
 
+  // What matches all texts that `e` matches, and more, and has no long counts but in complements.
+  ExprId without_counts(ExprId e);
+
   ExprId derivative(ExprId e, uint8_t byte);
   ExprId derivative(ExprId e, std::string_view text);
 

@@ -3,7 +3,9 @@
 // Shown, for every place a terminal T may stand at and every terminal V that may follow: V (or an ignored terminal, and V
 // after that) can begin with a byte that nothing read beside T can take once T is matched. Then every way through the
 // rules has a text that is lexed that way, and a live state can be completed. The test is sufficient, not necessary:
-// callers are not told apart, and what may be read beside T is taken pair by pair.
+// callers are not told apart, and what may be read beside T is taken pair by pair. It is made without long counts first,
+// with which expressions have many derivatives; these, and the bytes that may follow one by one, are looked at where it
+// fails.
 #include <algorithm>
 #include <optional>
 
@@ -15,7 +17,7 @@ namespace constrain {
 namespace {
 
 constexpr size_t max_pair_states = 5'000;    // of two terminals read side by side
-constexpr size_t max_paired_states = 400;    // larger grammars: any two terminals may meet
+constexpr size_t max_edge_pairs = 10'000'000;  // that are followed side by side; beyond, any two terminals may meet
 
 using StateSet = std::vector<bool>;
 
@@ -29,6 +31,7 @@ class Proof {
       }
     }
     for (uint32_t q = 0; q < grammar.states.size(); ++q) reached_.push_back(reach(q));
+    for (ExprId terminal : grammar.terminals) coarse_.push_back(coarse(terminal));
     beside_.assign(count_, std::vector<bool>(count_, false));
     find_beside();
   }
@@ -82,50 +85,82 @@ class Proof {
     for (uint32_t t : grammar_.ignored) {
       for (uint32_t u = 0; u < count_; ++u) beside_[t][u] = beside_[u][t] = true;
     }
-    size_t n = grammar_.states.size();
-    if (n > max_paired_states) {
+    if (!follow_pairs()) {
       for (auto& row : beside_) row.assign(count_, true);
-      return;
-    }
-    std::vector<std::vector<int>> overlap(count_, std::vector<int>(count_, -1));
-    auto overlaps = [&](uint32_t t, uint32_t u) {
-      int& known = overlap[std::min(t, u)][std::max(t, u)];
-      if (known < 0) {
-        known = t == u || grammar_.expressions.intersection({grammar_.terminals[t], grammar_.terminals[u]}) != ExprId::nothing;
-      }
-      return known == 1;
-    };
-    uint32_t start = index(grammar_.rules[0].start);
-    StateSet seen(n * n);
-    std::vector<std::pair<uint32_t, uint32_t>> work{{start, start}};
-    seen[start * n + start] = true;
-    while (!work.empty()) {
-      auto [a, b] = work.back();
-      work.pop_back();
-      for (uint32_t p : reached_[a]) {
-        for (const Edge& one : grammar_.edges_of(StateId{p})) {
-          if (one.kind != EdgeKind::terminal) continue;
-          for (uint32_t q : reached_[b]) {
-            for (const Edge& two : grammar_.edges_of(StateId{q})) {
-              if (two.kind != EdgeKind::terminal) continue;
-              beside_[one.symbol][two.symbol] = beside_[two.symbol][one.symbol] = true;
-              uint32_t x = index(one.target), y = index(two.target);
-              if (x > y) std::swap(x, y);
-              if (seen[x * n + y] || !overlaps(one.symbol, two.symbol)) continue;
-              seen[x * n + y] = true;
-              work.emplace_back(x, y);
-            }
-          }
-        }
-      }
     }
   }
 
-  // What is left of `u` wherever `t`, begun with it, is matched.
-  template <typename F>
-  void each_rest(uint32_t t, uint32_t u, F&& f) {
+  // From the start, two ways through the rules that read the same lexemes; false if these are too many to follow.
+  bool follow_pairs() {
+    const size_t n = grammar_.states.size();
+    std::vector<std::vector<const Edge*>> reading(n);  // by state: edges that may be next, one to each target
+    for (uint32_t q = 0; q < n; ++q) {
+      FlatMap<uint64_t, uint8_t> known;
+      for (uint32_t r : reached_[q]) {
+        for (const Edge& edge : grammar_.edges_of(StateId{r})) {
+          const uint64_t key = (uint64_t{edge.symbol} << 32) | index(edge.target);
+          if (edge.kind != EdgeKind::terminal || known.find(key)) continue;
+          known.insert(key, 1);
+          reading[q].push_back(&edge);
+        }
+      }
+    }
+    const uint32_t start = index(grammar_.rules[0].start);
+    FlatMap<uint64_t, uint8_t> seen;
+    std::vector<std::pair<uint32_t, uint32_t>> work{{start, start}};
+    size_t followed = 0;
+    while (!work.empty()) {
+      auto [a, b] = work.back();
+      work.pop_back();
+      followed += reading[a].size() * reading[b].size();
+      if (followed > max_edge_pairs) return false;
+      for (const Edge* one : reading[a]) {
+        for (const Edge* two : reading[b]) {
+          beside_[one->symbol][two->symbol] = beside_[two->symbol][one->symbol] = true;
+          const auto [x, y] = std::minmax({index(one->target), index(two->target)});
+          const uint64_t pair = (uint64_t{x} << 32) | y;
+          if (seen.find(pair) || !overlap(one->symbol, two->symbol)) continue;
+          seen.insert(pair, 1);
+          work.emplace_back(x, y);
+        }
+      }
+    }
+    return true;
+  }
+
+  // May one text match both?
+  bool overlap(uint32_t t, uint32_t u) {
+    if (t == u) return true;
+    const uint64_t key = (uint64_t{std::min(t, u)} << 32) | std::max(t, u);
+    if (const uint8_t* found = overlaps_.find(key)) return *found;
     ExpressionStore& store = grammar_.expressions;
-    std::vector<std::pair<ExprId, ExprId>> work{{grammar_.terminals[t], grammar_.terminals[u]}};
+    bool result = store.first(grammar_.terminals[t]).intersects(store.first(grammar_.terminals[u]));
+    try {
+      result = result && store.intersection({coarse_[t], coarse_[u]}) != ExprId::nothing &&
+               store.intersection({grammar_.terminals[t], grammar_.terminals[u]}) != ExprId::nothing;
+    } catch (const UndecidedError&) {  // it may be
+    }
+    overlaps_.insert(key, result);
+    return result;
+  }
+
+  // What has all texts of a terminal, and maybe more.
+  ExprId coarse(ExprId terminal) {
+    ExpressionStore& store = grammar_.expressions;
+    try {
+      const ExprId more = store.without_counts(terminal);
+      if (!store.nullable(more)) return more;
+      return store.intersection({more, store.repetition(store.bytes(ByteSet::all()), 1, unbounded)});
+    } catch (const UndecidedError&) {
+      return terminal;
+    }
+  }
+
+  // What is left of `u` wherever `t`, begun with it, is matched; the terminals are those of `expressions`.
+  template <typename F>
+  void each_rest(const std::vector<ExprId>& expressions, uint32_t t, uint32_t u, F&& f) {
+    ExpressionStore& store = grammar_.expressions;
+    std::vector<std::pair<ExprId, ExprId>> work{{expressions[t], expressions[u]}};
     FlatMap<uint64_t, uint8_t> seen;
     for (size_t i = 0; i < work.size(); ++i) {
       if (work.size() > max_pair_states) {
@@ -151,7 +186,7 @@ class Proof {
     uint64_t key = (uint64_t{t} << 32) | u;
     if (const uint32_t* found = taken_ids_.find(key)) return taken_[*found];
     ByteSet result;
-    each_rest(t, u, [&](ExprId rest) { result = result | grammar_.expressions.first(rest); });
+    each_rest(coarse_, t, u, [&](ExprId rest) { result = result | grammar_.expressions.first(rest); });
     taken_ids_.insert(key, static_cast<uint32_t>(taken_.size()));
     taken_.push_back(result);
     return result;
@@ -194,9 +229,8 @@ class Proof {
       });
       left = still;
     };
-    each_rest(t, t, take);
-    for (uint32_t u = 0; u < count_ && !left.empty(); ++u) {
-      if (beside_[t][u]) each_rest(t, u, take);
+    for (uint32_t u = 0; u < count_; ++u) {
+      if ((u == t || beside_[t][u]) && left.intersects(taken(t, u))) each_rest(grammar_.terminals, t, u, take);
     }
     return left;
   }
@@ -246,7 +280,9 @@ class Proof {
   size_t count_;
   std::vector<std::vector<uint32_t>> callers_;  // by rule: states after an edge that reads it
   std::vector<std::vector<uint32_t>> reached_;
+  std::vector<ExprId> coarse_;  // by terminal
   std::vector<std::vector<bool>> beside_;
+  FlatMap<uint64_t, uint8_t> overlaps_;  // by pair of terminals
   FlatMap<uint64_t, uint32_t> taken_ids_;
   std::vector<ByteSet> taken_;
   std::vector<std::optional<ByteSet>> ends_;  // by terminal, once known

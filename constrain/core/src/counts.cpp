@@ -1,0 +1,47 @@
+// Expressions without long counts: what matches all texts that they match, and more, in few derivatives.
+#include <algorithm>
+
+#include "expressions.h"
+
+namespace constrain {
+
+namespace {
+
+constexpr uint32_t max_short_count = 16;  // shorter ones are kept
+
+}  // namespace
+
+ExprId ExpressionStore::without_counts(ExprId e) {
+  const Node node = nodes_[index(e)];
+  switch (node.kind) {
+    case Kind::concatenation: {
+      std::vector<ExprId> parts;
+      ExprId rest = e;
+      for (; nodes_[index(rest)].kind == Kind::concatenation; rest = ExprId{nodes_[index(rest)].arg[1]}) {
+        parts.push_back(ExprId{nodes_[index(rest)].arg[0]});
+      }
+      ExprId result = without_counts(rest);
+      for (size_t i = parts.size(); i-- > 0;) result = concatenation(without_counts(parts[i]), result);
+      return result;
+    }
+    case Kind::alternation:
+    case Kind::intersection: {
+      const std::span<const ExprId> span = parts(e);
+      std::vector<ExprId> all(span.begin(), span.end());
+      for (ExprId& part : all) part = without_counts(part);
+      return node.kind == Kind::alternation ? alternation(std::move(all)) : intersection(std::move(all));
+    }
+    case Kind::repetition: {
+      const ExprId part = without_counts(ExprId{node.arg[0]});
+      const uint32_t minimum = node.arg[1], maximum = node.arg[2];
+      const bool is_short = std::max(minimum, maximum == unbounded ? 0 : maximum) <= max_short_count;
+      return is_short ? repetition(part, minimum, maximum) : repetition(part, std::min(minimum, 1u), unbounded);
+    }
+    case Kind::window:
+      return node.arg[1] == node.arg[2] ? without_counts(ExprId{node.arg[0]}) : e;
+    default:  // a complement would have fewer texts, not more
+      return e;
+  }
+}
+
+}  // namespace constrain
