@@ -230,6 +230,7 @@ class Automaton {
   Hash part_key(LexId lexer);
   bool is_shareable(LexId lexer) const;
   const LexemePart* part_after(const Exits& exits, LexId lexer);
+  size_t count_tokens_after(const Exits& exits, LexId lexer);
   std::shared_ptr<const LexemePart> make_part_after(const Exits& exits, LexId lexer);
   struct Run {
     std::shared_ptr<const UnitRun> units;

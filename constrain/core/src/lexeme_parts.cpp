@@ -171,6 +171,27 @@ bool Automaton::is_shareable(LexId lexer) const {
 const LexemePart* Automaton::part_after(const Exits& exits, LexId lexer) {
   const Hash key = mix(mix(seeded(0x6166746572), reinterpret_cast<uintptr_t>(&exits)), index(lexer));
   if (const uint32_t* found = parts_after_.find(key)) return *found == no_part ? nullptr : parts_[*found].get();
+  const bool shareable = is_shareable(lexer);
+  Hash shared = mix(seeded(0x6166746572), checksum(std::as_bytes(std::span(exits.nodes))));
+  for (const Lexer::Entry& entry : lexer_.entries(lexer)) shared = mix(shared, lexer_.expressions().hash(entry.expression));
+  std::shared_ptr<const LexemePart> part = shareable ? vocabulary_.find_part(shared) : nullptr;
+  if (!part) {
+    const size_t tokens = count_tokens_after(exits, lexer);
+    if (tokens > few_suffixes) {
+      part = make_part_after(exits, lexer);
+      if (shareable && tokens > many_suffixes) {
+        vocabulary_.keep_part(shared, part);
+      } else {
+        mask_bytes_ += part->memory_bytes();
+      }
+    }
+  }
+  parts_after_.insert(key, part ? static_cast<uint32_t>(parts_.size()) : no_part);
+  if (part) parts_.push_back(part);
+  return part.get();
+}
+
+size_t Automaton::count_tokens_after(const Exits& exits, LexId lexer) {
   const Trie& trie = vocabulary_.trie();
   size_t tokens = 0;
   for (size_t i = 0; i < exits.nodes.size();) {
@@ -178,19 +199,7 @@ const LexemePart* Automaton::part_after(const Exits& exits, LexId lexer) {
     const bool taken = lexer_.step(lexer, byte) != LexId::dead;
     for (; i < exits.nodes.size() && trie.byte(exits.nodes[i]) == byte; ++i) tokens += taken ? trie.tokens_below(exits.nodes[i]).size() : 0;
   }
-  std::shared_ptr<const LexemePart> part;
-  if (tokens > many_suffixes && is_shareable(lexer)) {
-    Hash shared = mix(seeded(0x6166746572), checksum(std::as_bytes(std::span(exits.nodes))));
-    for (const Lexer::Entry& entry : lexer_.entries(lexer)) shared = mix(shared, lexer_.expressions().hash(entry.expression));
-    part = vocabulary_.find_part(shared);
-    if (!part) vocabulary_.keep_part(shared, part = make_part_after(exits, lexer));
-  } else if (tokens > few_suffixes) {
-    part = make_part_after(exits, lexer);
-    mask_bytes_ += part->memory_bytes();
-  }
-  parts_after_.insert(key, part ? static_cast<uint32_t>(parts_.size()) : no_part);
-  if (part) parts_.push_back(part);
-  return part.get();
+  return tokens;
 }
 
 std::shared_ptr<const LexemePart> Automaton::make_part_after(const Exits& exits, LexId lexer) {
