@@ -2,10 +2,14 @@
 #include "lexer.h"
 
 #include <algorithm>
+#include <bit>
+#include <iterator>
 
 namespace constrain {
 
 namespace {
+
+constexpr size_t least_block = 32;  // texts or values; what is left over is put together each time
 
 // Digits of a mantissa before and after its point, where a number has an exponent.
 constexpr long long max_mantissa_digits = 32;
@@ -116,18 +120,35 @@ TermId Lexer::without(TermId t, TextSetId set, const Memory& memory) {
   if (set == TextSetId::empty) return t;
   uint64_t key = (uint64_t{index(t)} << 32) | index(set);
   if (const uint32_t* found = without_.find(key)) return TermId{*found};
-  std::vector<std::string> texts;
-  bool tentative = false;
-  for (uint32_t text : memory.text_set(set)) {
-    if (TextId{text} == TextId::unknown) {
-      tentative = true;
-    } else {
-      texts.push_back(memory.text(TextId{text}));
-    }
-  }
-  TermId result = derived(t, expressions_.literal_set(std::move(texts)), tentative);
+  const std::span<const uint32_t> all = memory.text_set(set);
+  std::vector<uint32_t> known;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(known), [](uint32_t text) { return TextId{text} != TextId::unknown; });
+  const ExprId used = in_blocks(0x74657874, known, [&](std::span<const uint32_t> block) {
+    std::vector<std::string> texts;
+    for (uint32_t text : block) texts.push_back(memory.text(TextId{text}));
+    return expressions_.literal_set(std::move(texts));
+  });
+  TermId result = derived(t, used, known.size() < all.size());
   without_.insert(key, index(result));
   return result;
+}
+
+// What `expression_of` makes of all numbers, put together from blocks of them: most stay the same when one number more
+// comes behind the others, as that of a new text or value does. So a set that grows by one is not put together anew.
+template <typename F>
+ExprId Lexer::in_blocks(uint64_t tag, std::span<const uint32_t> numbers, F&& expression_of) {
+  std::vector<ExprId> parts;
+  while (numbers.size() >= least_block) {
+    const std::span<const uint32_t> block = numbers.first(std::bit_floor(numbers.size()));
+    numbers = numbers.subspan(block.size());
+    Hash key = mix(seeded(tag), block.size());
+    for (uint32_t number : block) key = mix(key, number);
+    const uint32_t* found = blocks_.find(key);
+    parts.push_back(found ? ExprId{*found} : expression_of(block));
+    if (!found) blocks_.insert(key, index(parts.back()));
+  }
+  if (!numbers.empty() || parts.empty()) parts.push_back(expression_of(numbers));
+  return expressions_.alternation(std::move(parts));
 }
 
 TermId Lexer::derived(TermId t, ExprId used, bool tentative) {
@@ -159,7 +180,15 @@ TermId Lexer::without_values(TermId t, uint32_t list, const Memory& memory, cons
 
 // With exponents a number has so many texts that those of each are put together once.
 ExprId Lexer::all_spelled(const std::vector<ValueId>& scalars, const Values& values, bool scientific) {
-  if (!scientific) return spelled(scalars, values, false);
+  if (!scientific) {
+    std::vector<uint32_t> numbers;
+    for (ValueId scalar : scalars) numbers.push_back(index(scalar));
+    return in_blocks(0x7370656C, numbers, [&](std::span<const uint32_t> block) {
+      std::vector<ValueId> some;
+      for (uint32_t number : block) some.push_back(ValueId{number});
+      return spelled(some, values, false);
+    });
+  }
   std::vector<ExprId> parts;
   for (ValueId scalar : scalars) {
     const uint32_t* found = spelled_.find(index(scalar));

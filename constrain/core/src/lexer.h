@@ -63,7 +63,7 @@ class Lexer {
   bool matches(TermId t, ValueId scalar, const Values& values);  // some text of it
 
   size_t memory_bytes() const {
-    return expressions_.memory_bytes() + states_.size() * sizeof(State) + entries_.size() * sizeof(Entry) + steps_.bytes() +
+    return expressions_.memory_bytes() + states_.size() * sizeof(State) + entries_.size() * sizeof(Entry) + steps_.bytes() + blocks_.bytes() +
            6 * stored_steps_.bytes.size() + ids_.bytes() + terminals_.size() * sizeof(Terminal);
   }
 
@@ -105,6 +105,8 @@ class Lexer {
   std::optional<LexId> stored_step(LexId state, uint8_t byte) const;
 
   ExpressionStore expressions_;
+  template <typename F>
+  ExprId in_blocks(uint64_t tag, std::span<const uint32_t> numbers, F&& expression_of);
   TermId derived(TermId t, ExprId used, bool tentative);
   ExprId all_spelled(const std::vector<ValueId>& scalars, const Values& values, bool scientific);
   ExprId spelled(const std::vector<ValueId>& scalars, const Values& values, bool scientific);
@@ -124,6 +126,7 @@ class Lexer {
   } stored_steps_;
   FlatMap<uint64_t, uint32_t> without_;
   FlatMap<uint64_t, uint32_t> without_values_;
+  FlatMap<Hash, uint32_t> blocks_;  // of texts or values, as expressions; not stored
   FlatMap<uint32_t, uint32_t> spelled_;  // all texts of one number, with exponents: by value
   FlatMap<uint64_t, uint8_t> matches_;
   std::vector<TermId> match_pool_;
