@@ -21,9 +21,8 @@ constexpr size_t max_additions = 2048;  // more single tokens than this are wort
 constexpr size_t max_removals = 512;
 constexpr size_t max_inside_states = 1000;  // looked at before a state is taken for one that leaves its units anywhere
 
-// Tokens that leave a lexeme: more than `few` are worth a part of their own, more than `many` one in the vocabulary's store.
-constexpr size_t few_suffixes = 64;
-constexpr size_t many_suffixes = 512;
+// Tokens that leave a lexeme in one way: more than these are worth a part of their own.
+constexpr size_t few_suffixes = 16;
 constexpr uint32_t no_part = ~uint32_t{0};
 
 using Kind = ExpressionStore::Kind;
@@ -175,15 +174,12 @@ const LexemePart* Automaton::part_after(const Exits& exits, LexId lexer) {
   Hash shared = mix(seeded(0x6166746572), checksum(std::as_bytes(std::span(exits.nodes))));
   for (const Lexer::Entry& entry : lexer_.entries(lexer)) shared = mix(shared, lexer_.expressions().hash(entry.expression));
   std::shared_ptr<const LexemePart> part = shareable ? vocabulary_.find_part(shared) : nullptr;
-  if (!part) {
-    const size_t tokens = count_tokens_after(exits, lexer);
-    if (tokens > few_suffixes) {
-      part = make_part_after(exits, lexer);
-      if (shareable && tokens > many_suffixes) {
-        vocabulary_.keep_part(shared, part);
-      } else {
-        mask_bytes_ += part->memory_bytes();
-      }
+  if (!part && count_tokens_after(exits, lexer) > few_suffixes) {
+    part = make_part_after(exits, lexer);
+    if (shareable) {
+      vocabulary_.keep_part(shared, part);
+    } else {
+      mask_bytes_ += part->memory_bytes();
     }
   }
   parts_after_.insert(key, part ? static_cast<uint32_t>(parts_.size()) : no_part);
