@@ -3,7 +3,8 @@
 - ``source``: the text and places in it, for errors
 - ``syntax``: what a grammar text is read into; ``reading``: reads it, with the parser of the ``lark`` package
 - ``literals``: strings, ranges and patterns to expressions; ``common``: the terminals of Lark's ``common`` library
-- ``terminals``: terminals, each one expression; ``rules``: rules, each one automaton; ``embedded``: JSON Schemas
+- ``substrings``: parts of given texts; ``terminals``: terminals, each one expression
+- ``rules``: rules, each one automaton; ``embedded``: JSON Schemas
 - ``gaps`` and ``separation``: ignored text, between lexemes only
 
 The ``lark`` package reads the text and nothing else: patterns have the syntax of Rust's ``regex`` crate, the longest

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from constrain import core
 from constrain._errors import LimitError
 from constrain.lark.source import error_at
+from constrain.lark.syntax import Choice, Definition, Repeat, Sequence, Substring, Symbol
 from constrain.lark.terminals import non_empty_part, terminal_expression
 from constrain.regex.anchors import repetition, sequence, union
 from constrain.regex.classes import normalize
@@ -35,7 +36,7 @@ from constrain.regex.tree import (
 )
 
 if TYPE_CHECKING:
-    from constrain.lark.syntax import Syntax
+    from constrain.lark.syntax import Node, Syntax
     from constrain.regex.tree import Ranges
 
 MAX_KINDS_OF_IGNORED = 8
@@ -57,6 +58,7 @@ def gaps(syntax: Syntax, named: dict[str, Expression]) -> list[Gap]:
     wholes: list[tuple[int, Expression]] = []
     for ignored in syntax.ignored:
         whole = terminal_expression(syntax, named, ignored.body)
+        _refuse_substrings(syntax, ignored.body)
         wholes.extend((ignored.at, part) for part in (whole.parts if isinstance(whole, Alternation) else (whole,)))
     beginnings = union([_beginnings(whole) for _, whole in wholes])
     kinds: dict[Ranges, list[Expression]] = {}
@@ -78,6 +80,19 @@ def gaps(syntax: Syntax, named: dict[str, Expression]) -> list[Gap]:
     if len(kinds) > MAX_KINDS_OF_IGNORED:
         raise LimitError(f"more than {MAX_KINDS_OF_IGNORED} kinds of ignored terminals (MAX_KINDS_OF_IGNORED)")
     return _sequences([Gap(union(expressions), onward) for onward, expressions in kinds.items()])
+
+
+def _refuse_substrings(syntax: Syntax, node: Node) -> None:
+    match node:
+        case Substring(_, at):
+            raise error_at(syntax.text, at, "%regex stands in rules and in their terminals, not in what is ignored")
+        case Symbol(name, _) if isinstance(definition := syntax.terminals[name], Definition):
+            _refuse_substrings(syntax, definition.body)
+        case Sequence(parts) | Choice(parts):
+            for part in parts:
+                _refuse_substrings(syntax, part)
+        case Repeat(part, _, _):
+            _refuse_substrings(syntax, part)
 
 
 def after_gaps(expression: Expression, between: list[Gap]) -> Expression:

@@ -1,7 +1,8 @@
 """Grammar text to ``Syntax``, read by the parser with which the ``lark`` package reads its own grammars.
 
 That parser is used for the text alone: what a grammar may contain is decided here, and everything keeps its place.
-``%json`` is not Lark's: before the parser sees the text, each ``%json {...}`` is replaced by a name of the same length.
+``%json`` and ``%regex`` are not Lark's: before the parser sees the text, each ``%json {...}`` is replaced by a name of
+the same length.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from constrain.lark.syntax import (
     Range,
     Repeat,
     Sequence,
+    Substring,
     Symbol,
     Syntax,
 )
@@ -61,6 +63,7 @@ _UNCLOSED = {
     "/": "the pattern that begins here has no closing /",
     "'": 'strings stand in double quotes: "',
 }
+_BEFORE_JSON = {"%json": "a JSON Schema", "%regex": "a JSON object"}
 _UNSUPPORTED = {
     "declare": "%declare is not supported: it names a terminal without saying what its texts are",
     "override": "%override is not supported; write one definition",
@@ -78,7 +81,7 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.embedded: dict[str, Embedded] = {}
+        self.embedded: dict[str, Embedded | Substring] = {}
         self.rules: dict[str, Definition] = {}
         self.terminals: dict[str, Definition | Import] = {}
         self.ignored: list[Definition] = []
@@ -92,7 +95,7 @@ class _Reader:
     # From text to Lark's tree
 
     def _without_extensions(self) -> str:
-        """The text with a terminal's name in place of each ``%json {...}``."""
+        """The text with a terminal's name in place of each ``%json {...}`` and ``%regex {...}``."""
         parts, done = [], 0
         while found := _BEYOND_LARK.search(self.text, done):
             start, end = found.span()
@@ -100,30 +103,31 @@ class _Reader:
             if found["special"]:
                 raise error_at(self.text, start, "special tokens are not supported; write < as a string")
             if found["directive"]:
-                end = self._schema_end(found["directive"], start, end)
+                json_start, end = end, self._json_end(found["directive"], start, end)
                 name = f"J{len(self.embedded):0{end - start - 3}d}"
                 if name in self.text:
                     raise error_at(self.text, self.text.index(name), f"the name {name} is taken; use another one")
                 parts.append(f" {name} ")
-                self.embedded[name] = Embedded(self.text[start + len("%json") : end], start)
+                made = Embedded if found["directive"] == "%json" else Substring
+                self.embedded[name] = made(self.text[json_start:end], start)
             else:
                 parts.append(found[0])
             done = end
         return "".join(parts) + self.text[done:]
 
-    def _schema_end(self, directive: str, start: int, end: int) -> int:
-        if directive != "%json":
-            raise error_at(self.text, start, f"{directive} is unknown: there are %ignore, %import and %json")
+    def _json_end(self, directive: str, start: int, end: int) -> int:
+        if directive not in _BEFORE_JSON:
+            raise error_at(self.text, start, f"{directive} is unknown: there are %ignore, %import, %json and %regex")
         brace = re.compile(r"\s*").match(self.text, end)
         assert brace
         if self.text[brace.end() : brace.end() + 1] != "{":
-            raise error_at(self.text, start, "%json is followed by a JSON Schema in braces")
+            raise error_at(self.text, start, f"{directive} is followed by {_BEFORE_JSON[directive]} in braces")
         try:
             return json.JSONDecoder().raw_decode(self.text, brace.end())[1]
         except json.JSONDecodeError as error:
             raise error_at(self.text, error.pos, f"not JSON: {error.msg}") from error
         except (RecursionError, ValueError) as error:
-            raise error_at(self.text, start, f"this JSON Schema cannot be read: {error}") from error
+            raise error_at(self.text, start, f"this JSON cannot be read: {error}") from error
 
     def _parse(self, text: str) -> Tree[Token]:
         from lark import UnexpectedCharacters, UnexpectedToken
@@ -138,7 +142,8 @@ class _Reader:
         except UnexpectedToken as error:
             at = len(self.text) if error.token.start_pos is None else min(error.token.start_pos, len(self.text))
             names = dict.fromkeys(_EXPECTED[name] for name in sorted(error.expected) if name in _EXPECTED)
-            found = "%json" if str(error.token) in self.embedded else repr(str(error.token))
+            embedded = self.embedded.get(str(error.token))
+            found = repr(str(error.token)) if embedded is None else self.text[embedded.at :].split("{")[0].rstrip()
             if error.token.type in ("_NL", "$END"):
                 found = "the end of the line"
             expected = f"; expected {', '.join(names)}" if names else ""

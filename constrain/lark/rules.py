@@ -13,7 +13,19 @@ from constrain._merging import moved_rules
 from constrain.grammar import EPSILON, Action, Condition, Edge, Rule, Terminal
 from constrain.lark.embedded import schema_grammar
 from constrain.lark.source import error_at, place
-from constrain.lark.syntax import Alias, Choice, Embedded, Literal, Node, Range, Repeat, Sequence, Symbol, Syntax
+from constrain.lark.syntax import (
+    Alias,
+    Choice,
+    Embedded,
+    Literal,
+    Node,
+    Range,
+    Repeat,
+    Sequence,
+    Substring,
+    Symbol,
+    Syntax,
+)
 from constrain.lark.terminals import check_defined, named_expressions, non_empty_part, symbols, terminal_expression
 
 if TYPE_CHECKING:
@@ -81,7 +93,7 @@ class _Emitter:
             self.reserved[index] = Rule(name, tuple(automaton.edges), (1,))
         self.language.rules = [rule for rule in self.reserved if rule is not None]
 
-    def leaf(self, node: Symbol | Literal | Range) -> tuple[int | None, bool]:
+    def leaf(self, node: Symbol | Literal | Range | Substring) -> tuple[int | None, bool]:
         """The symbol of a terminal, if it has texts that are not empty; and whether it has the empty one."""
         match node:
             case Symbol(name, _):
@@ -90,12 +102,15 @@ class _Emitter:
                 key = written
             case Range(first, last):
                 key, at = f"{first.written}..{last.written}", first.at
+            case Substring(given, at):
+                key = f"%regex{given}"
         if key not in self.leaves:
             expression, nullable = non_empty_part(terminal_expression(self.syntax, self.named, node))
             symbol = None
             if expression is not None:
                 symbol = len(self.language.terminals)
-                self.language.terminals.append(Terminal(f"{key} ({place(self.syntax.text, at)})", expression))
+                name = "%regex" if isinstance(node, Substring) else key
+                self.language.terminals.append(Terminal(f"{name} ({place(self.syntax.text, at)})", expression))
             self.leaves[key] = symbol, nullable
         return self.leaves[key]
 
@@ -129,7 +144,7 @@ class _Automaton:
         match node:
             case Symbol(name, _) if not node.is_terminal:
                 self.edges.append(Edge(source, self.emitter.rule(name), target))
-            case Symbol() | Literal() | Range():
+            case Symbol() | Literal() | Range() | Substring():
                 symbol, nullable = self.emitter.leaf(node)
                 if symbol is not None:
                     self.edges.append(Edge(source, symbol, target))

@@ -78,7 +78,15 @@ class Embedded:
     at: int
 
 
-Node = Symbol | Literal | Range | Sequence | Choice | Repeat | Alias | Embedded
+@dataclass(frozen=True, slots=True)
+class Substring:
+    """Parts of a text, given as the JSON text behind ``%regex``."""
+
+    given: str
+    at: int
+
+
+Node = Symbol | Literal | Range | Sequence | Choice | Repeat | Alias | Embedded | Substring
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from constrain import core
 from constrain.lark.common import LAZY, PATTERNS
 from constrain.lark.literals import literal_expression, range_expression
 from constrain.lark.source import error_at
+from constrain.lark.substrings import substring_expression
 from constrain.lark.syntax import (
     Alias,
     Choice,
@@ -19,6 +20,7 @@ from constrain.lark.syntax import (
     Range,
     Repeat,
     Sequence,
+    Substring,
     Symbol,
     Syntax,
 )
@@ -63,6 +65,8 @@ def terminal_expression(syntax: Syntax, named: dict[str, Expression], node: Node
             return literal_expression(syntax.text, node)
         case Range():
             return range_expression(syntax.text, node)
+        case Substring():
+            return substring_expression(syntax.text, node)
         case Sequence(parts):
             return sequence(*(terminal_expression(syntax, named, part) for part in parts))
         case Choice(parts):

@@ -1,0 +1,160 @@
+"""Parts of given texts in a grammar text: ``%regex {"substring_words": "..."}``, and with ``_chars`` or ``_chunks``.
+
+It matches any run of a text's words, characters or chunks, the empty one too, as llguidance has it. The expression is
+made from the suffix automaton (Blumer et al. 1985), which is linear in the text: after what has been read, a state's
+expression is what may follow. Most states only go on to the end of the text. Nested in one another their expressions
+would be as deep as the text is long, so in longer texts a way without branches is cut into blocks: what follows is a
+beginning of the block, or the block as one string and what follows it.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from constrain._errors import LimitError
+from constrain.lark.source import error_at, place
+from constrain.regex.anchors import sequence, union
+from constrain.regex.classes import normalize
+from constrain.regex.tree import EMPTY_TEXT, Literal, Repetition
+from constrain.regex.unicode import property_ranges
+
+if TYPE_CHECKING:
+    from constrain.lark.syntax import Substring
+    from constrain.regex.tree import Expression, Ranges
+
+MAX_CHUNKS = 50_000
+"""Words and what is between them, characters or chunks of one text: about 2 s to compile."""
+
+MAX_DEPTH = 1_000
+"""Chunks and blocks of an expression inside one another, which the kernel follows on its stack."""
+
+_BLOCK = 128
+"""Chunks of a block, if there are ``MAX_DEPTH`` or more: ``MAX_CHUNKS`` without a branch are about 520 deep."""
+
+_KEYS = ("substring_words", "substring_chars", "substring_chunks")
+
+
+def substring_expression(text: str, substring: Substring) -> Expression:
+    """The expression of what stands behind ``%regex``; ``text`` is the grammar text.
+
+    Raises GrammarError, LimitError.
+    """
+    chunks = [chunk.encode() for chunk in _chunks(text, substring)]
+    if len(chunks) > MAX_CHUNKS:
+        message = f"%regex ({place(text, substring.at)}) is made of more than {MAX_CHUNKS} chunks (MAX_CHUNKS)"
+        raise LimitError(message)
+    expression, depth = _runs([chunk for chunk in chunks if chunk])
+    if depth > MAX_DEPTH:
+        message = f"%regex ({place(text, substring.at)}) repeats itself in too many ways (MAX_DEPTH = {MAX_DEPTH})"
+        raise LimitError(message)
+    return expression
+
+
+def _chunks(text: str, substring: Substring) -> list[str]:
+    pairs: tuple[tuple[str, Any], ...] = json.loads(substring.given, object_pairs_hook=tuple)
+    if len(pairs) != 1 or pairs[0][0] not in _KEYS:
+        given = ", ".join(key for key, _ in pairs) or "none"
+        raise error_at(text, substring.at, f"%regex takes one key, which is one of {', '.join(_KEYS)}; given: {given}")
+    ((key, value),) = pairs
+    if key != "substring_chunks" and not isinstance(value, str):
+        raise error_at(text, substring.at, f"{key} is a string")
+    if key == "substring_chunks" and not (isinstance(value, list) and all(isinstance(chunk, str) for chunk in value)):
+        raise error_at(text, substring.at, f"{key} is a list of strings")
+    try:
+        "".join(value).encode()
+    except UnicodeEncodeError as error:
+        raise error_at(text, substring.at, "a lone surrogate cannot be encoded") from error
+    return words(value) if key == "substring_words" else list(value)
+
+
+def words(text: str) -> list[str]:
+    r"""Runs of letters, digits and ``_``, of white space, and of anything else."""
+    return ["".join(run) for _, run in groupby(text, _kind)]
+
+
+@cache
+def _kind(char: str) -> int:
+    point = ord(char)
+    return next((kind for kind, ranges in enumerate(_kinds()) if any(a <= point <= b for a, b in ranges)), -1)
+
+
+@cache
+def _kinds() -> tuple[Ranges, Ranges]:
+    found = [property_ranges(name) or () for name in ("Alphabetic", "N", "White_Space")]
+    return normalize((*found[0], *found[1], (ord("_"), ord("_")))), found[2]
+
+
+class _State(NamedTuple):
+    """A state of the suffix automaton: all runs of chunks that end at the same places of the text.
+
+    ``link``: of the longest of their ends that also ends elsewhere; ``length``: of the longest run.
+    """
+
+    following: dict[bytes, int]
+    link: int
+    length: int
+
+
+def _automaton(chunks: list[bytes]) -> list[_State]:
+    """The suffix automaton, chunk by chunk; state 0 is where it starts."""
+    states = [_State({}, -1, 0)]
+    last = 0
+    for chunk in chunks:
+        made = len(states)
+        states.append(_State({}, 0, states[last].length + 1))
+        at, last = last, made
+        while at >= 0 and chunk not in states[at].following:
+            states[at].following[chunk] = made
+            at = states[at].link
+        if at < 0:
+            continue
+        known = states[at].following[chunk]
+        if states[known].length == states[at].length + 1:
+            states[made] = states[made]._replace(link=known)
+            continue
+        split = len(states)  # the runs of `known` that end at the new place, too
+        states.append(_State(dict(states[known].following), states[known].link, states[at].length + 1))
+        states[known] = states[known]._replace(link=split)
+        states[made] = states[made]._replace(link=split)
+        while at >= 0 and states[at].following.get(chunk) == known:
+            states[at].following[chunk] = split
+            at = states[at].link
+    return states
+
+
+def _runs(chunks: list[bytes]) -> tuple[Expression, int]:
+    """All runs of the chunks, as an expression, and its depth."""
+    states = _automaton(chunks)
+    strings: dict[bytes, Expression] = {chunk: Literal(chunk) for chunk in chunks}
+    rests: dict[int, tuple[Expression, int]] = {}
+    unbranched: dict[int, int] = {}  # the number of chunks until there is a choice, or the end
+    for number in sorted(range(len(states)), key=lambda each: -states[each].length):  # longer runs first
+        following = states[number].following
+        if len(following) == 1:
+            (target,) = following.values()
+            unbranched[number] = unbranched.get(target, 0) + 1
+            if len(chunks) >= MAX_DEPTH and unbranched[number] % _BLOCK == 0:
+                rests[number] = _block(states, strings, rests, number)
+                continue
+        depth = 1 + max((rests[target][1] for target in following.values()), default=0)
+        ways = [sequence(strings[chunk], rests[target][0]) for chunk, target in following.items()]
+        rests[number] = (Repetition(union(ways), 0, 1) if ways else EMPTY_TEXT, depth)
+    return rests[0]
+
+
+def _block(
+    states: list[_State], strings: dict[bytes, Expression], rests: dict[int, tuple[Expression, int]], number: int
+) -> tuple[Expression, int]:
+    """What follows at a state where a block begins."""
+    way: list[bytes] = []
+    for _ in range(_BLOCK):
+        ((chunk, number),) = states[number].following.items()
+        way.append(chunk)
+    beginning: Expression = EMPTY_TEXT
+    for chunk in reversed(way[:-1]):
+        beginning = Repetition(sequence(strings[chunk], beginning), 0, 1)
+    behind, depth = rests[number]
+    return union([beginning, sequence(Literal(b"".join(way)), behind)]), max(_BLOCK, depth) + 1
