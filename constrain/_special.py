@@ -41,6 +41,11 @@ def special_name(text: bytes) -> str | None:
     return marked and marked[1].decode()
 
 
+def is_special(terminal: Terminal) -> bool:
+    """Whether a terminal is a special token."""
+    return isinstance(terminal.expression, Literal) and special_name(terminal.expression.text) is not None
+
+
 def split_special(text: bytes) -> list[bytes]:
     """Texts and names of special tokens in turn, a text first and last.
 
@@ -73,10 +78,9 @@ def _resolved(terminal: Terminal, vocabulary: Vocabulary) -> Terminal:
         return terminal
     if vocabulary._core.knows(name.encode()):
         return replace(terminal, expression=Literal(name.encode()))
-    place = f"{terminal.pointer}: " if terminal.pointer else ""
     close = difflib.get_close_matches(name, vocabulary.special_tokens, n=3)
     known = f"; it has {', '.join(close)}" if close else ""
     raise GrammarError(
-        f"{place}this vocabulary has no special token {name} that may be written (tokens that end a generation may "
-        f"not){known}"
+        f"terminal {terminal.name}: this vocabulary has no special token {name} that may be written (tokens that end a "
+        f"generation may not){known}"
     )

@@ -1,14 +1,16 @@
 """Grammar text to ``Syntax``, read by the parser with which the ``lark`` package reads its own grammars.
 
 That parser is used for the text alone: what a grammar may contain is decided here, and everything keeps its place.
-``%json`` and ``%regex`` are not Lark's: before the parser sees the text, each ``%json {...}`` is replaced by a name of
-the same length.
+``%json``, ``%regex`` and special tokens (``<|name|>``) are not Lark's: before the parser sees the text, each of them is
+replaced by a name of the same length.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import string
+from itertools import product
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from constrain.lark.source import Lark, error_at
@@ -23,6 +25,7 @@ from constrain.lark.syntax import (
     Range,
     Repeat,
     Sequence,
+    Special,
     Substring,
     Symbol,
     Syntax,
@@ -37,10 +40,13 @@ MAX_NESTING = 50
 MAX_COUNT = 2**31 - 1
 """The greatest count after ``~``: what fits into a signed 32-bit counter."""
 
+_LONGEST_NAMES = 3
+"""Letters and digits behind the first letter of a name that stands for something; then underscores."""
+
 _BEYOND_LARK = re.compile(
     r"""
     "(?:\\"|\\\\|[^"\n])*?" | /(?!/)(?:\\/|\\\\|[^/])*?/ | //[^\n]* | \#[^\n]*  # strings, patterns, comments
-    | (?P<directive>%(?!ignore|import|declare|override|extend)[a-z]*) | (?P<special><[|\[])
+    | (?P<directive>%(?!ignore|import|declare|override|extend)[a-z]*) | [ \t]*(?P<special><[^\s<>"]+>)[ \t]*
     """,
     re.VERBOSE,
 )
@@ -81,7 +87,7 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.embedded: dict[str, Embedded | Substring] = {}
+        self.embedded: dict[str, Embedded | Substring | Special] = {}
         self.rules: dict[str, Definition] = {}
         self.terminals: dict[str, Definition | Import] = {}
         self.ignored: list[Definition] = []
@@ -95,25 +101,32 @@ class _Reader:
     # From text to Lark's tree
 
     def _without_extensions(self) -> str:
-        """The text with a terminal's name in place of each ``%json {...}`` and ``%regex {...}``."""
+        """The text with a terminal's name in place of each ``%json {...}``, ``%regex {...}`` and special token."""
         parts, done = [], 0
         while found := _BEYOND_LARK.search(self.text, done):
             start, end = found.span()
             parts.append(self.text[done:start])
             if found["special"]:
-                raise error_at(self.text, start, "special tokens are not supported; write < as a string")
-            if found["directive"]:
+                parts.append(self._named(Special(found["special"], found.start("special")), end - start))
+            elif found["directive"]:
                 json_start, end = end, self._json_end(found["directive"], start, end)
-                name = f"J{len(self.embedded):0{end - start - 3}d}"
-                if name in self.text:
-                    raise error_at(self.text, self.text.index(name), f"the name {name} is taken; use another one")
-                parts.append(f" {name} ")
                 made = Embedded if found["directive"] == "%json" else Substring
-                self.embedded[name] = made(self.text[json_start:end], start)
+                parts.append(self._named(made(self.text[json_start:end], start), end - start))
             else:
                 parts.append(found[0])
             done = end
         return "".join(parts) + self.text[done:]
+
+    def _named(self, node: Embedded | Substring | Special, length: int) -> str:
+        """A name for a node, with a space on both sides, that is as long as what it stands for."""
+        first, *others = [string.ascii_uppercase, *[string.ascii_uppercase + string.digits] * (length - 3)]
+        others = others[-_LONGEST_NAMES:]
+        for letters in product(first, *others):
+            name = "".join(letters).ljust(length - 2, "_")
+            if name not in self.embedded and name not in self.text:
+                self.embedded[name] = node
+                return f" {name} "
+        raise error_at(self.text, node.at, "no short name is left for this token; put spaces around it")
 
     def _json_end(self, directive: str, start: int, end: int) -> int:
         if directive not in _BEFORE_JSON:
@@ -143,7 +156,7 @@ class _Reader:
             at = len(self.text) if error.token.start_pos is None else min(error.token.start_pos, len(self.text))
             names = dict.fromkeys(_EXPECTED[name] for name in sorted(error.expected) if name in _EXPECTED)
             embedded = self.embedded.get(str(error.token))
-            found = repr(str(error.token)) if embedded is None else self.text[embedded.at :].split("{")[0].rstrip()
+            found = repr(str(error.token)) if embedded is None else _shown(embedded)
             if error.token.type in ("_NL", "$END"):
                 found = "the end of the line"
             expected = f"; expected {', '.join(names)}" if names else ""
@@ -260,6 +273,16 @@ class _Reader:
 
     def _refuse(self, tree: Any, message: str) -> NoReturn:
         raise error_at(self.text, _first_place(tree), message)
+
+
+def _shown(node: Embedded | Substring | Special) -> str:
+    """What stands in the text in place of a name."""
+    match node:
+        case Special(name, _):
+            return name
+        case Embedded():
+            return "%json"
+    return "%regex"
 
 
 def _first_place(tree: Any) -> int:

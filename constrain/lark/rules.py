@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from constrain._merging import moved_rules
+from constrain._special import special_token
 from constrain.grammar import EPSILON, Action, Condition, Edge, Rule, Terminal
 from constrain.lark.embedded import schema_grammar
 from constrain.lark.source import error_at, place
@@ -22,6 +23,7 @@ from constrain.lark.syntax import (
     Range,
     Repeat,
     Sequence,
+    Special,
     Substring,
     Symbol,
     Syntax,
@@ -114,6 +116,16 @@ class _Emitter:
             self.leaves[key] = symbol, nullable
         return self.leaves[key]
 
+    def special(self, node: Special) -> int:
+        """The symbol of a special token."""
+        if node.name not in self.leaves:
+            self.leaves[node.name] = len(self.language.terminals), False
+            where = place(self.syntax.text, node.at)
+            self.language.terminals.append(Terminal(f"{node.name} ({where})", special_token(node.name)))
+        symbol, _ = self.leaves[node.name]
+        assert symbol is not None
+        return symbol
+
     def embed(self, node: Embedded) -> int:
         """The symbol of the first rule of a JSON Schema."""
         grammar: Grammar = schema_grammar(self.syntax.text, node)
@@ -150,6 +162,8 @@ class _Automaton:
                     self.edges.append(Edge(source, symbol, target))
                 if nullable:
                     self.edges.append(Edge(source, EPSILON, target))
+            case Special():
+                self.edges.append(Edge(source, self.emitter.special(node), target))
             case Embedded():
                 self.edges.append(Edge(source, self.emitter.embed(node), target))
             case Alias(part, _):

@@ -2,7 +2,8 @@
 
 ``Grammar.ignored`` would allow it at both ends of a text, too. Lexemes of its own, as edges of the rules, would leave
 two words beside one another without them: the kernel could not prove that the longest match strands nothing. So what is
-ignored is read as the beginning of the lexeme after it, a *gap*; the first lexeme of a text has none. That is fewer
+ignored is read as the beginning of the lexeme after it, a *gap*; the first lexeme of a text has none. (Only in front of
+a special token, which is no text, a gap is a lexeme of its own.) That is fewer
 lexemes to parse, too: a token such as " name" stays inside one. Each rule has variants, by what its terminals are
 before and after its first lexeme:
 
@@ -23,11 +24,12 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from constrain._emptiness import silent_rules
-from constrain.grammar import EPSILON, Edge, Grammar, Rule
+from constrain._special import is_special
+from constrain.grammar import EPSILON, Edge, Grammar, Rule, Terminal
 from constrain.lark.gaps import Gap, after_gaps
+from constrain.regex.anchors import union
 
 if TYPE_CHECKING:
-    from constrain.grammar import Terminal
     from constrain.lark.rules import Language
 
 
@@ -58,6 +60,7 @@ class _Separation:
         self.silent = silent_rules(language.rules)
         self.terminals: dict[tuple[int, bool], int] = {}
         self.made: list[Terminal] = []
+        self.gap: int | None = None
         self.variants: dict[tuple[int, _Variant], int] = {}
         self.waiting: list[tuple[int, _Variant]] = []
 
@@ -82,6 +85,8 @@ class _Separation:
 
     def terminal(self, index: int, *, gap: bool) -> int:
         """The symbol of a terminal, with or without gaps before it."""
+        if gap and is_special(self.language.terminals[index]):
+            return self.rule(~index, _Variant.GAP)
         if (index, gap) not in self.terminals:
             terminal = self.language.terminals[index]
             if gap:
@@ -90,7 +95,18 @@ class _Separation:
             self.made.append(terminal)
         return self.terminals[index, gap]
 
+    def after_gap(self, index: int) -> Rule:
+        """Reads a special token, with or without a gap, which is a lexeme of its own here."""
+        if self.gap is None:
+            self.gap = len(self.made)
+            self.made.append(Terminal("ignored text", union([gap.expression for gap in self.between])))
+        token = self.terminal(index, gap=False)
+        edges = (Edge(0, self.gap, 1), Edge(0, EPSILON, 1), Edge(1, token, 2))
+        return Rule(self.language.terminals[index].name, edges, (2,))
+
     def variant(self, index: int, variant: _Variant) -> Rule:
+        if index < 0:
+            return self.after_gap(~index)
         rule = self.language.rules[index]
         if variant is _Variant.EMPTY:
             edges = [edge for edge in rule.edges if edge.symbol is EPSILON or edge.symbol < 0]

@@ -86,7 +86,15 @@ class Substring:
     at: int
 
 
-Node = Symbol | Literal | Range | Sequence | Choice | Repeat | Alias | Embedded | Substring
+@dataclass(frozen=True, slots=True)
+class Special:
+    """The special token of a name."""
+
+    name: str
+    at: int
+
+
+Node = Symbol | Literal | Range | Sequence | Choice | Repeat | Alias | Embedded | Substring | Special
 
 
 @dataclass(frozen=True, slots=True)

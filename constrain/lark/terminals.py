@@ -20,6 +20,7 @@ from constrain.lark.syntax import (
     Range,
     Repeat,
     Sequence,
+    Special,
     Substring,
     Symbol,
     Syntax,
@@ -75,6 +76,8 @@ def terminal_expression(syntax: Syntax, named: dict[str, Expression], node: Node
             return repetition(terminal_expression(syntax, named, part), minimum, maximum)
         case Alias(_, at):
             raise error_at(syntax.text, at, "aliases stand in rules only")
+        case Special(name, at):
+            raise error_at(syntax.text, at, f"the special token {name} stands for no text, so it stands in rules only")
     raise error_at(syntax.text, node.at, "%json stands in rules only")
 
 
