@@ -16,8 +16,9 @@ namespace constrain {
 
 namespace {
 
-constexpr size_t max_pair_states = 5'000;    // of two terminals read side by side
+constexpr size_t max_pair_states = 5'000;      // of two terminals read side by side
 constexpr size_t max_edge_pairs = 10'000'000;  // that are followed side by side; beyond, any two terminals may meet
+constexpr size_t max_overlap_work = 300'000;   // derivatives that these may take; likewise
 
 using StateSet = std::vector<bool>;
 
@@ -109,11 +110,12 @@ class Proof {
     FlatMap<uint64_t, uint8_t> seen;
     std::vector<std::pair<uint32_t, uint32_t>> work{{start, start}};
     size_t followed = 0;
+    const size_t work_before = grammar_.expressions.work();
     while (!work.empty()) {
       auto [a, b] = work.back();
       work.pop_back();
       followed += reading[a].size() * reading[b].size();
-      if (followed > max_edge_pairs) return false;
+      if (followed > max_edge_pairs || grammar_.expressions.work() > work_before + max_overlap_work) return false;
       for (const Edge* one : reading[a]) {
         for (const Edge* two : reading[b]) {
           beside_[one->symbol][two->symbol] = beside_[two->symbol][one->symbol] = true;
