@@ -116,10 +116,6 @@ def test_reasoning_of_families_is_apart(name: str, reasoning: Reasoning) -> None
 def test_content_of_a_schema_stands_beside_calls_of_families(name: str) -> None:
     form = families.tool_format(name)
     begin = "" if form.content is None else form.content.begin
-    if form.call.startswith("{") and not form.opening:
-        with pytest.raises(constrain.GrammarError, match="begins like content"):
-            walked(name, [""], content=Value(json.dumps(SCHEMA)))
-        return
     for parsed in walked(name, ["", begin + "{", call_begin(form)], content=Value(json.dumps(SCHEMA))):
         if not parsed.calls:
             jsonschema.validate(json.loads(parsed.content), SCHEMA)
