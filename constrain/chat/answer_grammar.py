@@ -8,6 +8,7 @@ between begins with a brace and ends with one. Where grammars of users stand in 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from constrain import core
@@ -16,7 +17,7 @@ from constrain._schema_text import parse_schema
 from constrain.chat import structure
 from constrain.chat.answers import REFUSAL, Calls, FunctionCalls, Reasoning, Value
 from constrain.chat.arguments import arguments_grammar
-from constrain.chat.assembly import ANY_TEXT, BEGIN, END, Assembly, is_apart, up_to
+from constrain.chat.assembly import ANY_TEXT, BEGIN, END, Assembly, is_apart, may_begin_with, up_to
 from constrain.chat.inputs import add_json_input, add_raw_input
 from constrain.chat.plan import begins_with_text, has_preamble, plan, value_of
 from constrain.chat.structure import CONTENT, PREAMBLE, REASONING, SpecialName, Variable, structure_parts
@@ -83,7 +84,7 @@ class _Form:
         elif answer.content is not None and answer.format.content is None and answer.calls is not Calls.REQUIRED:
             first = self.add_value(structured, END)
         for step, _ in node.onward:
-            if isinstance(step, bytes):
+            if isinstance(step, bytes) and not (self.plan.beside_json and step.startswith(b"{")):
                 self.check_apart(step, first)
                 first = [*first, Literal(step)] if newlines else first
         self.made.edge(structured, EPSILON, self.place(node))
@@ -148,7 +149,15 @@ class _Form:
 
     def value_grammar(self, value: Value) -> Grammar:
         policies = self.answer.policies._asdict() | {"close_objects": value.closed}
-        return compile_schema(parse_schema(value.schema), **policies).grammar
+        beside = self.plan.beside_json
+        grammar = compile_schema(parse_schema(value.schema), keys_apart=bool(beside), **policies).grammar
+        for text in beside:
+            if may_begin_with(grammar, text):
+                raise GrammarError(
+                    f"content may begin with {text.decode()!r}, as a call does in the form {self.answer.format.name}; "
+                    "choose a form whose calls begin differently, or have either calls or content"
+                )
+        return replace(grammar, self_delimiting=False) if beside else grammar
 
     def check_apart(self, text: bytes, others: list[Expression]) -> None:
         """Raises GrammarError."""

@@ -9,6 +9,7 @@ from constrain import core
 from constrain._errors import ConstrainError, GrammarError
 from constrain._merging import moved_rules
 from constrain.chat.structure import SpecialName, structure_parts
+from constrain.constraint import compile as compile_grammar
 from constrain.grammar import EPSILON, Edge, Grammar, Kind, Rule, Terminal
 from constrain.lark.terminals import non_empty_part
 from constrain.regex.anchors import sequence, union
@@ -22,6 +23,7 @@ from constrain.regex.tree import (
     Literal,
     Repetition,
 )
+from constrain.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +51,13 @@ def is_apart(text: bytes, others: list[Expression]) -> bool:
     """Does nothing among the others begin with the first byte of a text?"""
     begin = sequence(Literal(text[:1]), ANY_BYTES)
     return all(core.is_empty(Intersection((begin, other))) for other in others)
+
+
+def may_begin_with(grammar: Grammar, text: bytes) -> bool:
+    """Does a text of the grammar begin with this one?"""
+    tokens = [bytes([byte]) for byte in range(256)]
+    constraint = compile_grammar(grammar, Vocabulary.from_tokens([*tokens, b""], eos=[len(tokens)]), cache=False)
+    return constraint.matcher().accept_many(list(text)) == len(text)
 
 
 class Assembly:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from constrain.chat.answers import Calls, CustomCalls, Reasoning
+from constrain.chat.answers import Calls, CustomCalls, Reasoning, Value
 from constrain.chat.structure import (
     CONTENT,
     END,
@@ -15,6 +15,7 @@ from constrain.chat.structure import (
     Node,
     SpecialName,
     Variable,
+    in_lexemes,
     leading_text,
     path_of,
     structure_parts,
@@ -45,6 +46,8 @@ class Plan:
         calls: what may stand behind a preamble.
         after: by tool, what stands behind the value of a call.
         id_behind: the tools whose ids stand there.
+        beside_json: what calls begin with, up to their values, where they begin like the JSON values that an answer may
+            be instead. Whatever begins like this is a call.
     """
 
     marks: tuple[bytes, ...]
@@ -54,6 +57,7 @@ class Plan:
     calls: Node
     after: dict[int, Node]
     id_behind: frozenset[int]
+    beside_json: tuple[bytes, ...]
 
     def stops(self, tool: int) -> list[bytes | SpecialName]:
         """What may end the value of a tool."""
@@ -101,6 +105,11 @@ def plan(answer: Answer) -> Plan:
     reasoning = []
     if answer.reasoning is Reasoning.OPTIONAL and form.thinking is not None:
         reasoning = [(path_of([form.thinking.begin], "", names), REASONING)]
+    beside_json: tuple[bytes, ...] = ()
+    if _begin_like_values(answer, [path for path, _ in calls]):
+        beside_json = tuple(leading_text(path) for path, _ in calls)
+        calls = [(in_lexemes(path), index) for path, index in calls]
+        reasoning = [(in_lexemes(path), index) for path, index in reasoning]
     if not begins_with_text(answer):
         second = tree([*calls, *_sections(answer)])
         first = tree([*calls, *_sections(answer), *reasoning])
@@ -117,12 +126,23 @@ def plan(answer: Answer) -> Plan:
         tree(calls),
         {index: after[templates[index].tail] for index in callable_tools},
         frozenset(index for index in callable_tools if Variable.ID in template_parts(templates[index].tail)),
+        beside_json,
     )
 
 
 def begins_with_text(answer: Answer) -> bool:
     """Whether free text that is in no section may be what an answer begins with."""
     return answer.content is None and answer.format.content is None and answer.calls is not Calls.REQUIRED
+
+
+def _begin_like_values(answer: Answer, paths: list[Path]) -> bool:
+    """Whether calls may begin like the objects that content may be."""
+    return (
+        isinstance(answer.content, Value)
+        and answer.format.content is None
+        and answer.calls is Calls.AUTO
+        and any(leading_text(path).startswith(b"{") for path in paths)
+    )
 
 
 def has_preamble(answer: Answer) -> bool:

@@ -216,7 +216,10 @@ class Reader:
                 reached, ids = yield from self._follow(marks[mark], [])
                 yield from self._read_reached(reached, ids)
             return
-        starts = [*self._plan.marks, *(_written(step) for step, _ in node.onward if isinstance(step, SpecialName))]
+        starts = list(self._plan.beside_json) or [
+            *self._plan.marks,
+            *(_written(step) for step, _ in node.onward if isinstance(step, SpecialName)),
+        ]
         if node.onward and (yield from self._incoming.begins_with(starts)) is not None:
             reached, ids = yield from self._follow(node, [])
             yield from self._read_reached(reached, ids)

@@ -38,8 +38,10 @@ class Variable(Enum):
 
 _VARIABLES = re.compile(r"(\$(?:name|arguments|id|input|json_input)\b)")
 
-Atom = int | SpecialName | Variable
-"""One byte of a text, one special token, or an id."""
+_JSON_LEXEME = re.compile(rb'"[^"]*"?|[{\[,:]\s*|[^"{\[,:]+')
+
+Atom = int | bytes | SpecialName | Variable
+"""One byte of a text, a lexeme that stays whole, one special token, or an id."""
 
 Path = tuple[Atom, ...]
 
@@ -86,6 +88,16 @@ def path_of(parts: list[str | Variable], tool: str, names: frozenset[str]) -> Pa
             for piece in structure_parts(part, names):
                 atoms.extend(piece.encode() if isinstance(piece, str) else (piece,))
     return tuple(atoms)
+
+
+def in_lexemes(path: Path) -> Path:
+    """The same in the lexemes of JSON, so that it can be read side by side with JSON values."""
+    found: list[Atom] = []
+    while path:
+        text = leading_text(path)
+        found.extend(_JSON_LEXEME.findall(text) if text else path[:1])
+        path = path[len(text) or 1 :]
+    return tuple(found)
 
 
 def tree(paths: list[tuple[Path, int]]) -> Node:

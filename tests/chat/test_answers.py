@@ -209,7 +209,7 @@ def test_reasoning_is_apart_from_content_and_calls(form: ToolFormat, reasoning: 
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["age"]}
 
 
-@pytest.mark.parametrize("form", [TAGS, LIST, ELEMENTS, CHANNELS, RECIPIENTS], ids=lambda form: form.name)
+@pytest.mark.parametrize("form", [TAGS, OBJECT, LIST, ELEMENTS, CHANNELS, RECIPIENTS], ids=lambda form: form.name)
 @pytest.mark.parametrize("refusal", [False, True])
 def test_content_of_a_schema_stands_beside_calls(form: ToolFormat, *, refusal: bool) -> None:
     answer = Answer(form, tools=TOOLS, content=Value(json.dumps(SCHEMA)), refusal=refusal)
@@ -227,9 +227,28 @@ def test_content_of_a_schema_stands_beside_calls(form: ToolFormat, *, refusal: b
             jsonschema.validate(json.loads(parsed.content), SCHEMA)
 
 
-def test_a_form_whose_calls_begin_like_content_cannot_have_both() -> None:
+def test_content_that_may_begin_like_a_call_is_refused() -> None:
+    schema = {"type": "object", "properties": {"name": {"type": "string"}, "parameters": {"type": "object"}}}
+    with pytest.raises(constrain.GrammarError, match="begin with"):
+        Answer(OBJECT, tools=TOOLS, content=Value(json.dumps(schema))).grammar()
     with pytest.raises(constrain.GrammarError, match="object"):
-        Answer(OBJECT, tools=TOOLS, content=Value(json.dumps(SCHEMA))).grammar()
+        Answer(OBJECT, tools=TOOLS, content=constrain.Lark("start: /[{].*/")).grammar()
+
+
+def test_calls_and_content_may_both_be_objects() -> None:
+    answer = Answer(OBJECT, tools=TOOLS, content=Value(json.dumps(SCHEMA)))
+    constraint = constrain.compile(answer, VOCABULARY)
+    content = '{"name": "get_weather", "age": 3}'
+    call = '{"name": "get_weather", "parameters": {"city": "Oslo"}}'
+    assert constraint.accepts(content)
+    assert constraint.accepts(call)
+    assert not constraint.accepts('{"name": "get_weather", "parameters": {}}')
+    for length in (1, 7, 100):
+        for text in (content, call):
+            reader = Reader(answer)
+            pieces = [text[start : start + length].encode() for start in range(0, len(text), length)]
+            parsed = gathered([*(event for piece in pieces for event in reader.feed(piece)), *reader.finish()], answer)
+            assert (parsed.content or parsed.calls[0].arguments) == (content if text == content else '{"city": "Oslo"}')
 
 
 def test_a_refusal_stands_in_place_of_a_value() -> None:
