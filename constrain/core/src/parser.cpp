@@ -12,13 +12,14 @@ constexpr uint32_t local_origin = 0x80000000u;
 
 bool is_local(OriginId origin) { return index(origin) >= local_origin; }
 
+// The first bit tells a memory from the item after one that has none.
 Hash item_hash(Hash h, const Item& item) {
-  return mix(mix(h, (uint64_t{index(item.state)} << 32) | index(item.origin)), index(item.memory));
+  h = mix(h, (uint64_t{index(item.state)} << 32) | index(item.origin));
+  return item.memory == MemoryId::empty ? h : mix(h, (uint64_t{1} << 63) | index(item.memory));
 }
 
 void sort_unique(std::vector<Item>& items) {
-  if (items.size() < 2) return;
-  std::sort(items.begin(), items.end());
+  if (!std::is_sorted(items.begin(), items.end())) std::sort(items.begin(), items.end());
   items.erase(std::unique(items.begin(), items.end()), items.end());
 }
 
