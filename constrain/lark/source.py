@@ -28,8 +28,8 @@ class Lark(Source):
         text: the grammar, in the syntax of the ``lark`` package with patterns of Rust's ``regex`` crate. Lexemes are as
             long as they can be, of all terminals that may stand there. ``%ignore`` is for what may stand between
             lexemes, ``%json {...}`` for a value of a JSON Schema, ``%regex {"substring_words": "..."}`` for words of a
-            text that follow one another (or ``substring_chars``, ``substring_chunks`` with a list), ``<|name|>`` for the
-            special token of that name.
+            text that follow one another (or ``substring_chars``, ``substring_chunks`` with a list), ``<|name|>`` for
+            the special token of that name.
         start: the rule that the whole text must match.
         description: what prompts say of the language, where the grammar itself would be too long or too hard to read.
 
