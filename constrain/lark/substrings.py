@@ -5,6 +5,10 @@ made from the suffix automaton (Blumer et al. 1985), which is linear in the text
 expression is what may follow. Most states only go on to the end of the text. Nested in one another their expressions
 would be as deep as the text is long, so in longer texts a way without branches is cut into blocks: what follows is a
 beginning of the block, or the block as one string and what follows it.
+
+Where nothing stands behind it, a text of 10,000 words compiles in 2 s. Where something does, the kernel proves that the
+longest match swallows none of it, which takes a state for each byte at least: its MAX_PAIR_STATES allows for about 450
+words.
 """
 
 from __future__ import annotations
