@@ -124,11 +124,11 @@ def test_characters_in_words(words: str) -> None:
 def test_bytes_that_are_no_characters() -> None:
     builder = constrain.GrammarBuilder()
     start = builder.rule("start")
-    builder.define(start, [[builder.terminal("BYTES", Literal(b"\xff\x80"))]])
-    found = constrain.explain(builder.build(), b"\xff\x81")
+    builder.define(start, [[builder.terminal("BYTES", Literal(b"\xc0\x80"))]])
+    found = constrain.explain(builder.build(), b"\xc0\x81")
     assert (found.offset, found.next_bytes, found.next_characters) == (1, b"\x80", ())
     assert "byte 0x80" in str(found)
-    assert constrain.explain(builder.build(), b"\xff\x80").matches
+    assert constrain.explain(builder.build(), b"\xc0\x80").matches
 
 
 @pytest.mark.parametrize("text", [b"\xc3", b"\xc3\xc3", b"\xff", b"\x80"])
