@@ -56,8 +56,8 @@ class Kind(IntEnum):
 class Terminal:
     """A lexeme: ``expression`` must not match the empty text.
 
-    Of its matches, those count that have no byte 0xFE or 0xFF, which are in no UTF-8 text. They mark special tokens: the
-    terminal that is one is the ``Literal`` of what ``Vocabulary.marked_bytes`` says.
+    Of its matches, those count that have no byte 0xFE or 0xFF, which are in no UTF-8 text. They mark special tokens:
+    the terminal that is one is the ``Literal`` of what ``Vocabulary.marked_bytes`` says.
 
     ``pointer`` says where it comes from (a JSON Pointer into the schema, a place in a Lark grammar), for messages.
     ``label``: for ``Role.LABEL``, which label all its texts are; if empty, each text is its own.
