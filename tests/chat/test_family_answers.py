@@ -121,3 +121,15 @@ def test_content_of_a_schema_stands_beside_calls_of_families(name: str) -> None:
             jsonschema.validate(json.loads(parsed.content), SCHEMA)
         else:
             assert parsed.content == ""
+
+
+@pytest.mark.parametrize("calls", Calls)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_kernel_proves_that_lexemes_end_by_themselves(name: str, calls: Calls) -> None:
+    family = Family(name)
+    for names in ((), family.names):
+        for reasoning in Reasoning:
+            answer = Answer(family.form, special=names, tools=TOOLS, calls=calls, reasoning=reasoning)
+            grammar = answer.grammar()
+            assert grammar.self_delimiting
+            constrain.compile(replace(grammar, self_delimiting=False), family.vocabulary, cache=False)
