@@ -49,7 +49,7 @@ class Emitter:
         self._arguments = arguments
         self._outermost: Outermost | None = None
         """How the object is written whose rule is being made, if it is not JSON."""
-        self._outermost_keys: dict[int, str] = {}
+        self._outermost_symbols: dict[str, int] = {}
         self._outermost_values: dict[Goal, tuple[int, ...]] = {}
         self._raw: set[int] = set()
         self._number_spellings = number_spellings(policies.numbers, plain_integers=plain_integers)
@@ -126,20 +126,22 @@ class Emitter:
         onward: dict[int, list[Edge]] = {}
         for edge in self.rules[0].edges:
             onward.setdefault(edge.source, []).append(edge)
+        keys = {symbol: name for name, symbol in self._outermost_symbols.items()}
         ways: dict[str, set[bool]] = {}
         for edge in self.rules[0].edges:
-            if edge.symbol is not None and edge.symbol in self._outermost_keys:
+            if edge.symbol is not EPSILON and edge.symbol in keys:
                 places = [edge.target]
                 for place in places:  # a key may be apart from a colon without text
                     places += [each.target for each in onward.get(place, ()) if each.symbol is EPSILON]
                 read = (each.symbol for place in places for each in onward.get(place, ()))
                 found = {symbol in self._raw for symbol in read if symbol is not EPSILON}
-                ways.setdefault(self._outermost_keys[edge.symbol], set()).update(found)
+                ways.setdefault(keys[edge.symbol], set()).update(found)
         for name, found in ways.items():
             if len(found) > 1:
                 raise UnsupportedSchemaError(
                     f"the argument {name!r:.80} is a string beside some arguments and another value beside others: "
-                    "this form does not say which it is"
+                    "this form does not say which it is",
+                    pointer="",
                 )
         return frozenset(name for name, found in ways.items() if True in found)
 
@@ -155,12 +157,10 @@ class Emitter:
         return symbol
 
     def _argument(self, name: str, outermost: Outermost) -> int:
-        for symbol, known in self._outermost_keys.items():
-            if known == name:
-                return symbol
-        terminal = Terminal(f"argument {name}", Literal(outermost.key(name)), "", Role.LABEL, name.encode())
-        symbol = self._symbol(terminal)
-        self._outermost_keys[symbol] = name
+        symbol = self._outermost_symbols.get(name)
+        if symbol is None:
+            terminal = Terminal(f"argument {name}", Literal(outermost.key(name)), "", Role.LABEL, name.encode())
+            symbol = self._outermost_symbols[name] = self._symbol(terminal)
         return symbol
 
     def key(self, name: str) -> int:
@@ -186,7 +186,7 @@ class Emitter:
         """The symbol of a class of undeclared keys, without the colon; the same expression is added once."""
         if self._outermost is not None:
             raise UnsupportedSchemaError(
-                "arguments that a schema does not declare by name cannot be written in this form"
+                "arguments that a schema does not declare by name cannot be written in this form", pointer=""
             )
         terminal = self._undeclared.get(id(expression))
         if terminal is None:

@@ -58,12 +58,13 @@ class Outermost:
         """How a key is written. Raises UnsupportedSchemaError."""
         if self.identifiers and not (name.isidentifier() and name.isascii()):
             raise UnsupportedSchemaError(
-                f"{name!r:.80} is no name of an argument in calls that are written as in Python"
+                f"{name!r:.80} is no name of an argument in calls that are written as in Python", pointer=""
             )
         if not name or (self.after_key and (self.after_key[0] in name)) or "\n" in name or not name.isprintable():
             raise UnsupportedSchemaError(
                 f"{name!r:.80} cannot be written as the name of an argument, which stands between "
-                f"{self.before_key!r} and {self.after_key!r}"
+                f"{self.before_key!r} and {self.after_key!r}",
+                pointer="",
             )
         return f"{self.before_key}{name}{self.after_key}".encode()
 
@@ -82,7 +83,8 @@ class Outermost:
         expression = Intersection((sequence(union(texts), Literal(end)), Complement(early)))
         if not has_text((expression,), 0, None):
             raise UnsupportedSchemaError(
-                f"all strings that are allowed here hold {self.behind_value!r}, with which values end in this form"
+                f"all strings that are allowed here hold {self.behind_value!r}, with which values end in this form",
+                pointer="",
             )
         return Terminal("string", expression, kind=Kind.STRING)
 

@@ -341,8 +341,9 @@ def test_keyword_arguments_are_read_as_json() -> None:
     ],
 )
 def test_arguments_that_elements_cannot_say_are_refused(schema: Any) -> None:
-    with pytest.raises(constrain.UnsupportedSchemaError):
+    with pytest.raises(constrain.UnsupportedSchemaError, match="the tool f") as caught:
         Answer(ELEMENTS, tools=(FunctionCalls("f", json.dumps(schema)),)).grammar()
+    assert caught.value.pointer == "/tools/0"
 
 
 def test_arguments_are_objects() -> None:

@@ -24,7 +24,7 @@ families = pytest.importorskip("constrain.chat.families")
 special = pytest.importorskip("constrain._special")
 
 WALKS = 50 if LONG else 5
-NAMES = families.tool_format_names()
+NAMES = sorted({families.tool_format(name).name for name in families.tool_format_names()})
 TEXTS = [small_vocabulary(3).token_bytes(token) for token in range(256 + 600)]
 
 
@@ -39,7 +39,7 @@ class Family:
     """A form with a vocabulary that has its special tokens."""
 
     def __init__(self, name: str) -> None:
-        template = "<|channel|>analysis<|message|>" if name in ("harmony", "gpt-oss") else "</think>"
+        template = "<|channel|>analysis<|message|>" if name == "harmony" else "</think>"
         self.form = replace(families.tool_format(name), thinking=families.detect_thinking(template))
         self.names = token_names(self.form)
         first = len(TEXTS)
@@ -121,3 +121,15 @@ def test_content_of_a_schema_stands_beside_calls_of_families(name: str) -> None:
             jsonschema.validate(json.loads(parsed.content), SCHEMA)
         else:
             assert parsed.content == ""
+
+
+@pytest.mark.parametrize("calls", Calls)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_kernel_proves_that_lexemes_end_by_themselves(name: str, calls: Calls) -> None:
+    family = Family(name)
+    for names in ((), family.names):
+        for reasoning in Reasoning:
+            answer = Answer(family.form, special=names, tools=TOOLS, calls=calls, reasoning=reasoning)
+            grammar = answer.grammar()
+            assert grammar.self_delimiting
+            constrain.compile(replace(grammar, self_delimiting=False), family.vocabulary, cache=False)
