@@ -29,14 +29,15 @@ if TYPE_CHECKING:
     from constrain.lark.syntax import Substring
     from constrain.regex.tree import Expression, Ranges
 
-MAX_CHUNKS = 50_000
-"""Words and what is between them, characters or chunks of one text: about 2 s to compile."""
+MAX_CHUNKS = 5_000
+"""Words and what is between them, characters or chunks of one text. Compiling takes time with the square of those that
+differ: about 1 s for as many."""
 
 MAX_DEPTH = 1_000
 """Chunks and blocks of an expression inside one another, which the kernel follows on its stack."""
 
 _BLOCK = 128
-"""Chunks of a block, if there are ``MAX_DEPTH`` or more: ``MAX_CHUNKS`` without a branch are about 520 deep."""
+"""Chunks of a block, if there are ``MAX_DEPTH`` or more: ``MAX_CHUNKS`` without a branch are about 170 deep."""
 
 _KEYS = ("substring_words", "substring_chars", "substring_chunks")
 

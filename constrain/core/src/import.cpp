@@ -14,7 +14,7 @@ namespace constrain {
 namespace {
 
 constexpr size_t max_compile_work = 1'000'000;  // derivatives
-constexpr unsigned max_depth = 10'000;       // of nested expressions
+constexpr unsigned max_depth = 4'000;       // of nested expressions
 constexpr uint32_t max_count = 0xFFFFFFFEu;  // of repetitions, window lengths and counters
 
 uint32_t count_of(nb::handle number) {  // large numbers: no text is that long
@@ -51,7 +51,7 @@ class Importer {
 
   ExprId expression(nb::handle object, unsigned depth = 0) {
     if (auto known = known_.find(object.ptr()); known != known_.end()) return known->second;
-    if (depth > max_depth) throw LimitError("an expression is nested too deeply (MAX_EXPRESSION_DEPTH = 10000)");
+    if (depth > max_depth) throw LimitError("an expression is nested too deeply (MAX_EXPRESSION_DEPTH = 4000)");
     ExprId result = make(object, depth);
     known_.emplace(object.ptr(), result);
     return result;

@@ -24,7 +24,7 @@ using StateSet = std::vector<bool>;
 
 class Proof {
  public:
-  explicit Proof(Grammar& grammar) : grammar_(grammar), count_(grammar.terminals.size()), ends_(count_) {
+  explicit Proof(Grammar& grammar) : grammar_(grammar), count_(grammar.terminals.size()), ends_(count_), foreign_(count_) {
     callers_.resize(grammar.rules.size());
     for (uint32_t q = 0; q < grammar.states.size(); ++q) {
       for (const Edge& edge : grammar.edges_of(StateId{q})) {
@@ -237,7 +237,26 @@ class Proof {
     return left;
   }
 
+  // Some of the bytes that end terminal `t`: those that nothing read beside it takes anywhere.
+  const ByteSet& foreign(uint32_t t) {
+    if (!foreign_[t]) {
+      ExpressionStore& store = grammar_.expressions;
+      ByteSet taken = store.alphabet(grammar_.terminals[t]);
+      for (uint32_t u = 0; u < count_; ++u) {
+        const bool together = beside_[t][u] && store.first(grammar_.terminals[t]).intersects(store.first(grammar_.terminals[u]));
+        if (together) taken = taken | store.alphabet(grammar_.terminals[u]);
+      }
+      ByteSet others;
+      for (unsigned b = 0; b < 256; ++b) {
+        if (!taken.contains(static_cast<uint8_t>(b))) others.add(static_cast<uint8_t>(b));
+      }
+      foreign_[t] = others;
+    }
+    return *foreign_[t];
+  }
+
   bool separates(uint32_t t, uint32_t follower, bool excluding, bool exact = false) {
+    if (foreign(t).intersects(begins(follower, excluding))) return true;
     ByteSet all = begins(follower, false);
     ByteSet end = exact ? exact_ends(t, all) : ends(t) & all;
     // whatever is left of a follower some texts of which are excluded begins with one of `all`
@@ -287,7 +306,7 @@ class Proof {
   FlatMap<uint64_t, uint8_t> overlaps_;  // by pair of terminals
   FlatMap<uint64_t, uint32_t> taken_ids_;
   std::vector<ByteSet> taken_;
-  std::vector<std::optional<ByteSet>> ends_;  // by terminal, once known
+  std::vector<std::optional<ByteSet>> ends_, foreign_;  // by terminal, once known
 };
 
 }  // namespace
