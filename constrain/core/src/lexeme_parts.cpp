@@ -576,7 +576,7 @@ bool Automaton::part_by_difference(LexemePart& part, LexId lexer) {
         }
       }
       if (simple) wide = positive;
-    } else if (entries.size() > 1 && find_run(e, run)) {
+    } else if (entries.size() > 1 && find_run(e, run) && run.units->by_units.size() > max_additions) {  // else the others may be wider
       wide = e;
     }
   }
