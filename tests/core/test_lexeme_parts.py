@@ -100,27 +100,63 @@ def allowed_by_stepping(matcher: constrain.Matcher) -> set[int]:
     return allowed | (set(vocabulary().eos) if matcher.is_accepting else set())
 
 
-def check(seed: int) -> int:
-    """Compares masks along one random text of a random grammar; returns how many."""
+def check(constraint: constrain.Constraint, rng: Random, steps: int) -> int:
+    """Compares masks along one random text; returns how many."""
+    matcher, row = constraint.matcher(), constraint.allocate_bitmask()[0]
+    for step in range(steps):
+        matcher.fill_bitmask(row)
+        got = set(np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist())
+        wanted = allowed_by_stepping(matcher)
+        assert got == wanted, f"step {step}\n{constraint.grammar.dump()}"
+        tokens = sorted(wanted - set(vocabulary().eos))
+        if not tokens:
+            return step + 1
+        matcher.accept(rng.choice(tokens))
+    return steps
+
+
+def check_random(seed: int) -> int:
     rng = Random(seed)
     try:
         constraint = constrain.compile(random_grammar(rng), vocabulary())
     except constrain.GrammarError:
         return 0
-    matcher, row = constraint.matcher(), constraint.allocate_bitmask()[0]
-    for step in range(5):
-        matcher.fill_bitmask(row)
-        got = set(np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist())
-        wanted = allowed_by_stepping(matcher)
-        assert got == wanted, f"seed {seed}, step {step}\n{constraint.grammar.dump()}"
-        tokens = sorted(wanted - set(vocabulary().eos))
-        if not tokens:
-            return step + 1
-        matcher.accept(rng.choice(tokens))
-    return 5
+    return check(constraint, rng, steps=5)
 
 
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_masks_equal_stepping_through_every_token(block: int) -> None:
-    compared = sum(check(seed) for seed in range(block * GRAMMARS_PER_BLOCK, (block + 1) * GRAMMARS_PER_BLOCK))
+    compared = sum(check_random(seed) for seed in range(block * GRAMMARS_PER_BLOCK, (block + 1) * GRAMMARS_PER_BLOCK))
     assert compared > GRAMMARS_PER_BLOCK
+
+
+def in_turn(*terminals: Expression) -> Grammar:
+    """Lexemes of one terminal after the other, over and over."""
+    edges = tuple(Edge(state, state, (state + 1) % len(terminals)) for state in range(len(terminals)))
+    named = tuple(Terminal(f"T{number}", expression) for number, expression in enumerate(terminals))
+    return Grammar(named, (Rule("start", edges, (0,)),), self_delimiting=True)
+
+
+AB = Repetition(ByteClass(((97, 98),)), 1, None)
+
+
+def test_tokens_through_many_lexemes_equal_stepping_through_them() -> None:
+    check(constrain.compile(in_turn(AB, Literal(b"c")), vocabulary()), Random(1), steps=6)
+    check(constrain.compile(in_turn(Literal(b"a"), ByteClass(((98, 99),)), ABC), vocabulary()), Random(2), steps=6)
+
+
+def test_what_follows_a_lexeme_is_found_once_for_all_grammars() -> None:
+    tokens = [vocabulary().token_bytes(token) for token in range(vocabulary().n_vocab)]
+    own = constrain.Vocabulary.from_tokens(tokens, eos=vocabulary().eos)
+
+    def kept_with(*terminals: Expression) -> int:
+        matcher = constrain.compile(in_turn(*terminals), own, cache=False).matcher()
+        row = np.zeros((own.n_vocab + 31) // 32, np.uint32)
+        for byte in b"aaca":
+            matcher.fill_bitmask(row)
+            assert matcher.accept(byte)
+        return own._core.memory_bytes
+
+    kept = kept_with(AB, Literal(b"c"), AB, Literal(b"!"))
+    assert kept_with(AB, Literal(b"c"), AB, Literal(b"!"), Literal(b"?")) == kept
+    assert kept_with(AB, Literal(b"c"), ABC, Literal(b"!")) > kept, "nothing is kept"

@@ -86,7 +86,7 @@ ByteSet Automaton::next_bytes(const Place& place) {
 size_t Automaton::memory_bytes() const {
   return lexer_.memory_bytes() + memory_.memory_bytes() + parser_.memory_bytes() + mask_ids_.bytes() + mask_bytes_ +
          first_outlines_.bytes() + outline_ids_.bytes() + token_ids_.bytes() +
-         rows_.size() * sizeof(Row) + parts_.size() * 64 + paths_.size() * (sizeof(OwnPath) + sizeof(Segment)) + path_ids_.bytes() +
+         rows_.size() * (sizeof(Row) + sizeof(void*)) + parts_.size() * 64 + parts_after_.bytes() + paths_.size() * (sizeof(OwnPath) + sizeof(Segment)) + path_ids_.bytes() +
          origin_costs_.bytes() + inside_.bytes() + text_mask_ids_.bytes() + units * set_bounds_[0].size() * sizeof(std::optional<Bound>) +
          units * path_ways_[0].size() * sizeof(std::optional<Way>) + origin_ways_.bytes() + shortest_tokens_.bytes() + ways_out_.bytes() + tokens_needed_.bytes() + end_ids_.bytes() + end_bytes_ +
          lexeme_rests_.bytes();

@@ -377,7 +377,7 @@ class Automaton {
   static constexpr uint32_t unknown_row = 0xFFFFFFFEu;
   FlatMap<uint64_t, uint8_t> inside_;  // stays_inside, by lexer state and unit
   FlatMap<uint32_t, uint32_t> row_ids_;
-  std::deque<Row> rows_;
+  std::vector<std::unique_ptr<Row>> rows_;
 
   bool rules_solved_ = false;
   std::vector<uint64_t> rule_costs_;  // of a new activation

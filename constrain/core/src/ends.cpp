@@ -70,7 +70,7 @@ void Automaton::walk_ends(EndsWalk& walk, uint32_t node, uint32_t row) {
     const auto number = found ? *found : static_cast<uint32_t>(walk.ends.size());
     if (!found) {
       walk.numbers.insert(reached, number);
-      walk.ends.emplace_back(rows_[reached].lexer, TokenSet{});
+      walk.ends.emplace_back(rows_[reached]->lexer, TokenSet{});
     }
     walk.ends[number].second.add(tokens, vocabulary_.words());
   };
@@ -103,7 +103,7 @@ std::shared_ptr<const UnitEnds> Automaton::unit_ends(ExprId unit, const UnitRun&
     uint32_t row = whole;
     for (char c : vocabulary_.token(token)) {
       row = row_step(row, static_cast<uint8_t>(c));
-      if (rows_[row].matched != MatchId::none) row = whole;
+      if (rows_[row]->matched != MatchId::none) row = whole;
     }
     const uint64_t end = (uint64_t{units} << 32) | row;
     const uint32_t* number = numbers.find(end);

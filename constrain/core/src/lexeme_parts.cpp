@@ -8,6 +8,7 @@
 //     are walked side by side, and no further once they agree;
 //   - any other: the trie is walked.
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "automaton.h"
@@ -26,6 +27,18 @@ constexpr size_t few_suffixes = 16;
 constexpr uint32_t no_part = ~uint32_t{0};
 
 using Kind = ExpressionStore::Kind;
+
+// A stable counting sort by the byte of a node.
+template <typename T, typename F>
+std::vector<T> by_byte(const Trie& trie, const std::vector<T>& items, F&& node_of) {
+  std::array<size_t, 256> place{};
+  for (const T& item : items) ++place[trie.byte(node_of(item))];
+  size_t next = 0;
+  for (size_t& each : place) next += std::exchange(each, next);
+  std::vector<T> sorted(items.size());
+  for (const T& item : items) sorted[place[trie.byte(node_of(item))]++] = item;
+  return sorted;
+}
 
 }  // namespace
 
@@ -64,7 +77,7 @@ uint32_t Automaton::row_of(LexId lexer) {
   if (const uint32_t* found = row_ids_.find(index(lexer))) return *found;
   auto row = static_cast<uint32_t>(rows_.size());
   row_ids_.insert(index(lexer), row);
-  Row& made = rows_.emplace_back();
+  Row& made = *rows_.emplace_back(std::make_unique<Row>());
   made.lexer = lexer;
   made.matched = lexer_.matched(lexer);
   made.next.fill(no_row);
@@ -80,10 +93,10 @@ uint32_t Automaton::row_of(LexId lexer) {
 }
 
 uint32_t Automaton::row_step(uint32_t row, uint8_t byte) {
-  uint32_t next = rows_[row].next[byte];
+  uint32_t next = rows_[row]->next[byte];
   if (next != unknown_row) return next;
-  next = row_of(lexer_.step(rows_[row].lexer, byte));
-  rows_[row].next[byte] = next;
+  next = row_of(lexer_.step(rows_[row]->lexer, byte));
+  rows_[row]->next[byte] = next;
   return next;
 }
 
@@ -156,7 +169,7 @@ std::shared_ptr<const LexemePart> Automaton::make_part(LexId lexer, bool& sharea
 
 void Automaton::forget_rows() {
   if (rows_.size() <= kept_rows) return;
-  rows_ = {};
+  rows_.clear();
   row_ids_ = {};
 }
 
@@ -227,7 +240,7 @@ void Automaton::walk_lexeme(PartWalk& walk, uint32_t node, uint32_t row) {
   std::array<Frame, 64> shallow;  // deeper paths go to the heap
   std::vector<Frame> deep;
   size_t depth = 0;
-  Frame top{ends[node], row, &rows_[row]};
+  Frame top{ends[node], row, rows_[row].get()};
   const uint32_t end = ends[node];
   for (++node; node < end;) {
     while (top.end <= node) {
@@ -255,7 +268,7 @@ void Automaton::walk_lexeme(PartWalk& walk, uint32_t node, uint32_t row) {
         shallow[depth] = top;
       }
       ++depth;
-      top = {ends[node], next, &rows_[next]};
+      top = {ends[node], next, rows_[next].get()};
     }
     ++node;
   }
@@ -263,7 +276,6 @@ void Automaton::walk_lexeme(PartWalk& walk, uint32_t node, uint32_t row) {
 
 // Brings exits into their order, terminals into positions, and many single tokens into a bitmask.
 void Automaton::finish_part(LexemePart& part, PartWalk& walk, LexId lexer) {
-  const Trie& trie = vocabulary_.trie();
   std::span<const Lexer::Entry> entries = lexer_.entries(lexer);
   for (auto& [matched, nodes] : walk.exits) {
     Exits group;
@@ -271,10 +283,8 @@ void Automaton::finish_part(LexemePart& part, PartWalk& walk, LexId lexer) {
       auto is_t = [t](const Lexer::Entry& entry) { return entry.terminal == t; };
       group.matched.push_back(static_cast<uint32_t>(std::find_if(entries.begin(), entries.end(), is_t) - entries.begin()));
     }
-    group.nodes = std::move(nodes);
-    std::sort(group.nodes.begin(), group.nodes.end(), [&trie](uint32_t a, uint32_t b) {
-      return trie.byte(a) == trie.byte(b) ? a < b : trie.byte(a) < trie.byte(b);
-    });
+    if (!std::is_sorted(nodes.begin(), nodes.end())) std::sort(nodes.begin(), nodes.end());
+    group.nodes = by_byte(vocabulary_.trie(), nodes, std::identity());
     part.exits.push_back(std::move(group));
   }
   if (part.add.size() > max_additions) walk.to_bits();
@@ -329,8 +339,8 @@ std::shared_ptr<const UnitRun> Automaton::unit_run(ExprId unit) {
       node = trie.end(node);
       continue;
     }
-    bool boundary = rows_[next].matched != MatchId::none;
-    prefix_free &= !boundary || lexer_.entries(rows_[next].lexer)[0].expression == ExprId::epsilon;
+    bool boundary = rows_[next]->matched != MatchId::none;
+    prefix_free &= !boundary || lexer_.entries(rows_[next]->lexer)[0].expression == ExprId::epsilon;
     uint32_t units = parent.units + (parent.boundary ? 1 : 0);
     for (uint32_t token : trie.tokens(node)) {
       run->by_units.emplace_back(units, token);
@@ -351,10 +361,7 @@ std::shared_ptr<const UnitRun> Automaton::unit_run(ExprId unit) {
     std::vector<std::pair<uint32_t, uint32_t>> sorted(run->by_units.size());
     for (const auto& each : run->by_units) sorted[place[each.first]++] = each;
     run->by_units = std::move(sorted);
-    std::stable_sort(run->boundaries.begin(), run->boundaries.end(), [&trie](const auto& a, const auto& b) {
-      return trie.byte(a.node) < trie.byte(b.node);
-    });
-    run->boundaries.shrink_to_fit();
+    run->boundaries = by_byte(trie, run->boundaries, [](const UnitRun::Boundary& boundary) { return boundary.node; });
     run->all = std::move(all);
   } else {
     run->by_units = {};
@@ -500,8 +507,8 @@ bool Automaton::part_by_paths(LexemePart& part, LexId lexer) {
       }
       if (next != no_row) {
         walk_lexeme(walk, child, next);
-      } else if (path.back().node != Trie::root && rows_[path.back().row].matched != MatchId::none) {
-        walk.exits_of(rows_[path.back().row].matched).push_back(child);
+      } else if (path.back().node != Trie::root && rows_[path.back().row]->matched != MatchId::none) {
+        walk.exits_of(rows_[path.back().row]->matched).push_back(child);
       }
       break;
     }
@@ -517,9 +524,9 @@ bool Automaton::part_by_paths(LexemePart& part, LexId lexer) {
 bool Automaton::differing_bytes(uint32_t own, uint32_t plain, ByteSet& bytes) {
   if (own == no_row || plain == no_row) return false;
   ExpressionStore& expressions = lexer_.expressions();
-  const auto [terminal, wide] = lexer_.entries(rows_[plain].lexer)[0];
+  const auto [terminal, wide] = lexer_.entries(rows_[plain]->lexer)[0];
   bool has_wide = false;
-  for (const Lexer::Entry& entry : lexer_.entries(rows_[own].lexer)) {
+  for (const Lexer::Entry& entry : lexer_.entries(rows_[own]->lexer)) {
     const ExpressionStore::Node& node = expressions[entry.expression];
     if (entry.expression == wide && entry.terminal == terminal) {
       has_wide = true;
@@ -569,7 +576,7 @@ bool Automaton::part_by_difference(LexemePart& part, LexId lexer) {
         }
       }
       if (simple) wide = positive;
-    } else if (entries.size() > 1 && find_run(e, run)) {
+    } else if (entries.size() > 1 && find_run(e, run) && run.units->by_units.size() > max_additions) {  // else the others may be wider
       wide = e;
     }
   }
@@ -593,8 +600,8 @@ bool Automaton::part_by_difference(LexemePart& part, LexId lexer) {
   };
   std::vector<Frame> stack;
   auto children = [&](uint32_t node, uint32_t own, uint32_t other) {
-    bool ends = node != Trie::root && own != no_row && rows_[own].matched != MatchId::none;
-    bool other_ends = node != Trie::root && other != no_row && rows_[other].matched != MatchId::none;
+    bool ends = node != Trie::root && own != no_row && rows_[own]->matched != MatchId::none;
+    bool other_ends = node != Trie::root && other != no_row && rows_[other]->matched != MatchId::none;
     ByteSet differing;
     bool all = ends || other_ends || !differing_bytes(own, other, differing);
     trie.each_child(node, [&](uint32_t child) {
@@ -602,7 +609,7 @@ bool Automaton::part_by_difference(LexemePart& part, LexId lexer) {
       uint32_t next = own == no_row ? own : row_step(own, trie.byte(child));
       uint32_t next_other = other == no_row ? other : row_step(other, trie.byte(child));
       if (other_ends && next_other == no_row) not_exits.push_back(child);
-      if (ends && next == no_row) walk.exits_of(rows_[own].matched).push_back(child);
+      if (ends && next == no_row) walk.exits_of(rows_[own]->matched).push_back(child);
       if (next != next_other) stack.push_back({child, next, next_other});
     });
   };

@@ -175,15 +175,23 @@ MatchId Automaton::match_of(const std::vector<uint32_t>& positions, LexId lexer)
 // The tokens that leave a lexeme at `exits`, where `next` begins. Those that go on in many ways are not walked for each set:
 // what the lexer alone says about them is found once.
 void Automaton::add_exits(MaskDraft& mask, const Exits& exits, const Place& next) {
-  if (grammar_.reads_groups || lexer_.remembers(next.lexer)) return walk_exits(mask, exits.nodes, next);
-  const LexemePart* part = part_after(exits, next.lexer);
-  if (!part) return walk_exits(mask, exits.nodes, next);
-  if (part->base) mask.more.push_back(part->base);
-  mask.add.insert(mask.add.end(), part->add.begin(), part->add.end());
-  if (part->base || !part->add.empty()) ahead_.ends.push_back(next.set);
-  for (const Exits& further : part->exits) {
-    const SetId set = advance(next.set, match_of(further.matched, next.lexer), TextId::empty, next.track);
-    if (set != SetId::none) add_exits(mask, further, entered(set, next.track));
+  std::vector<std::pair<const Exits*, Place>> waiting{{&exits, next}};
+  while (!waiting.empty()) {
+    const auto [leaving, place] = waiting.back();
+    waiting.pop_back();
+    const bool by_text = grammar_.reads_groups || lexer_.remembers(place.lexer);
+    const LexemePart* part = by_text ? nullptr : part_after(*leaving, place.lexer);
+    if (!part) {
+      walk_exits(mask, leaving->nodes, place);
+      continue;
+    }
+    if (part->base) mask.more.push_back(part->base);
+    mask.add.insert(mask.add.end(), part->add.begin(), part->add.end());
+    if (part->base || !part->add.empty()) ahead_.ends.push_back(place.set);
+    for (const Exits& further : part->exits) {
+      const SetId set = advance(place.set, match_of(further.matched, place.lexer), TextId::empty, place.track);
+      if (set != SetId::none) waiting.emplace_back(&further, entered(set, place.track));
+    }
   }
 }
 
