@@ -26,8 +26,8 @@ _WRITINGS = {
     ArgumentStyle.XML: XML_ARGUMENTS,
 }
 
-_SAYS_NOTHING = frozenset(("$schema", "type", "properties", "required", "title", "description"))
-"""Keywords of a schema that declares no parameters, if ``properties`` and ``required`` are empty."""
+_SAYS_NOTHING = frozenset(("$schema", "type", "properties", "title", "description"))
+"""Keywords beside which ``"properties": {}`` is a list of parameters that is empty, as ``tool_from_json`` has it."""
 
 _PYTHON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|True|False|None')
 _PYTHON_CONSTANTS = {"True": "true", "False": "false", "None": "null"}
@@ -58,7 +58,7 @@ def raw_arguments(answer: Answer, tool: FunctionCalls) -> frozenset[str]:
 @lru_cache(maxsize=256)
 def _compiled(tool: FunctionCalls, style: ArgumentStyle, policies: Policies, *, keys_apart: bool) -> CompiledSchema:
     schema = parse_schema(tool.parameters)
-    if isinstance(schema, dict) and schema.keys() <= _SAYS_NOTHING and not schema.get("properties") and tool.closed:
+    if tool.closed and isinstance(schema, dict) and schema.keys() <= _SAYS_NOTHING and schema.get("properties") == {}:
         schema = {**schema, "additionalProperties": False}
     asked = policies._asdict() | {"close_objects": tool.closed}
     return compile_schema(schema, keys_apart=keys_apart, arguments=_WRITINGS[style], **asked)

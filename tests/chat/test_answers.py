@@ -275,6 +275,12 @@ def test_arguments_keep_to_the_schema() -> None:
     assert not accepts("[]", "now")
 
 
+@pytest.mark.parametrize("schema", [{"type": "object"}, {"type": "object", "required": ["a"]}])
+def test_arguments_are_not_closed_where_no_parameters_are_listed(schema: Any) -> None:
+    answer = Answer(OBJECT, tools=(FunctionCalls("f", json.dumps(schema)),), calls=Calls.REQUIRED)
+    assert constrain.compile(answer, VOCABULARY).accepts('{"name": "f", "parameters": {"a": 1}}')
+
+
 def test_elements_hold_strings_as_they_are() -> None:
     answer = Answer(ELEMENTS, tools=TOOLS, calls=Calls.REQUIRED)
     text = (
