@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from constrain import core
@@ -25,6 +26,8 @@ from constrain.regex.tree import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from constrain._source import Source
 
 BEGIN, END = 0, 1
 """The first state of the form, and the one where an answer may end."""
@@ -49,6 +52,13 @@ def is_apart(text: bytes, others: list[Expression]) -> bool:
     """Does nothing among the others begin with the first byte of a text?"""
     begin = sequence(Literal(text[:1]), ANY_BYTES)
     return all(core.is_empty(Intersection((begin, other))) for other in others)
+
+
+@lru_cache(maxsize=64)
+def may_begin_with(source: Source, text: bytes) -> bool:
+    """May a text of a language begin with the first byte of ``text``? Raises the errors of the language."""
+    made = Assembly(frozenset())
+    return not is_apart(text, made.beginnings(made.merge(source.grammar, "", "content")))
 
 
 class Assembly:
