@@ -343,11 +343,15 @@ class Reader:
     def _read_python(self, tool: int, index: int) -> Generator[None, None, bool]:
         """Emits the JSON text of keyword arguments, once all are there."""
         stops = [_written(step)[:1] for step in self._plan.stops(tool)]
+        seen = 0  # bytes with no stop outside of brackets and strings
         while True:
-            end = end_of_python(self._incoming.buffer, stops)
-            if end is not None:
-                self._events.append(ArgumentsDelta(index, json_of_python(self._incoming.take(end).decode())))
-                return True
+            buffer = self._incoming.buffer
+            if any(buffer.find(stop, seen) >= 0 for stop in stops):
+                end = end_of_python(buffer, stops)
+                if end is not None:
+                    self._events.append(ArgumentsDelta(index, json_of_python(self._incoming.take(end).decode())))
+                    return True
+            seen = len(buffer)
             if self._incoming.at_end:
                 return False
             yield
