@@ -26,8 +26,8 @@ _WRITINGS = {
     ArgumentStyle.XML: XML_ARGUMENTS,
 }
 
-_SAYS_NOTHING = frozenset(("$schema", "type", "properties", "required", "title", "description"))
-"""Keywords of a schema that declares no parameters, if ``properties`` and ``required`` are empty."""
+_SAYS_NOTHING = frozenset(("$schema", "type", "properties", "title", "description"))
+"""Keywords beside which ``"properties": {}`` is a list of parameters that is empty, as ``tool_from_json`` has it."""
 
 _PYTHON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|True|False|None')
 _PYTHON_CONSTANTS = {"True": "true", "False": "false", "None": "null"}
@@ -35,6 +35,7 @@ _ARGUMENT_NAME = re.compile(r"(?:, )?([A-Za-z_][A-Za-z0-9_]*)=")
 _PYTHON_VALUE = re.compile(rb'"(?:[^"\\]|\\.)*"?|[^"\[\]{}]|[\[\]{}]', re.DOTALL)
 
 ELEMENT_BEGIN = b"<parameter="
+_ELEMENT_END = b"\n</parameter>\n"
 _ELEMENT = re.compile(r"<parameter=([^>\n]*)>\n(.*?)\n</parameter>\n", re.DOTALL)
 _ELEMENT_IN_BYTES = re.compile(_ELEMENT.pattern.encode(), re.DOTALL)
 
@@ -58,7 +59,7 @@ def raw_arguments(answer: Answer, tool: FunctionCalls) -> frozenset[str]:
 @lru_cache(maxsize=256)
 def _compiled(tool: FunctionCalls, style: ArgumentStyle, policies: Policies, *, keys_apart: bool) -> CompiledSchema:
     schema = parse_schema(tool.parameters)
-    if isinstance(schema, dict) and schema.keys() <= _SAYS_NOTHING and not schema.get("properties") and tool.closed:
+    if tool.closed and isinstance(schema, dict) and schema.keys() <= _SAYS_NOTHING and schema.get("properties") == {}:
         schema = {**schema, "additionalProperties": False}
     asked = policies._asdict() | {"close_objects": tool.closed}
     return compile_schema(schema, keys_apart=keys_apart, arguments=_WRITINGS[style], **asked)
@@ -90,6 +91,8 @@ def json_of_xml(written: str, raw: frozenset[str]) -> str:
 
 def end_of_element(written: bytes | bytearray) -> int | None:
     """Where the element ends that a text begins with, if it does."""
+    if _ELEMENT_END not in written:  # much faster than the pattern, and asked for with every piece of a long value
+        return None
     found = _ELEMENT_IN_BYTES.match(written)
     return found and found.end()
 

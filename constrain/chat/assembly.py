@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from constrain import core
@@ -27,6 +28,8 @@ from constrain.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from constrain._source import Source
 
 BEGIN, END = 0, 1
 """The first state of the form, and the one where an answer may end."""
@@ -58,6 +61,13 @@ def may_begin_with(grammar: Grammar, text: bytes) -> bool:
     tokens = [bytes([byte]) for byte in range(256)]
     constraint = compile_grammar(grammar, Vocabulary.from_tokens([*tokens, b""], eos=[len(tokens)]), cache=False)
     return constraint.matcher().accept_many(list(text)) == len(text)
+
+
+@lru_cache(maxsize=64)
+def may_begin_like(source: Source, text: bytes) -> bool:
+    """May a text of a language begin with the first byte of ``text``? Raises the errors of the language."""
+    made = Assembly(frozenset())
+    return not is_apart(text, made.beginnings(made.merge(source.grammar, "", "content")))
 
 
 class Assembly:

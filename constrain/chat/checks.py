@@ -35,7 +35,7 @@ def check_schema(name: str, schema: dict[str, Any]) -> None:
     try:
         _compile(json.dumps(schema))
     except ConstrainError as error:
-        raise _named(error, f"the parameters of tool {name!r}") from error
+        raise named(error, f"the parameters of tool {name!r}") from error
 
 
 @lru_cache(maxsize=256)
@@ -57,7 +57,7 @@ def check_format(name: str, source: Source | None) -> None:
     try:
         source.grammar()
     except ConstrainError as error:
-        raise _named(error, f"the format of tool {name!r}") from error
+        raise named(error, f"the format of tool {name!r}") from error
 
 
 def check_function(name: str, function: Any, calls: Iterable[tuple[tuple[Any, ...], Mapping[str, Any]]] = ()) -> None:
@@ -78,6 +78,6 @@ def check_function(name: str, function: Any, calls: Iterable[tuple[tuple[Any, ..
             raise ToolError(f"tool {name!r}: its function cannot be called with what a model gives: {error}") from error
 
 
-def _named(error: ConstrainError, what: str) -> ConstrainError:
+def named(error: ConstrainError, what: str) -> ConstrainError:
     """The same error, saying in what it is."""
     return type(error)(f"{what}: {error.message}", pointer=error.pointer, line=error.line, column=error.column)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 from constrain._errors import ConstrainError, ToolError
 from constrain.chat.annotations import names_around
-from constrain.chat.checks import check_function, check_name, check_schema
+from constrain.chat.checks import check_function, check_name, check_schema, named
 from constrain.chat.docstrings import read_docstring
 from constrain.chat.tools import CustomTool, FunctionTool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from constrain.chat.tools import Tool
 
@@ -98,31 +98,38 @@ def tool(
 
 
 def as_tools(given: Iterable[object]) -> tuple[Tool, ...]:
-    """What a caller lists as tools: tools, functions, and tools in OpenAI's JSON. Raises as ``tool`` does.
+    """The tools that a caller lists: functions, tools, or OpenAI's JSON. Raises as ``tool`` does, with the place.
 
     >>> def roll(sides: int = 6) -> int: ...
     >>> def flip() -> bool: ...
     >>> [one.name for one in as_tools([roll, tool(flip, name="flip_coin")])]
     ['roll', 'flip_coin']
     """
-    tools = tuple(_as_tool(one) for one in given)
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise ToolError(f"tools is {given!r:.80}; it must be a list of functions and tools")
+    tools = tuple(_as_tool(one, f"tools[{index}]") for index, one in enumerate(given))
     names = [one.name for one in tools]
     for index, one in enumerate(tools):
         if one.name in names[:index]:
-            raise ToolError(f"two tools are called {one.name!r}; give one of them another name")
+            raise ToolError(f"tools[{index}]: two tools are called {one.name!r}; give one of them another name")
         if isinstance(one, FunctionTool) and one.is_unbound:
-            raise ToolError(f"tool {one.name!r} is a method of a class; take it from an object of the class")
+            raise ToolError(
+                f"tools[{index}]: tool {one.name!r} is a method of a class; take it from an object of the class"
+            )
     return tools
 
 
-def _as_tool(given: Any) -> Tool:
+def _as_tool(given: Any, place: str) -> Tool:
     if isinstance(given, FunctionTool | CustomTool):
         return given
-    if isinstance(given, Mapping):
-        from constrain.chat.openai import tool_from_json
+    try:
+        if isinstance(given, Mapping):
+            from constrain.chat.openai import tool_from_json
 
-        return tool_from_json(given)
-    return _make(given, {}, None, None, {}, strict=False)
+            return tool_from_json(given)
+        return _make(given, {}, None, None, {}, strict=False)
+    except ConstrainError as error:
+        raise named(error, place) from error
 
 
 def _make(

@@ -253,13 +253,20 @@ def _arguments(given: object, where: str) -> tuple[str, dict[str, Any]]:
     """Arguments as text and as a value. No text at all stands for no arguments, as some servers write it."""
     if isinstance(given, Mapping):
         _require_shallow(given, where)
-        text, value = to_json(given), dict(given)
+        text = _written(given, where)
     else:
         text = _text(given, where).strip() or "{}"
-        value = _parse(text, where)
-        _require_shallow(value, where)
+    value = _parse(text, where)
+    _require_shallow(value, where)
     _require_unicode(to_json(value), where)
     return text, value
+
+
+def _written(value: Mapping[str, Any], where: str) -> str:
+    try:
+        return to_json(dict(value))
+    except (TypeError, ValueError) as error:
+        raise MessageError(where, f"must be JSON: {error}") from error
 
 
 def _parse(text: str, where: str) -> dict[str, Any]:

@@ -10,9 +10,9 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from constrain._errors import SchemaError, ToolError
+from constrain._errors import PatternError, SchemaError, ToolError
 from constrain._schema_text import schema_text
-from constrain.chat.checks import check_function, check_name, check_schema
+from constrain.chat.checks import check_function, check_name, check_schema, named
 from constrain.chat.parameters import callers_parameters
 from constrain.chat.tools import CustomTool, FunctionTool, Tool
 from constrain.lark.source import Lark
@@ -64,7 +64,11 @@ def tool_from_json(document: Mapping[str, Any], function: Callable[..., Any] | N
     except ToolError as error:
         raise ToolError(error.message, pointer=f"{pointer}/name") from error
     if kind == "custom":
-        return CustomTool(name, description, _format(inner, pointer), function)
+        try:
+            source = _format(inner, pointer)
+        except PatternError as error:
+            raise named(error, f"the format of tool {name!r}") from error
+        return CustomTool(name, description, source, function)
     strict = _get(inner, "strict", bool, pointer, missing=False)
     given = _get(inner, "parameters", Mapping, pointer, missing=_NO_PARAMETERS)
     parameters: dict[str, Any] = json.loads(schema_text(dict(given)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from constrain._source import Source
 from constrain.chat.answers import REFUSAL, Calls, CustomCalls, Reasoning
 from constrain.chat.arguments import (
     ELEMENT_BEGIN,
@@ -18,6 +19,7 @@ from constrain.chat.arguments import (
     json_of_xml,
     raw_arguments,
 )
+from constrain.chat.assembly import may_begin_like
 from constrain.chat.format import ArgumentStyle
 from constrain.chat.incoming import Incoming
 from constrain.chat.plan import has_preamble, plan, value_of
@@ -195,6 +197,9 @@ class Reader:
         if (yield from self._incoming.text([end], self._emits(ReasoningDelta))) is None:
             return False
         self._incoming.take(len(end))
+        content = self._answer.content
+        if isinstance(content, Source) and self._answer.calls is not Calls.REQUIRED and may_begin_like(content, b"\n"):
+            return True  # then the grammar has no new lines between
         marks = [*self._plan.joined, *(step for step, _ in self._plan.second.onward)]
         if not any(_written(mark).startswith(b"\n") for mark in marks if not isinstance(mark, Variable)):
             while (yield from self._incoming.byte()) == b"\n":
@@ -341,11 +346,15 @@ class Reader:
     def _read_python(self, tool: int, index: int) -> Generator[None, None, bool]:
         """Emits the JSON text of keyword arguments, once all are there."""
         stops = [_written(step)[:1] for step in self._plan.stops(tool)]
+        seen = 0  # bytes with no stop outside of brackets and strings
         while True:
-            end = end_of_python(self._incoming.buffer, stops)
-            if end is not None:
-                self._events.append(ArgumentsDelta(index, json_of_python(self._incoming.take(end).decode())))
-                return True
+            buffer = self._incoming.buffer
+            if any(buffer.find(stop, seen) >= 0 for stop in stops):
+                end = end_of_python(buffer, stops)
+                if end is not None:
+                    self._events.append(ArgumentsDelta(index, json_of_python(self._incoming.take(end).decode())))
+                    return True
+            seen = len(buffer)
             if self._incoming.at_end:
                 return False
             yield

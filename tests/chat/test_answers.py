@@ -294,6 +294,20 @@ def test_arguments_keep_to_the_schema() -> None:
     assert not accepts("[]", "now")
 
 
+@pytest.mark.parametrize("schema", [{"type": "object"}, {"type": "object", "required": ["a"]}])
+def test_arguments_are_not_closed_where_no_parameters_are_listed(schema: Any) -> None:
+    answer = Answer(OBJECT, tools=(FunctionCalls("f", json.dumps(schema)),), calls=Calls.REQUIRED)
+    assert constrain.compile(answer, VOCABULARY).accepts('{"name": "f", "parameters": {"a": 1}}')
+
+
+@pytest.mark.parametrize("content", [constrain.Regex(r"\n[a-z]+"), constrain.Lark('start: "\\n" "ab"')])
+def test_a_new_line_that_content_begins_with_is_not_taken_for_one_behind_reasoning(content: Any) -> None:
+    answer = Answer(TAGS, content=content, reasoning=Reasoning.OPENED)
+    text = "So.</think>\nab"
+    assert constrain.compile(answer, VOCABULARY).accepts(text)
+    assert read_answer(answer, text.encode()).content == "\nab"
+
+
 def test_elements_hold_strings_as_they_are() -> None:
     answer = Answer(ELEMENTS, tools=TOOLS, calls=Calls.REQUIRED)
     text = (

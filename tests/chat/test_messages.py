@@ -79,6 +79,8 @@ WRONG: list[tuple[Any, str, str]] = [
         "half of a surrogate pair (U+D800)",
     ),
     ([calling(function(arguments='{"a": NaN}'))], "messages[0].tool_calls[0].function.arguments", "NaN is no JSON"),
+    ([calling(function(arguments={"a": float("inf")}))], "messages[0].tool_calls[0].function.arguments", "Infinity"),
+    ([calling(function(arguments={"a": {1}}))], "messages[0].tool_calls[0].function.arguments", "must be JSON: "),
     (
         [calling(function(arguments='{"a": ' * 99 + "1" + "}" * 99))],
         "messages[0].tool_calls[0].function.arguments",
@@ -130,6 +132,11 @@ def test_results_get_the_order_of_the_calls_and_the_names_of_the_tools() -> None
 
 def test_ids_may_come_again_in_a_later_turn() -> None:
     assert len(check_messages([USER, calling(call()), result(), calling(call()), result()])) == 5
+
+
+def test_arguments_as_a_value_are_what_their_text_says() -> None:
+    checked = check_messages([USER, calling(function(arguments={1: (2,)})), result()])
+    assert checked[1].calls == (Call("a", "f", '{"1": [2]}', {"1": [2]}),)
 
 
 def test_no_text_stands_for_no_arguments() -> None:

@@ -157,6 +157,12 @@ def too_few(location: str) -> None: ...
 def by_position(location: str, /, days: int = 1) -> None: ...
 
 
+def test_a_pattern_that_cannot_be_read_is_refused_with_the_tool() -> None:
+    document = {"type": "grammar", "syntax": "regex", "definition": "(a"}
+    with pytest.raises(constrain.PatternError, match=r"the format of tool 'plate': .*column 1: "):
+        tool_from_json({"type": "custom", "name": "plate", "format": document})
+
+
 def test_a_function_takes_whatever_keys_an_open_object_may_have() -> None:
     document = {"type": "function", "name": "note", "parameters": {"type": "object"}}
     assert tool_from_json(document, lambda **keys: keys).call('{"a": 1}') == {"a": 1}

@@ -348,3 +348,24 @@ def test_functions_tools_and_json_may_stand_in_one_list() -> None:
 def test_two_tools_of_one_name_are_refused() -> None:
     with pytest.raises(ToolError, match="'add'"):
         as_tools([add, tool(add)])
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        "add",
+        tool(add),
+        {"type": "function"},
+        {"type": "function", "name": "f", "parameters": {"type": "string"}},
+        {"type": "custom", "name": "f", "format": {"type": "grammar", "syntax": "regex", "definition": "("}},
+    ],
+)
+def test_errors_say_which_tool_of_a_list_is_wrong(second: Any) -> None:
+    with pytest.raises(constrain.ConstrainError, match=r"^(at /\S* *: )?tools\[1\]: "):
+        as_tools([add, second])
+
+
+@pytest.mark.parametrize("given", [add, "add", {"type": "function", "name": "f"}])
+def test_tools_are_a_list(given: Any) -> None:
+    with pytest.raises(ToolError, match="must be a list"):
+        as_tools(given)

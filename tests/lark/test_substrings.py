@@ -8,8 +8,7 @@ from random import Random
 import pytest
 
 import constrain
-from constrain.lark import Lark
-from constrain.lark import substrings
+from constrain.lark import Lark, substrings
 from constrain.lark.substrings import MAX_CHUNKS, MAX_DEPTH, words
 from tests.support import byte_vocabulary
 
