@@ -207,13 +207,13 @@ def test_calls_have_validated_arguments_and_run() -> None:
     assert (note.name, note.text, note.call()) == ("note", '"é"\n', '"É"\n')
 
 
+IN_ELEMENTS = (
+    "<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n<parameter=days>\n2\n</parameter>\n"
+    "</function>\n</tool_call>"
+)
 STYLES = {
     "python": (PYTHON, '[get_weather(city="Paris", days=2)]'),
-    "elements": (
-        ELEMENTS,
-        "<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n<parameter=days>\n2\n"
-        "</parameter>\n</function>\n</tool_call>",
-    ),
+    "elements": (ELEMENTS, IN_ELEMENTS),
 }
 
 
