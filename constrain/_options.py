@@ -127,7 +127,9 @@ def options_beside(options: AnyOptions, schema: object) -> AnyOptions:
     """The options for one answer of several: policies are for those of them that have a JSON Schema."""
     if not (schema is None or isinstance(schema, Grammar | Source)):
         return options
-    others: AnyOptions = {key: value for key, value in options.items() if key not in _COMPILE_KEYS}  # type: ignore[assignment]
+    # The arguments of tools are JSON, whatever the schema is.
+    about_schema = {"strict"} if options.get("tools") else _COMPILE_KEYS
+    others: AnyOptions = {key: value for key, value in options.items() if key not in about_schema}  # type: ignore[assignment]
     return others
 
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from constrain._errors import ConstrainError
 from constrain.batch.lines import LineError, Task, read_lines, read_task
+from constrain.chat.calls import FunctionCall
+from constrain.chat.reply import Refusal, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from constrain._source import Source
     from constrain.batch.files import BatchFiles
     from constrain.batch.lines import Id
+    from constrain.chat.calls import ToolCall
     from constrain.llama.model import Model
 
 _MODEL_BEGINNING = 1 << 20
@@ -176,12 +179,31 @@ def _digest(value: object) -> str:
 
 def _answer(completion: Completion) -> dict[str, object]:
     answer: dict[str, object] = {
-        "value": completion.value,
+        "value": _json_value(completion.value),
         "text": completion.text,
         "finish_reason": completion.finish_reason,
         "usage": asdict(completion.usage),
     }
-    return {**answer, "shortened": completion.shortened} if completion.shortened else answer
+    if completion.shortened:
+        answer["shortened"] = completion.shortened
+    return {**answer, "reasoning": completion.reasoning} if completion.reasoning else answer
+
+
+def _json_value(value: object) -> object:
+    """A value as JSON: of a line with tools, the content and the calls."""
+    match value:
+        case Refusal(text):
+            return {"refusal": text}
+        case Reply(calls, content, _, refusal):
+            said = {"content": content, "calls": [_json_call(call) for call in calls]}
+            return said if refusal is None else {**said, "refusal": refusal}
+    return value
+
+
+def _json_call(call: ToolCall) -> dict[str, object]:
+    if isinstance(call, FunctionCall):
+        return {"id": call.id, "name": call.name, "arguments": json.loads(call.text)}
+    return {"id": call.id, "name": call.name, "input": call.text}
 
 
 def _reason(error: ConstrainError | LineError) -> dict[str, object]:

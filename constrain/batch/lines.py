@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from constrain._models import Prompt
-    from constrain._options import Options
+    from constrain._options import ChatOptions, Options
     from constrain._source import Source
 
 Id: TypeAlias = str | int | float | None
@@ -41,7 +41,7 @@ class Task:
     id: Id
     prompt: Prompt
     schema: object
-    options: Options
+    options: ChatOptions
 
 
 class LineError(ValueError):
@@ -58,7 +58,7 @@ class _Line(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     prompt: str = ""
-    messages: list[dict[str, str]] = []
+    messages: list[dict[str, Any]] = []
     id: Id = None
     schema_: Annotated[dict[str, Any] | bool | None, Field(alias="schema")] = None
     max_tokens: int | None = None
@@ -73,6 +73,13 @@ class _Line(BaseModel):
     logit_bias: dict[Annotated[int, Field(strict=False)], float] = {}
     repeat_penalty: float = 0
     timeout: float | None = None
+    tools: list[dict[str, Any]] = []
+    tool_choice: str | dict[str, Any] | list[str] | None = None
+    parallel_tool_calls: bool = True
+    tool_format: str | None = None
+    allow_refusal: bool = False
+    thinking: bool | None = None
+    max_reasoning_tokens: int | None = None
     show_schema: bool | str = True
     whitespace: str = ""
     property_order: str = ""
@@ -98,7 +105,7 @@ def read_task(number: int, line: bytes, schema: str | Source | None, options: Op
     """The task that a line stands for. Raises ``LineError``.
 
     A line is a JSON object with ``prompt`` (a text) or ``messages``, maybe ``id``, ``schema`` (``null`` for none) and
-    any of the ``Options``; or a text alone, which is the prompt.
+    any of the ``ChatOptions`` that are JSON (the tools in OpenAI's shape); or a text alone, which is the prompt.
 
     Args:
         number: of the line, from 1.
@@ -123,7 +130,11 @@ def read_task(number: int, line: bytes, schema: str | Source | None, options: Op
     used: object = fields.pop("schema", schema)
     fields.pop("id", None)
     seed = options.get("seed")
-    given: Options = options if seed is None else {**options, "seed": (seed + number - 1) % _SEEDS}
+    given: ChatOptions = {**options}  # type: ignore[typeddict-item]
+    if seed is not None:
+        given["seed"] = (seed + number - 1) % _SEEDS
+    if "tools" in fields:
+        given["tools"] = fields["tools"]
     return Task(number, known, prompt, used, {**options_beside(given, used), **fields})  # type: ignore[typeddict-item]
 
 

@@ -36,6 +36,10 @@ class FunctionCall:
     tool: FunctionTool
     bound: Arguments
 
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
+        return f"{self.name}({arguments})"
+
     @property
     def name(self) -> str:
         """The tool's name."""
@@ -67,6 +71,9 @@ class CustomCall:
     id: str
     tool: CustomTool
     text: str
+
+    def __repr__(self) -> str:
+        return f"{self.name}({self.text!r})"
 
     @property
     def name(self) -> str:

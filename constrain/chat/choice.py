@@ -25,7 +25,7 @@ class Choice:
 
 
 def read_choice(given: Any, tools: Sequence[Tool]) -> Choice:
-    """What ``tool_choice`` says. Raises ``ValueError`` and ``TypeError``, which name what is wrong.
+    """What ``tool_choice`` says. Raises ``ValueError``, which names what is wrong.
 
     ``given``: ``"auto"``, ``"required"`` or ``"none"``; the name of a tool, or the tool itself, which is called once; a
     list of these, any of which is called; or a JSON object of OpenAI's, for chat completions or responses.
@@ -48,7 +48,9 @@ def _from_json(given: Mapping[str, Any], tools: Sequence[Tool]) -> Choice:
     kind = given.get("type")
     inner = given.get(kind, given) if isinstance(kind, str) else given
     if not isinstance(inner, Mapping):
-        raise TypeError(f"tool_choice: {kind!r} is {inner!r:.80}; it must be an object")
+        raise ValueError(  # noqa: TRY004 - of a JSON document
+            f"tool_choice: {kind!r} is {inner!r:.80}; it must be an object"
+        )
     if kind in ("function", "custom"):
         return Choice(Calls.REQUIRED, (_name(inner.get("name"), tools, "tool_choice.name"),), single=True)
     if kind != "allowed_tools":
@@ -80,7 +82,7 @@ def _name(given: Any, tools: Sequence[Tool], place: str) -> str:
     if isinstance(given, FunctionTool | CustomTool):
         name = given.name
     elif callable(given):
-        name = next((tool.name for tool in tools if tool.function is given), getattr(given, "__name__", given))
+        name = next((tool.name for tool in tools if tool.function == given), getattr(given, "__name__", given))
     names = [tool.name for tool in tools]
     if name not in names:
         raise ValueError(f"{place} is {name!r}, which is none of the tools ({', '.join(names) or 'there are none'})")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from constrain._api import complete
 from constrain._async import acomplete
-from constrain._errors import ConstrainError
+from constrain._errors import ConstrainError, ToolError
+from constrain.chat.answers import Calls
+from constrain.chat.choice import read_choice
+from constrain.chat.definition import as_tools
 from constrain.chat.reply import Reply
 
 if TYPE_CHECKING:
@@ -36,8 +39,8 @@ class ToolRun:
     """
 
     reply: Reply
-    messages: list[dict[str, Any]]
-    completions: tuple[Completion, ...]
+    messages: list[dict[str, Any]] = field(repr=False)
+    completions: tuple[Completion, ...] = field(repr=False)
 
     @property
     def value(self) -> Any:
@@ -61,14 +64,16 @@ def run_tools(
         model: as for ``complete``.
         prompt: as for ``complete``.
         schema: what answers without calls must be, as for ``complete``.
-        options: as for ``complete``, with ``tools``. ``tool_choice`` is for the first answer; from then on the model
-            may choose.
-        max_steps: the most answers of the model. The last of them cannot call any more, so there always is a reply.
+        options: as for ``complete``, with ``tools``, which must all have a function. ``tool_choice`` is for the first
+            answer; from then on the model may choose, among the tools that a list allows or else among all.
+        max_steps: the most answers of the model. The last of them cannot call any more, so the run ends with content;
+            a single one can, if ``tool_choice`` wants it to.
         context: handed to tools that take one.
         show_error: the text that the model is given of an exception in a tool, ``Error: ...`` by default. What it
             raises itself, ends the run, as Ctrl-C does.
 
-    Raises as ``complete`` does.
+    Raises as ``complete`` does, and ``ToolError`` for tools that cannot be run: without a function, or ``async`` where
+    an event loop runs (there is ``arun_tools`` for that).
 
     >>> def double(number: int) -> int:
     ...     return 2 * number
@@ -82,6 +87,8 @@ def run_tools(
         for call in state.note(completion):
             try:
                 result = result_text(call.call(context=context))
+            except ToolError:
+                raise
             except Exception as error:  # noqa: BLE001 - whatever a tool raises is shown to the model
                 result = _shown(call, error, show_error)
             state.answer(call, result)
@@ -105,6 +112,8 @@ async def arun_tools(
     async def run(call: ToolCall) -> str:
         try:
             return result_text(await call.acall(context=context))
+        except ToolError:
+            raise
         except Exception as error:  # noqa: BLE001 - whatever a tool raises is shown to the model
             return _shown(call, error, show_error)
 
@@ -130,25 +139,33 @@ class _State:
     """A run between two steps."""
 
     def __init__(self, prompt: Prompt, options: ChatOptions, max_steps: int) -> None:
-        if not options.get("tools"):
+        tools = as_tools(options.get("tools") or ())
+        if not tools:
             raise ValueError("run_tools needs tools; without them, there is complete")
+        for tool in tools:
+            if tool.function is None:
+                raise ToolError(f"tool {tool.name!r} has no function to run; make it with one, or use complete")
         if max_steps < 1:
             raise ValueError(f"max_steps is {max_steps}; it must be 1 or more")
         start = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
         self.messages: list[dict[str, Any]] = [dict(message) for message in start]
         self.is_done = False
-        self._options = options
+        self._options: ChatOptions = {**options, "tools": tools}
+        self._choice = read_choice(options.get("tool_choice"), tools)
         self._left = max_steps
         self._completions: list[Completion] = []
 
     def step(self) -> ChatOptions:
         """The options of the next answer."""
-        options: ChatOptions = {**self._options}
-        if self._completions:
-            options["tool_choice"] = "auto"
-        if self._left == 1 and (self._completions or options.get("tool_choice") in (None, "auto")):
-            options["tool_choice"] = "none"
-        return options
+        choice = self._choice
+        if self._left == 1 and (self._completions or choice.calls is Calls.AUTO):
+            return {**self._options, "tool_choice": "none"}
+        if not self._completions:
+            return self._options
+        if choice.allowed is None or choice.single:
+            return {**self._options, "tool_choice": "auto"}
+        allowed = {"type": "allowed_tools", "mode": "auto", "tools": choice.allowed}
+        return {**self._options, "tool_choice": allowed}
 
     def note(self, completion: Completion) -> tuple[ToolCall, ...]:
         """Takes an answer in; returns the calls to run."""
@@ -160,8 +177,9 @@ class _State:
         return reply.calls
 
     def answer(self, call: ToolCall, result: str) -> None:
-        """Takes the result of a call in."""
-        self.messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+        """Takes the result of a call in. Halves of surrogate pairs, as in names of files, are escaped."""
+        content = result.encode(errors="backslashreplace").decode()
+        self.messages.append({"role": "tool", "tool_call_id": call.id, "content": content})
 
     @property
     def reply(self) -> Reply:

@@ -45,6 +45,7 @@ class Reply(Sequence["ToolCall"]):
         content: the text beside the calls, or the value of ``schema``; None if there is neither.
         reasoning: what the model wrote before that, ``""`` for nothing.
         refusal: what the model said in place of the value of ``schema``, if that was allowed.
+        text: the content as the model wrote it.
     """
 
     calls: tuple[ToolCall, ...] = ()
@@ -52,6 +53,11 @@ class Reply(Sequence["ToolCall"]):
     reasoning: str = ""
     refusal: str | None = None
     text: str = ""
+
+    def __repr__(self) -> str:
+        empty = Reply()
+        parts = ((name, getattr(self, name)) for name in ("calls", "content", "reasoning", "refusal"))
+        return f"Reply({', '.join(f'{name}={part!r}' for name, part in parts if part != getattr(empty, name))})"
 
     @overload
     def __getitem__(self, index: int) -> ToolCall: ...
@@ -65,7 +71,7 @@ class Reply(Sequence["ToolCall"]):
 
     def message(self) -> dict[str, Any]:
         """This reply as a message, for the prompt of the next turn."""
-        message: dict[str, Any] = {"role": "assistant", "content": self.text or None}
+        message: dict[str, Any] = {"role": "assistant", "content": None if self.calls and not self.text else self.text}
         if self.reasoning:
             message["reasoning_content"] = self.reasoning
         if self.refusal is not None:
@@ -89,8 +95,8 @@ class ReplyProgress:
         tools: those of the answer, by name.
         result: what its content stands for.
         stops: texts in the content that end the answer. Free text ends before them.
-        prompt: the tokens of the prompt, which calls get their ids from: so these differ from turn to turn, and equal
-            seeds reproduce them.
+        prompt: the tokens of the prompt, which calls get their ids from where the form has none, or the model wrote one
+            twice: so these differ from turn to turn, and equal seeds reproduce them.
         wants_reply: whether the value is a ``Reply``.
     """
 
@@ -165,7 +171,8 @@ class ReplyProgress:
                     self._refusal = (self._refusal or "") + text
                     self._events.append(RefusalDelta(text))
                 case reading.CallStarted(index, name, identifier):
-                    self._ids.append(identifier or ("" if self._has_ids else self._new_id(index)))
+                    self._add_text(self._content.finish())  # what might have become a stop text did not
+                    self._ids.append("" if identifier is None and self._has_ids else self._id(index, identifier))
                     self._names.append(name)
                     self._values.append("")
                     if self._ids[-1]:
@@ -176,7 +183,7 @@ class ReplyProgress:
                         self._events.append(ArgumentsDelta(index, text))
                 case reading.CallEnded(index, identifier):
                     if not self._ids[index]:  # the form has it behind the value
-                        self._ids[index] = identifier or self._new_id(index)
+                        self._ids[index] = self._id(index, identifier)
                         self._events.append(CallStarted(index, self._ids[index], self._names[index]))
                         self._events.append(ArgumentsDelta(index, self._values[index]))
                     self._events.append(CallEnded(index))
@@ -186,6 +193,9 @@ class ReplyProgress:
         if piece:
             self._events.append(TextDelta(piece))
 
-    def _new_id(self, index: int) -> str:
+    def _id(self, index: int, written: str | None) -> str:
+        """The id that the model wrote, if it tells this call from those before it, or else a new one."""
+        if written and written not in self._ids:
+            return written
         digest = hashlib.sha256(f"{index} {' '.join(map(str, self._prompt))}".encode())
         return f"call_{digest.hexdigest()[:24]}"

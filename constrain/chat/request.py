@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from constrain import constraint as _constraint
 from constrain._job import Job
 from constrain._options import split_options
-from constrain._policies import CHOICES, DEFAULTS
+from constrain._policies import CHOICES, DEFAULTS, refuse_compile_options
 from constrain._result import result_type
-from constrain._schema_text import schema_text
+from constrain._schema_text import parse_schema, schema_text
 from constrain._source import Source
-from constrain.chat.answers import REFUSAL, Answer, Calls, CustomCalls, FunctionCalls, Reasoning, Value
+from constrain.chat.answers import REFUSAL, Answer, CustomCalls, FunctionCalls, Reasoning, Value
 from constrain.chat.choice import read_choice
 from constrain.chat.conversation import ThinkingState, conversation_prompt, format_of
 from constrain.chat.definition import as_tools
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from constrain._models import Prompt
     from constrain._options import ChatOptions, Options, Request
+    from constrain._policies import CompileOptions
     from constrain._result import ResultType
     from constrain.chat.tools import Tool
     from constrain.llama.model import Model
@@ -44,6 +45,9 @@ def prepare_chat(model: Model, prompt: Prompt, schema: Any, given: Options) -> J
     tools = as_tools(options.get("tools") or ())
     choice = read_choice(options.get("tool_choice"), tools)
     result = result_type(schema)
+    content = _content(schema, strict=options.get("strict", False))
+    has_json = isinstance(content, Value) or any(isinstance(tool, FunctionTool) for tool in tools)
+    policies = _policies(options, has_json=has_json)
     template = model.tool_template if tools else model.chat_template
     form = format_of(model.tokenizer, template, options.get("tool_format"))
     thinks = options.get("thinking")
@@ -54,7 +58,7 @@ def prepare_chat(model: Model, prompt: Prompt, schema: Any, given: Options) -> J
         tools=tools,
         form=form,
         variables=_switched(form.thinking, wanted=schema is None if thinks is None else thinks),
-        shown=_shown(request, result, choice.calls, allow_refusal=bool(options.get("allow_refusal"))),
+        shown=_shown(request, result, has_tools=bool(tools), allow_refusal=bool(options.get("allow_refusal"))),
     )
     started = time.perf_counter()
     answer = Answer(
@@ -64,10 +68,10 @@ def prepare_chat(model: Model, prompt: Prompt, schema: Any, given: Options) -> J
         calls=choice.calls,
         allowed=choice.allowed,
         parallel=options.get("parallel_tool_calls", True) and not choice.single,
-        content=_content(schema),
+        content=content,
         refusal=bool(options.get("allow_refusal")),
         reasoning=_reasoning(prompted.thinking, wanted=schema is None if thinks is None else thinks),
-        policies=_policies(options),
+        policies=policies,
     )
     constraint = _constraint._compile(answer, model.vocabulary, close_objects=True)
     compile_seconds = time.perf_counter() - started
@@ -82,21 +86,29 @@ def _callable(tool: Tool) -> FunctionCalls | CustomCalls:
     return CustomCalls(tool.name, tool.format)
 
 
-def _content(schema: Any) -> Value | Source | None:
-    if schema is None or isinstance(schema, Source):
-        return schema
-    if isinstance(schema, Grammar):
-        part = as_part(schema, "schema")
-        assert isinstance(part, Source)
+def _content(schema: Any, *, strict: bool) -> Value | Source | None:
+    """What answers without calls are. Raises what ``complete`` does for the schema, ``strict`` included."""
+    if schema is None or isinstance(schema, Source | Grammar):
+        refuse_compile_options({"strict": strict}, "schema is none; tools say for themselves whether they are strict")
+        part = schema if schema is None else as_part(schema, "schema")
+        assert part is None or isinstance(part, Source)
         return part
-    return Value(schema_text(schema, tightened=True))
+    text = schema_text(schema, tightened=True)
+    if strict:
+        from constrain.json_schema.strict import require_strict
+
+        require_strict(parse_schema(text))
+    return Value(text)
 
 
-def _policies(options: ChatOptions) -> Policies:
-    """The policies for arguments and content. Raises ``ValueError`` for options that are for single schemas."""
+def _policies(options: ChatOptions, *, has_json: bool) -> Policies:
+    """The policies for arguments and content. Raises ``ValueError`` for those that do not apply."""
     if options.get("registry") is not None:
         raise ValueError("registry cannot be used together with tools, reasoning or refusals")
     given: Mapping[str, Any] = {**DEFAULTS, **options}
+    if not has_json:
+        asked: CompileOptions = {name: given[name] for name in CHOICES}  # type: ignore[assignment]
+        refuse_compile_options(asked, "there is none: neither schema nor a tool has one")
     return Policies(**{name: given[name] for name in CHOICES}, close_objects=True)
 
 
@@ -112,14 +124,14 @@ def _reasoning(state: ThinkingState, *, wanted: bool) -> Reasoning:
     return Reasoning.OPTIONAL if state is ThinkingState.POSSIBLE and wanted else Reasoning.NONE
 
 
-def _shown(request: Request, result: ResultType, calls: Calls, *, allow_refusal: bool) -> str:
-    """What the prompt says about content, where there can be any."""
-    shown = "" if calls is Calls.REQUIRED else request.shown(result)
+def _shown(request: Request, result: ResultType, *, has_tools: bool, allow_refusal: bool) -> str:
+    """What the prompt says about content: the same for every ``tool_choice``, so that a next turn begins alike."""
+    shown = request.shown(result)
     if not shown:
         return ""
     if allow_refusal:
         shown += f'\nIf you cannot answer, write "{REFUSAL}" and the reason instead.'
-    return f"{_BESIDE_CALLS}{shown}" if calls is Calls.AUTO else shown
+    return f"{_BESIDE_CALLS}{shown}" if has_tools else shown
 
 
 def _named(form: ToolFormat, special_tokens: Mapping[str, int]) -> tuple[str, ...]:

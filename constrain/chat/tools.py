@@ -44,6 +44,9 @@ class FunctionTool:
     signature: CallSignature | None = None
     is_unbound: bool = False
 
+    def __repr__(self) -> str:
+        return f"FunctionTool({self.name!r})"
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function itself."""
         return self._runnable()(*args, **kwargs)
@@ -148,6 +151,9 @@ class CustomTool:
         check_format(self.name, self.format)
         if self.function is not None:
             check_function(self.name, self.function, [(("",), {})])
+
+    def __repr__(self) -> str:
+        return f"CustomTool({self.name!r})"
 
     @property
     def takes_context(self) -> bool:

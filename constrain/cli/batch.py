@@ -52,7 +52,7 @@ def batch(
     """Answers a file of prompts; after an interruption, the same command goes on where it was.
 
     A line of the input is a JSON string, or an object with "prompt" or "messages", and maybe "id", "schema",
-    "max_tokens", "temperature" and so on. Exit status 3 if some lines could not be answered.
+    "tools", "max_tokens", "temperature" and so on. Exit status 3 if some lines could not be answered.
     """
     from constrain import batch as batches
     from constrain.batch.files import BatchFiles, check_paths

@@ -42,7 +42,7 @@ def is_plain(prompt: object) -> bool:
         return True
     return not any(
         isinstance(message, Mapping)
-        and (message.keys() - {"role", "content"} or not isinstance(message["content"], str))
+        and (message.keys() - {"role", "content"} or not isinstance(message.get("content"), str))
         for message in prompt
     )
 
