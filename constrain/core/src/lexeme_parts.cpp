@@ -28,6 +28,12 @@ constexpr uint32_t no_part = ~uint32_t{0};
 
 using Kind = ExpressionStore::Kind;
 
+Hash hash_of(std::span<const uint32_t> numbers) {
+  Hash hash = seeded(numbers.size());
+  for (; numbers.size() > 1; numbers = numbers.subspan(2)) hash = mix(hash, (uint64_t{numbers[0]} << 32) | numbers[1]);
+  return numbers.empty() ? hash : mix(hash, numbers[0]);
+}
+
 // A stable counting sort by the byte of a node.
 template <typename T, typename F>
 std::vector<T> by_byte(const Trie& trie, const std::vector<T>& items, F&& node_of) {
@@ -184,7 +190,7 @@ const LexemePart* Automaton::part_after(const Exits& exits, LexId lexer) {
   const Hash key = mix(mix(seeded(0x6166746572), reinterpret_cast<uintptr_t>(&exits)), index(lexer));
   if (const uint32_t* found = parts_after_.find(key)) return *found == no_part ? nullptr : parts_[*found].get();
   const bool shareable = is_shareable(lexer);
-  Hash shared = mix(seeded(0x6166746572), checksum(std::as_bytes(std::span(exits.nodes))));
+  Hash shared = mix(seeded(0x6166746572), exits.key);
   for (const Lexer::Entry& entry : lexer_.entries(lexer)) shared = mix(shared, lexer_.expressions().hash(entry.expression));
   std::shared_ptr<const LexemePart> part = shareable ? vocabulary_.find_part(shared) : nullptr;
   if (!part && count_tokens_after(exits, lexer) > few_suffixes) {
@@ -285,6 +291,7 @@ void Automaton::finish_part(LexemePart& part, PartWalk& walk, LexId lexer) {
     }
     if (!std::is_sorted(nodes.begin(), nodes.end())) std::sort(nodes.begin(), nodes.end());
     group.nodes = by_byte(vocabulary_.trie(), nodes, std::identity());
+    group.key = hash_of(group.nodes);
     part.exits.push_back(std::move(group));
   }
   if (part.add.size() > max_additions) walk.to_bits();

@@ -60,10 +60,11 @@ class Trie {
 struct Exits {
   std::vector<uint32_t> matched;
   std::vector<uint32_t> nodes;
+  Hash key;  // of the nodes
 
   template <typename Archive>
   void visit(Archive& archive) {
-    archive(matched, nodes);
+    archive(matched, nodes, key);
   }
 };
 
