@@ -19,8 +19,8 @@ RESULT = '<tool_response>\n{"name": "$name", "content": $content}\n</tool_respon
 """How the result of a call is shown to a model whose family documents no other form."""
 
 
-TAG = re.compile(r"<[^<>\s$]+>|\[/?[A-Z_]+\]")
-"""A tag in a form's structure, be it a token or plain text."""
+TAG = re.compile(r"<[^<>\s$]+(?:>|(?=\$))|\[/?[A-Z_]+\]")
+"""A tag in a form's structure, be it a token or plain text; of one with a name in it, what stands before the name."""
 
 
 class ArgumentStyle(Enum):

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from constrain.chat.conversation import conversation_prompt
-from constrain.chat.families import GENERIC, detect_format
+from constrain.chat.families import GENERIC, detect_format, tool_format
+from constrain.chat.shaping import escaped
 from tests.chat.characters import TAGS, Characters
 from tests.chat.conversations import TOOLS, TWO_CALLS
 from tests.chat.templates import FAMILIES, template
@@ -104,3 +105,8 @@ def test_tags_that_are_plain_text_are_escaped_in_json(tag: str) -> None:
     harmless, attacked = shown
     assert attacked.count(tag) == harmless.count(tag) > 0
     assert attacked.count(f"\\u003c{tag[1:]}") == 3
+
+
+@pytest.mark.parametrize("name", ["functionary-v3.1", "qwen3-coder"])
+def test_tags_with_a_name_in_them_are_escaped_too(name: str) -> None:
+    assert escaped('"<function=rm>"', tool_format(name)) == '"\\u003cfunction=rm>"'
