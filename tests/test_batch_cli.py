@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
@@ -20,6 +21,7 @@ from constrain._errors import BudgetError, UnsupportedSchemaError
 from constrain.batch import Progress, run
 from constrain.batch.files import BatchFiles, check_paths, note_path
 from constrain.batch.lines import LineError, Task, read_lines, read_task
+from constrain.chat.reply import Refusal, Reply
 from tests.test_cli import run_on_terminal
 
 if TYPE_CHECKING:
@@ -152,7 +154,9 @@ WRONG_LINES = {
     b'{"prompt": null}': "prompt: Input should be a valid string",
     b'{"id": 1}': "either prompt or messages",
     b'{"prompt": "a", "messages": []}': "either prompt or messages",
-    b'{"messages": [{"role": "user", "content": 1}]}': "messages: Input should be a valid string",
+    b'{"messages": ["a"]}': "messages: Input should be a valid dictionary",
+    b'{"prompt": "a", "tools": {}}': "tools: Input should be a valid list",
+    b'{"prompt": "a", "tool_choice": 1}': "tool_choice: Input should be a valid string",
     b'{"prompt": "a", "promt": "b"}': "promt: unknown field",
     b'{"prompt": "a", "id": [1]}': "id: Input should be",
     b'{"prompt": "a", "max_tokens": "5"}': "max_tokens: Input should be a valid integer",
@@ -268,6 +272,27 @@ def test_any_other_error_ends_the_batch_and_the_rest_is_answered_next_time(tmp_p
     assert not batch.output.stat().st_size or 2 not in batch.values()  # the first answer may not have been written
     batch.run()
     assert batch.values() == {number: f"p{number}" for number in range(1, 21)}
+
+
+# What is written
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (Refusal("No."), {"refusal": "No."}),
+        (Reply(refusal="No."), {"content": None, "calls": [], "refusal": "No."}),
+        (Reply(content={"a": 1}, text='{"a": 1}'), {"content": {"a": 1}, "calls": []}),
+    ],
+)
+def test_replies_and_refusals_are_written_as_json(value: object, written: object, tmp_path: Path) -> None:
+    def answer(task: Task, stop: Future[None]) -> Completion:
+        return replace(echo(task, stop), value=value, reasoning="Hm.")
+
+    batch = Batch(tmp_path, prompts(1))
+    batch.run(answer)
+    assert batch.values() == {1: written}
+    assert records(batch.output)[0]["reasoning"] == "Hm."
 
 
 # Interruptions
@@ -562,16 +587,59 @@ def test_the_command_tells_of_lines_without_an_answer(folder: Path) -> None:
         '"fine"', "{", json.dumps(long), '{"prompt": "a", "schema": {"type": "string", "pattern": "(a)\\\\1"}}',
         '{"prompt": "a", "max_tokens": 1}', '{"prompt": "a", "seed": -1}',
         '{"messages": [{"role": "a b", "content": ""}]}', '{"messages": []}', '{"prompt": "\\ud800"}',
+        '{"messages": [{"role": "user", "content": 1}]}', '{"prompt": "a", "tools": [{"type": "function"}]}',
+        '{"prompt": "a", "tool_choice": "required"}',
     ]  # fmt: skip
     (folder / "in.jsonl").write_text("\n".join(wrong))
     done = finished(folder, "--errors", "bad.jsonl")
     assert done.returncode == 3
-    assert "out.jsonl: 1 answers; 8 lines have none, see bad.jsonl" in done.stderr
+    assert "out.jsonl: 1 answers; 11 lines have none, see bad.jsonl" in done.stderr
     assert "line 5: max_tokens is 1" in done.stderr
     errors = {each["line"]: each["error"] for each in records(folder / "bad.jsonl")}
-    kinds = ["LineError", "ModelError", "PatternError", "BudgetError", *["LineError"] * 4]
+    kinds = ["LineError", "ModelError", "PatternError", "BudgetError", *["LineError"] * 5, "ToolError", "LineError"]
     assert errors == dict(enumerate(kinds, 2))
     assert [each["line"] for each in records(folder / "out.jsonl")] == [1]
+
+
+def test_lines_may_have_tools(folder: Path) -> None:
+    weather = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 9}}, "required": ["city"]}
+    tools = [
+        {"type": "function", "function": {"name": "weather", "parameters": weather}},
+        {"type": "custom", "name": "digits", "format": {"type": "grammar", "syntax": "regex", "definition": "[0-9]"}},
+    ]
+    call = {"id": "a", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Oslo"}'}}
+    said = [
+        {"role": "user", "content": "Weather?"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "a", "content": "Rain."},
+    ]
+    one: dict[str, Any] = {"prompt": "Go on.", "tools": tools, "parallel_tool_calls": False, "max_tokens": 50}
+    lines: list[dict[str, Any]] = [
+        {**one, "schema": None, "tool_choice": "weather"},
+        {**one, "tool_choice": "required"},
+        {**one, "tool_choice": {"type": "custom", "name": "digits"}},
+        {**one, "tool_choice": "none"},
+        {"messages": said, "tools": tools, "tool_choice": "none", "schema": None},
+        {"prompt": "Go on.", "allow_refusal": True},
+    ]
+    (folder / "in.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    done = finished(folder, "--whitespace", "compact", "--seed", "1")
+    assert done.returncode == 0, done.stderr
+    values = {each["line"]: each["value"] for each in records(folder / "out.jsonl")}
+    for line in (1, 2, 3):
+        assert values[line]["content"] is None
+        [made] = values[line]["calls"]
+        assert made.pop("id").startswith("call_")
+        if made["name"] == "weather":
+            jsonschema.validate(made.pop("arguments"), weather)
+        else:
+            assert made.pop("input") in set("0123456789")
+        assert made == {"name": "weather" if line == 1 else "digits" if line == 3 else made["name"]}
+    jsonschema.validate(values[4]["content"], SCHEMA)
+    assert values[4]["calls"] == []
+    assert isinstance(values[5]["content"], str)
+    if values[6].keys() != {"refusal"}:
+        jsonschema.validate(values[6], SCHEMA)
 
 
 def test_the_command_has_nothing_to_do(folder: Path) -> None:
