@@ -154,6 +154,7 @@ class Automaton {
 
   // A shortest text that completes `place`; `thorough`: also where searches have taken so long that some short one would do.
   std::string shortest_completion(const Place& place, bool thorough = false);
+  std::string counted_completion(const Place& place);  // the one by which masks judge whether a token fits
   std::string forced_bytes(Place& place, size_t limit);  // moves on to where there is a choice
   std::vector<uint32_t> open_starts(std::string_view text, const Place& place);
   ByteSet next_bytes(const Place& place);
@@ -164,6 +165,7 @@ class Automaton {
   // `mask` but those that depend on the text. `read`: bytes of the longest text or value that has been remembered, at most.
   bool surely_fits(const Place& place, size_t read, uint64_t tokens);
   bool any_surely_fits(const Mask& mask, const Place& place, size_t read, uint64_t tokens);
+  bool counts_by_rules(const Place& place) { return grammar_.self_delimiting && !text_matters(place); }
   uint64_t tokens_needed(const Place& place);  // of the way to finish that is known; never_fits if none is
   static constexpr uint64_t never_fits = ~uint64_t{0};
   bool fits(const Place& place, const Wall& wall);  // after a token

@@ -364,7 +364,7 @@ Hash Automaton::completion_key(const Place& place, bool by_rules) {
 
 // Of a place whose text is not known, if that does not matter (`text_matters`).
 uint64_t Automaton::tokens_needed(const Place& place) {
-  const bool by_rules = grammar_.self_delimiting && !text_matters(place);
+  const bool by_rules = counts_by_rules(place);
   try {
     const Hash key = completion_key(place, by_rules);
     if (const uint64_t* found = tokens_needed_.find(key)) return *found;
@@ -383,6 +383,10 @@ uint64_t Automaton::tokens_needed(const Place& place) {
   } catch (const LimitError&) {  // nor its key
     return never_fits;
   }
+}
+
+std::string Automaton::counted_completion(const Place& place) {
+  return counts_by_rules(place) ? completion_by_rules(place) : shortest_completion(place);
 }
 
 // Whether the way to finish depends on the text of the lexeme under way.

@@ -207,7 +207,12 @@ bool Matcher::goes_on(Progress& progress, const Place& from, const Place& place,
 // Of at most `limit` tokens, if possible.
 std::shared_ptr<const Matcher::Plan> Matcher::plan_from(const Place& place, const Plan* like, uint64_t limit) {
   auto plan = std::make_shared<Plan>(grammar_->vocabulary().spell(automaton_->shortest_completion(place), like));
-  if (plan->counts[0] > limit) *plan = grammar_->vocabulary().spell(automaton_->shortest_completion(place, true), like);
+  const auto try_also = [&](std::string text) {
+    Plan other = grammar_->vocabulary().spell(std::move(text), like);
+    if (other.counts[0] < plan->counts[0]) *plan = std::move(other);
+  };
+  if (plan->counts[0] > limit) try_also(automaton_->counted_completion(place));
+  if (plan->counts[0] > limit) try_also(automaton_->shortest_completion(place, true));
   if (plan->counts[0] == Vocabulary::no_spelling) {
     throw GrammarError("the vocabulary has no token for a byte that the shortest completion needs");
   }
