@@ -196,6 +196,14 @@ def test_what_a_line_says_overrides_what_is_said_for_all() -> None:
     assert read_task(9, b'{"prompt": "a", "seed": null}', None, defaults).options["seed"] is None
 
 
+def test_policies_are_for_the_tools_of_a_line_without_schema() -> None:
+    policies: Any = {"whitespace": "compact", "strict": True}
+    line = b'{"prompt": "a", "schema": null, "tools": [{"type": "function", "name": "f"}]}'
+    options = read_task(1, line, '{"const": 2}', policies).options
+    assert options == {"whitespace": "compact", "tools": [{"type": "function", "name": "f"}]}
+    assert read_task(1, b'{"prompt": "a", "schema": null}', '{"const": 2}', policies).options == {}
+
+
 def test_seeds_follow_the_number_of_the_line() -> None:
     most = 2**32 - 2
     assert [read_task(line, b'"a"', None, {"seed": most}).options["seed"] for line in (1, 2)] == [most, 0]

@@ -51,13 +51,14 @@ def prepare_chat(model: Model, prompt: Prompt, schema: Any, given: Options) -> J
     template = model.tool_template if tools else model.chat_template
     form = format_of(model.tokenizer, template, options.get("tool_format"))
     thinks = options.get("thinking")
+    wants_reasoning = schema is None if thinks is None else thinks
     prompted = conversation_prompt(
         model.tokenizer,
         template,
         [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt,
         tools=tools,
         form=form,
-        variables=_switched(form.thinking, wanted=schema is None if thinks is None else thinks),
+        variables=_switched(form.thinking, wanted=wants_reasoning),
         shown=_shown(request, result, has_tools=bool(tools), allow_refusal=bool(options.get("allow_refusal"))),
     )
     started = time.perf_counter()
@@ -70,7 +71,7 @@ def prepare_chat(model: Model, prompt: Prompt, schema: Any, given: Options) -> J
         parallel=options.get("parallel_tool_calls", True) and not choice.single,
         content=content,
         refusal=bool(options.get("allow_refusal")),
-        reasoning=_reasoning(prompted.thinking, wanted=schema is None if thinks is None else thinks),
+        reasoning=_reasoning(prompted.thinking, wanted=wants_reasoning),
         policies=policies,
     )
     constraint = _constraint._compile(answer, model.vocabulary, close_objects=True)
