@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from constrain.grammar import Grammar
 
 
@@ -17,6 +19,10 @@ class Source(ABC):
     @abstractmethod
     def grammar(self) -> Grammar:
         """The language of the answer. Raises ``PatternError``, ``GrammarError`` and ``LimitError``."""
+
+    def policies_in_force(self) -> Mapping[str, str | bool]:
+        """The policies of ``compile`` that are in force in it, for reports."""
+        return {}
 
     def closed(self) -> Source:
         """The same, with objects closed in all JSON Schemas that it is made of; for generation."""

@@ -478,9 +478,11 @@ def _compile_text(schema: Grammar | Source, vocab: Vocabulary, directory: Cache 
     else:
         digest, grammar = partial(source_digest, schema), schema.grammar
 
+    policies = schema.policies_in_force() if isinstance(schema, Source) else {}
+
     def find_or_make() -> Constraint:
         return _find_or_make(
-            vocab, directory, digest, grammar, lambda keeping: Constraint(grammar(), vocab, {}, (), keeping)
+            vocab, directory, digest, grammar, lambda keeping: Constraint(grammar(), vocab, policies, (), keeping)
         )
 
     if isinstance(schema, Grammar):  # its expressions are compared by identity: looking for equals would be in vain

@@ -12,6 +12,8 @@ from constrain._source import Source
 from constrain.json_schema.policies import Policies
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from constrain.chat.format import ToolFormat
     from constrain.grammar import Grammar
 
@@ -130,6 +132,10 @@ class Answer(Source):
         from constrain.chat.answer_grammar import answer_grammar
 
         return answer_grammar(self)
+
+    def policies_in_force(self) -> Mapping[str, str | bool]:
+        """Of arguments and content in JSON."""
+        return self.policies._asdict()
 
     def closed(self) -> Answer:
         """The same: schemas say for themselves whether they are closed, but for languages of content and inputs."""

@@ -52,7 +52,10 @@ def _from_json(given: Mapping[str, Any], tools: Sequence[Tool]) -> Choice:
             f"tool_choice: {kind!r} is {inner!r:.80}; it must be an object"
         )
     if kind in ("function", "custom"):
-        return Choice(Calls.REQUIRED, (_name(inner.get("name"), tools, "tool_choice.name"),), single=True)
+        name = _name(inner.get("name"), tools, "tool_choice.name")
+        if any(tool.name == name and isinstance(tool, CustomTool) != (kind == "custom") for tool in tools):
+            raise ValueError(f"tool_choice.type is {kind!r}, but {name!r} is a tool of another type")
+        return Choice(Calls.REQUIRED, (name,), single=True)
     if kind != "allowed_tools":
         raise ValueError(f"tool_choice.type is {kind!r}; it must be 'function', 'custom' or 'allowed_tools'")
     mode, listed = inner.get("mode", "auto"), inner.get("tools")

@@ -68,7 +68,7 @@ def prepare_chat(model: Model, prompt: Prompt, schema: Any, given: Options) -> J
         tools=tuple(map(_callable, tools)),
         calls=choice.calls,
         allowed=choice.allowed,
-        parallel=options.get("parallel_tool_calls", True) and not choice.single,
+        parallel=_is_parallel(options.get("parallel_tool_calls")) and not choice.single,
         content=content,
         refusal=bool(options.get("allow_refusal")),
         reasoning=_reasoning(prompted.thinking, wanted=wants_reasoning),
@@ -102,10 +102,19 @@ def _content(schema: Any, *, strict: bool) -> Value | Source | None:
     return Value(text)
 
 
+def _is_parallel(given: object) -> bool:
+    if given is not None and not isinstance(given, bool):
+        raise TypeError(f"parallel_tool_calls is {given!r}; it must be True or False")
+    return given is not False
+
+
 def _policies(options: ChatOptions, *, has_json: bool) -> Policies:
     """The policies for arguments and content. Raises ``ValueError`` for those that do not apply."""
     if options.get("registry") is not None:
-        raise ValueError("registry cannot be used together with tools, reasoning or refusals")
+        raise ValueError(
+            "registry cannot be used together with tools, refusals, or a model that reasons; write the schemas that "
+            "are referred to under $defs"
+        )
     given: Mapping[str, Any] = {**DEFAULTS, **options}
     if not has_json:
         asked: CompileOptions = {name: given[name] for name in CHOICES}  # type: ignore[assignment]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from constrain._digest import grammar_digest
 from constrain._emptiness import productive_rules
 from constrain._errors import GrammarError, SchemaError
+from constrain._policies import CHOICES
 from constrain._schema_text import parse_schema, schema_text
 from constrain._source import Source
 from constrain.grammar import Grammar
@@ -18,6 +19,8 @@ from constrain.regex.source import Regex
 from constrain.regex.tree import ANY_BYTES, ANY_CHAR, Complement, Intersection, Literal, Repetition, Window
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from constrain.regex.tree import Expression
 
 _ANY_TEXT = Repetition(ANY_CHAR, 0, None)
@@ -71,6 +74,10 @@ class Schema(Source):
         from constrain.json_schema import compile_schema
 
         return compile_schema(parse_schema(self.text), close_objects=self.close_objects, keys_apart=True).grammar
+
+    def policies_in_force(self) -> Mapping[str, str | bool]:
+        """The default ones."""
+        return {name: choices[0] for name, choices in CHOICES.items()} | {"close_objects": self.close_objects}
 
     def closed(self) -> Schema:
         """With no keys that the schema does not declare."""

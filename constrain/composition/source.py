@@ -26,6 +26,8 @@ from constrain.composition.parts import FreeText, Part, Schema, as_part, check_n
 from constrain.regex.source import Regex
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from constrain.grammar import Grammar
 
 MAX_NESTING = 50
@@ -92,6 +94,11 @@ class Composition(Source):
         from constrain.composition.grammar import composition_grammar
 
         return composition_grammar(self)
+
+    def policies_in_force(self) -> Mapping[str, str | bool]:
+        """Those of its schemas, if it has any."""
+        parts = [part for part in self.inner().values() if not isinstance(part, str)]
+        return {name: value for part in parts for name, value in part.policies_in_force().items()}
 
     def closed(self) -> Composition:
         """With objects closed in all its schemas."""
