@@ -41,9 +41,9 @@ def special_name(text: bytes) -> str | None:
     return marked and marked[1].decode()
 
 
-def is_special(terminal: Terminal) -> bool:
-    """Whether a terminal is a special token."""
-    return isinstance(terminal.expression, Literal) and special_name(terminal.expression.text) is not None
+def terminal_special(terminal: Terminal) -> str | None:
+    """The name of the special token that a terminal is; ``None`` for other terminals."""
+    return special_name(terminal.expression.text) if isinstance(terminal.expression, Literal) else None
 
 
 def split_special(text: bytes) -> list[bytes]:
@@ -72,8 +72,7 @@ def resolve_special(grammar: Grammar, vocabulary: Vocabulary) -> Grammar:
 
 
 def _resolved(terminal: Terminal, vocabulary: Vocabulary) -> Terminal:
-    expression = terminal.expression
-    name = special_name(expression.text) if isinstance(expression, Literal) else None
+    name = terminal_special(terminal)
     if name is None or name in vocabulary.special_tokens:
         return terminal
     if vocabulary._core.knows(name.encode()):

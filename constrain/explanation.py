@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain._characters import CharacterRange, in_words, next_bytes, next_characters
 from constrain._source import Source
+from constrain._special import split_special, terminal_special
 from constrain.constraint import _compile, name_terminal
 from constrain.grammar import Grammar
 from constrain.lark.source import excerpt, line_and_column
@@ -130,9 +132,10 @@ def explain(
 ) -> TextExplanation:
     """Says where a text stops matching, what was expected there, and what it lacks.
 
-    ``schema`` and policies as for ``compile``; ``closed``: as ``generate`` does it, without keys that a schema does not
-    declare. With a ``vocabulary`` that has ``encode``, the steps are those of the text's own tokens. A ``str`` is taken
-    as UTF-8. Raises what ``compile`` does; ValueError for a vocabulary without ``encode``.
+    ``schema`` and policies as for ``compile``; ``closed``: as ``generate`` does it, without keys that a schema does
+    not declare. With a ``vocabulary`` that has ``encode``, the steps are those of the text's own tokens. A ``str``
+    is taken as UTF-8; the names of special tokens that a grammar names stand for these tokens. Raises what
+    ``compile`` does; ValueError for a vocabulary without ``encode``.
 
     >>> found = explain({"enum": ["red", "green"]}, '"rot"')
     >>> found.matches, found.offset, found.next_characters, found.completion
@@ -141,11 +144,19 @@ def explain(
     if closed and isinstance(schema, Grammar | Source):
         raise ValueError(f"closed is about JSON Schemas, but this is a {type(schema).__name__}")
     whole = text.encode() if isinstance(text, str) else text
-    constraint = _compile(schema, _byte_vocabulary(), close_objects=closed, cache=False, **policies)
+    names = _special_names(schema)
+    constraint = _compile(schema, _byte_vocabulary(names), close_objects=closed, cache=False, **policies)
     matcher = constraint.matcher()
-    offset = matcher.accept_many(whole)
+    tokens: list[int] = []
+    offsets = [0]
+    for part, is_special in _parts(whole, names):
+        tokens += [constraint.vocabulary.special_tokens[part.decode()]] if is_special else part
+        sizes = [len(part)] if is_special else range(1, len(part) + 1)
+        offsets += [offsets[-1] + size for size in sizes]
+    count = matcher.accept_many(tokens)
+    offset = offsets[count]
     if offset < len(whole) or not matcher.is_accepting:
-        begin = _character_start(whole, offset)
+        begin = _character_start(whole, offset) if count and tokens[count - 1] < _END else offset
         matcher.rollback(offset - begin)
         offset = begin
     before = whole[:offset].decode(errors="replace")
@@ -160,16 +171,36 @@ def explain(
         next_characters(matcher),
         following,
         matcher.is_accepting,
-        matcher.shortest_completion(),
-        () if vocabulary is None else _steps(_compile(schema, vocabulary, close_objects=closed, **policies), whole),
+        b"".join(split_special(matcher.shortest_completion())),
+        ()
+        if vocabulary is None
+        else _steps(_compile(schema, vocabulary, close_objects=closed, **policies), _parts(whole, names)),
     )
 
 
+def _special_names(schema: object) -> tuple[str, ...]:
+    """The special tokens that a grammar names."""
+    grammar = schema.grammar() if isinstance(schema, Source) else schema
+    if not isinstance(grammar, Grammar):
+        return ()
+    names = (terminal_special(terminal) for terminal in grammar.terminals)
+    return tuple(dict.fromkeys(name for name in names if name is not None))
+
+
+def _parts(text: bytes, names: tuple[str, ...]) -> list[tuple[bytes, bool]]:
+    """The text, cut where the names of special tokens stand; with each part, whether it is one."""
+    if not names:
+        return [(text, False)]
+    longest_first = sorted((name.encode() for name in names), key=len, reverse=True)
+    parts = re.split(b"(%b)" % b"|".join(map(re.escape, longest_first)), text)
+    return [(part, index % 2 == 1) for index, part in enumerate(parts) if part]
+
+
 @cache
-def _byte_vocabulary() -> Vocabulary:
-    """Token ``i`` is byte ``i``; one more ends the text, and one has no text, so that it is never allowed."""
-    tokens = [bytes([byte]) for byte in range(256)] + [b"", b""]
-    return Vocabulary.from_tokens(tokens, eos=[_END], special=[_NO_TEXT])
+def _byte_vocabulary(names: tuple[str, ...]) -> Vocabulary:
+    """Token ``i`` is byte ``i``; one more ends the text, one is never allowed, and then come special ones."""
+    tokens = [bytes([byte]) for byte in range(256)] + [b"", b""] + [b""] * len(names)
+    return Vocabulary.from_tokens(tokens, eos=[_END], special={_NO_TEXT: "", **dict(enumerate(names, _NO_TEXT + 1))})
 
 
 def _expected_terminals(matcher: Matcher) -> tuple[ExpectedTerminal, ...]:
@@ -189,17 +220,22 @@ def _character_start(text: bytes, offset: int) -> int:
     return offset
 
 
-def _steps(constraint: Constraint, text: bytes) -> tuple[TokenStep, ...]:
+def _steps(constraint: Constraint, parts: list[tuple[bytes, bool]]) -> tuple[TokenStep, ...]:
     vocabulary = constraint.vocabulary
     if vocabulary.encode is None:
         raise ValueError("the vocabulary has no encode, so the tokens of the text are not known; see from_llama")
     matcher, row = constraint.matcher(), constraint.allocate_bitmask()[0]
     steps: list[TokenStep] = []
+    tokens: list[tuple[int, bytes]] = []
+    for part, is_special in parts:
+        if is_special and part.decode() in vocabulary.special_tokens:
+            tokens.append((vocabulary.special_tokens[part.decode()], part))
+        else:
+            tokens += [(token, vocabulary.token_bytes(token)) for token in vocabulary.encode(part)]
     offset = 0
-    for token in [*vocabulary.encode(text), vocabulary.eos[0]]:
+    for token, part in [*tokens, (vocabulary.eos[0], b"")]:
         matcher.fill_bitmask(row)
         n_allowed, left = int.from_bytes(row.tobytes(), "little").bit_count(), matcher.min_tokens_left
-        part = vocabulary.token_bytes(token)
         steps.append(TokenStep(token, part, offset, n_allowed, matcher.accept(token), left))
         if not steps[-1].is_allowed:
             break

@@ -24,7 +24,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from constrain._emptiness import silent_rules
-from constrain._special import is_special
+from constrain._special import terminal_special
 from constrain.grammar import EPSILON, Edge, Grammar, Rule, Terminal
 from constrain.lark.gaps import Gap, after_gaps
 from constrain.regex.anchors import union
@@ -85,7 +85,7 @@ class _Separation:
 
     def terminal(self, index: int, *, gap: bool) -> int:
         """The symbol of a terminal, with or without gaps before it."""
-        if gap and is_special(self.language.terminals[index]):
+        if gap and terminal_special(self.language.terminals[index]) is not None:
             return self.rule(~index, _Variant.GAP)
         if (index, gap) not in self.terminals:
             terminal = self.language.terminals[index]

@@ -56,3 +56,14 @@ def test_masks_hold_the_token_where_the_grammar_names_it() -> None:
     assert matcher.completion_tokens() == [257]
     assert matcher.accept(257)
     assert matcher.is_finished
+
+
+def test_an_explanation_takes_names_for_tokens() -> None:
+    grammar = constrain.Lark('start: "a" <|call|> "é" <s>')
+    found = constrain.explain(grammar, "a<|call|>éx")
+    assert (found.offset, found.column) == (len("a<|call|>é".encode()), 11)
+    assert found.completion == b"<s>"
+    assert "<s> (line 1" in str(found)
+    assert constrain.explain(grammar, "a<|call|>é<s>").matches
+    early = constrain.explain(grammar, "a<s>")
+    assert (early.offset, early.completion) == (1, "<|call|>é<s>".encode())
