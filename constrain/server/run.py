@@ -37,6 +37,7 @@ class Server(uvicorn.Server):
             host=host,
             port=port,
             lifespan="off",
+            ws="none",
             log_level="info",
             server_header=False,
             timeout_graceful_shutdown=max(1, round(grace_seconds)),
