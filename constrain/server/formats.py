@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from constrain._errors import ConstrainError
+from constrain._errors import ConstrainError, LimitError
 from constrain.json_schema.strict import check_strict
 from constrain.server.errors import ApiError
 from constrain.server.fields import boolean, mapping, missing, wrong_type, wrong_value
@@ -33,7 +33,7 @@ def read_response_format(given: object, subset: StrictSubset) -> dict[str, Any] 
         return None
     if kind == "json_object":
         schema = document.get("schema")
-        return _ANY_OBJECT if schema is None else mapping(schema, "response_format.schema")
+        return _ANY_OBJECT if schema is None else {**_ANY_OBJECT, **mapping(schema, "response_format.schema")}
     if kind == "json_schema":
         return _json_schema(document, subset)
     if kind is None:
@@ -80,7 +80,12 @@ def strict_complaint(schema: Mapping[str, Any], name: str, kind: Any, subset: St
 
 
 def refused_schema(schema: Mapping[str, Any], error: ConstrainError) -> str:
-    """All that cannot be enforced of a schema, a line each; ``error`` is what compiling it raised."""
+    """All that cannot be enforced of a schema, a line each; ``error`` is what compiling it raised.
+
+    Of a schema that met a limit no more is looked for: every look would take as long.
+    """
+    if isinstance(error, LimitError):
+        return str(error)
     from constrain._schema_text import parse_schema, schema_text
     from constrain.json_schema.lint import lint_schema
 
