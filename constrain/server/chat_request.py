@@ -106,11 +106,17 @@ def _messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     given = body.get("messages")
     if given is None:
         raise missing("messages")
+    messages = [_without_parsed(message) for message in array(given, "messages")]
     try:
-        check_messages(array(given, "messages"))
+        check_messages(messages)
     except MessageError as error:
         raise ApiError(f"Invalid value: {error}.", param=error.param, code="invalid_value") from error
-    return [{**message, "role": "system"} if message["role"] == "developer" else message for message in given]
+    return [{**message, "role": "system"} if message["role"] == "developer" else message for message in messages]
+
+
+def _without_parsed(message: Any) -> Any:
+    """A message without the object that the ``openai`` package made of its content, and sends back with it."""
+    return {key: value for key, value in message.items() if key != "parsed"} if isinstance(message, dict) else message
 
 
 def _options(body: Mapping[str, Any]) -> tuple[ChatOptions, str]:
