@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import copy
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
+from uvicorn.config import LOGGING_CONFIG
 
 if TYPE_CHECKING:
     import socket
@@ -39,6 +41,7 @@ class Server(uvicorn.Server):
             lifespan="off",
             ws="none",
             log_level="info",
+            log_config=_logging(),
             server_header=False,
             timeout_graceful_shutdown=max(1, round(grace_seconds)),
         )
@@ -63,3 +66,11 @@ class Server(uvicorn.Server):
         self._app.generator.end_by(_WRITING * self._grace_seconds)
         await super().shutdown(sockets)
         self._app.generator.close()
+
+
+def _logging() -> dict[str, Any]:
+    """Requests are logged where all the rest is: on standard error."""
+    config = copy.deepcopy(LOGGING_CONFIG)
+    config["handlers"]["access"]["stream"] = "ext://sys.stderr"
+    config["loggers"]["constrain.server"] = {"handlers": ["default"], "level": "INFO", "propagate": False}
+    return config

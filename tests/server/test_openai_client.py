@@ -56,6 +56,7 @@ def test_parse(client: openai.OpenAI) -> None:
     assert isinstance(completion.choices[0].message.parsed, Person)
 
 
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # the client's own
 def test_parsed_messages_can_be_sent_back(client: openai.OpenAI) -> None:
     asked: Any = {"model": "small", "response_format": Person, "temperature": 0, "max_tokens": 100}
     message = client.chat.completions.parse(messages=MESSAGES, **asked).choices[0].message
