@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from constrain.server.settings import Settings
 
 _HEALTH = "/health"
+_MODELS = "/v1/models"
 
 
 class Application:
@@ -78,9 +79,14 @@ class Application:
         except ApiError as error:
             await error.response()(scope, receive, answer)
         finally:
-            path = scope["path"] if scope["path"] in self._paths else "other"
             if status:  # else the client has left
-                self._metrics.requests.labels(path, status).inc()
+                self._metrics.requests.labels(self._label(scope["path"]), status).inc()
+
+    def _label(self, path: str) -> str:
+        """What a path is counted as: the paths that clients make up are not remembered."""
+        if path.startswith(_MODELS + "/"):
+            return _MODELS + "/{name}"
+        return path if path in self._paths else "other"
 
     async def _show_metrics(self, _: Request) -> Response:
         return Response(self._metrics.text(), media_type=self._metrics.media_type)
@@ -94,7 +100,7 @@ def _about_models(models: Mapping[str, ServedModel]) -> list[Route]:
         name: Any = request.path_params["name"]
         return JSONResponse(model_object(find_model(models, name)))
 
-    return [Route("/v1/models", every), Route("/v1/models/{name:path}", one)]
+    return [Route(_MODELS, every), Route(_MODELS + "/{name:path}", one)]
 
 
 async def _health(_: Request) -> Response:

@@ -91,7 +91,7 @@ def refused_schema(schema: Mapping[str, Any], error: ConstrainError) -> str:
 
     try:
         refused = lint_schema(parse_schema(schema_text(dict(schema)))).refused
-    except ConstrainError:  # it names no place, and says the same
+    except (ConstrainError, RecursionError):  # nothing more is found than ``error`` says
         refused = ()
     lines = [f"at {finding.pointer or '/'}: {finding.message}" for finding in refused]
     return "\n".join(lines or [str(error)])

@@ -79,8 +79,13 @@ class Generator:
         self._metrics.admitted.set(self._admitted)
 
     async def aside(self, work: Callable[[], T]) -> T:
-        """What takes its time, in one of the threads for that."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        """What takes its time, in one of the threads for that. Raises ``ApiError`` for what is nested too deeply."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        except RecursionError as error:
+            raise ApiError(
+                "A schema, a grammar or a message in the request is nested too deeply.", code="invalid_value"
+            ) from error
 
     async def start(self, served: ServedModel, request: ChatRequest) -> Answers:
         """Makes a request ready and queues its answers. Raises ``ApiError`` if it cannot be answered."""

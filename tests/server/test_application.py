@@ -153,10 +153,11 @@ def test_without_keys_any_key_will_do() -> None:
 
 def test_requests_are_counted_by_path_and_status() -> None:
     served = application()
-    for path in ("/v1/models", "/v1/models", "/v1/nothing", "/v1/else"):
+    for path in ("/v1/models", "/v1/models", "/v1/models/small", "/v1/nothing", "/v1/else"):
         ask(served, "GET", path)
     metrics = ask(served, "GET", "/metrics").text
     assert 'constrain_requests_total{path="/v1/models",status="200"} 2.0' in metrics
+    assert 'constrain_requests_total{path="/v1/models/{name}",status="200"} 1.0' in metrics
     assert 'constrain_requests_total{path="other",status="404"} 2.0' in metrics
 
 

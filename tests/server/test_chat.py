@@ -135,6 +135,16 @@ def test_a_schema_without_values_is_refused(application: Application) -> None:
     assert (response.status_code, error["code"], error["param"]) == (400, "invalid_json_schema", "response_format")
 
 
+def test_what_is_nested_too_deeply_is_refused(application: Application) -> None:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(300):
+        schema = {"type": "object", "properties": {"a": schema}}
+    tool = {"type": "function", "function": {"name": "f", "parameters": schema}}
+    response = chat(application, tools=[tool], tool_choice="required", max_tokens=20)
+    assert response.status_code == 400
+    assert "deep" in error_of(response)["message"]
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_required_calls_match_their_tools(application: Application, seed: int) -> None:
     asked = {"tools": TOOLS, "tool_choice": "required", "temperature": 1.5, "seed": seed, "max_tokens": 200}
