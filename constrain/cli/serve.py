@@ -48,6 +48,9 @@ def serve(
             help='What schemas with "strict": true must keep: the structural rules, all that OpenAI has, or none.',
         ),
     ] = _SUBSETS[0],
+    cors_origin: Annotated[
+        list[str] | None, typer.Option(help='Origin of web pages that may ask, "*" for all; may be repeated.')
+    ] = None,
     grace: Annotated[float, typer.Option(min=1, help="Seconds to finish answers in, when it is stopped.")] = 30.0,
 ) -> None:
     """Serves a model to OpenAI's clients; every schema, grammar and tool in a request is enforced, or it is refused."""
@@ -72,7 +75,13 @@ def serve(
     with loaded:
         _ = loaded.scheduler  # its memory is taken now, or never
         created = int(path.stat().st_mtime)
-        settings = Settings(keys, strict_subset, max_queue=max_queue, grace_seconds=grace)  # type: ignore[arg-type]
+        settings = Settings(
+            keys,
+            strict_subset,  # type: ignore[arg-type]
+            max_queue=max_queue,
+            cors_origins=tuple(cors_origin or ()),
+            grace_seconds=grace,
+        )
         application = Application({name: ServedModel(name, loaded, created) for name in names}, settings)
 
         def greet(url: str) -> None:

@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from constrain.server.auth import require_key
 from constrain.server.chat import ChatCompletions
+from constrain.server.cors import cors_headers, preflight
 from constrain.server.errors import ApiError, on_api_error, on_failure, on_http_error
 from constrain.server.generation import Generator
 from constrain.server.metrics import Metrics
@@ -64,17 +65,24 @@ class Application:
             await self._app(scope, receive, send)
             return
         status = 0
+        headers = Headers(scope=scope)
+        shared_with = cors_headers(headers, self._settings.cors_origins)
 
         async def answer(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)["x-request-id"] = f"req_{secrets.token_hex(12)}"
+                sent = MutableHeaders(scope=message)
+                sent["x-request-id"] = f"req_{secrets.token_hex(12)}"
+                sent.update(shared_with)
             await send(message)
 
         try:
+            if shared_with and scope["method"] == "OPTIONS":
+                await preflight(headers)(scope, receive, answer)
+                return
             if scope["path"] != _HEALTH:
-                require_key(Headers(scope=scope), self._settings.api_keys)
+                require_key(headers, self._settings.api_keys)
             await self._app(scope, receive, answer)
         except ApiError as error:
             await error.response()(scope, receive, answer)

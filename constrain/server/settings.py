@@ -18,6 +18,7 @@ class Settings:
             in the schema; all that OpenAI refuses (``"openai"``); or nothing (``"off"``).
         max_body_bytes: the largest request.
         max_queue: answers that may wait for the model, beside those that are being written.
+        cors_origins: of web pages that may ask; ``"*"`` for all.
         grace_seconds: after a signal to stop, in which answers that are being written are finished.
     """
 
@@ -25,4 +26,5 @@ class Settings:
     strict_subset: StrictSubset = "structural"
     max_body_bytes: int = 8 << 20
     max_queue: int = 64
+    cors_origins: tuple[str, ...] = ()
     grace_seconds: float = 30.0

@@ -151,6 +151,36 @@ def test_without_keys_any_key_will_do() -> None:
     assert ask(application(), "GET", "/v1/models", headers={"Authorization": "Bearer any"}).status_code == 200
 
 
+PAGE = {"Origin": "https://page.example"}
+
+
+def test_a_browser_may_ask_for_pages_that_are_allowed() -> None:
+    asked = {
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "Authorization, x-stainless-os, x",
+    }
+    response = ask(
+        application(cors_origins=("https://page.example",), api_keys=("k",)), "OPTIONS", CHAT, headers=PAGE | asked
+    )
+    assert (response.status_code, response.content) == (204, b"")
+    assert response.headers["access-control-allow-origin"] == "https://page.example"
+    assert response.headers["access-control-allow-headers"] == "authorization, x-stainless-os"
+
+
+def test_a_page_can_read_errors_too() -> None:
+    response = ask(application(cors_origins=("*",), api_keys=("k",)), "GET", "/v1/models", headers=PAGE)
+    assert response.status_code == 401
+    assert response.headers["access-control-allow-origin"] == "*"
+
+
+@pytest.mark.parametrize("origins", [(), ("https://other.example",)])
+def test_other_pages_can_read_nothing(origins: tuple[str, ...]) -> None:
+    served = application(cors_origins=origins)
+    for method in ("GET", "OPTIONS"):
+        response = ask(served, method, "/v1/models", headers=PAGE)
+        assert not any(name.startswith("access-control") for name in response.headers)
+
+
 def test_requests_are_counted_by_path_and_status() -> None:
     served = application()
     for path in ("/v1/models", "/v1/models", "/v1/models/small", "/v1/nothing", "/v1/else"):
