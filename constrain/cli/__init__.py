@@ -1,4 +1,4 @@
-"""The command line: ``constrain generate``, ``batch``, ``check``, ``compile``, ``explain``, ``grammars``, ``example``.
+"""The command line: ``constrain generate``, ``batch``, ``serve``, ``check``, ``compile``, ``explain``, ``grammars``...
 
 What was asked for goes to standard output and nothing else; everything about it goes to standard error.
 """
@@ -25,6 +25,7 @@ try:
     from constrain.cli.compile import compile_
     from constrain.cli.explain import explain
     from constrain.cli.grammars import grammars
+    from constrain.cli.serve import serve
 except ModuleNotFoundError as error:
     raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[cli]'") from error
 
@@ -120,6 +121,7 @@ app.command()(batch)
 app.command(name="compile")(compile_)
 app.command()(explain)
 app.command()(grammars)
+app.command()(serve)
 
 
 @app.command()

@@ -1,0 +1,88 @@
+"""The body of a request: read within a limit, and parsed as a JSON object."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+from constrain.server.errors import ApiError
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+
+_PATIENCE = 4.0
+"""Seconds that a sender may take."""
+
+_SLOWEST = 64 << 10
+"""Bytes a second; a sender has more time for what came this fast."""
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """All bytes of the body. Raises ``ApiError`` as soon as they are more than ``limit``, or come too slowly.
+
+    Raises ``ClientDisconnect`` if the client leaves.
+    """
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared[:20]) > limit:
+        raise _too_large(limit)
+    pieces: list[bytes] = []
+    size, begun = 0, time.monotonic()
+    stream = request.stream()
+    while True:
+        left = begun + _PATIENCE + size / _SLOWEST - time.monotonic()
+        try:
+            piece = await asyncio.wait_for(anext(stream), left)
+        except StopAsyncIteration:
+            return b"".join(pieces)
+        except (TimeoutError, asyncio.TimeoutError) as error:  # two classes before Python 3.11
+            raise ApiError(
+                "The body of the request came too slowly.",
+                status=408,
+                code="request_timeout",
+                headers={"Connection": "close"},
+            ) from error
+        size += len(piece)
+        if size > limit:
+            raise _too_large(limit)
+        pieces.append(piece)
+
+
+def parse_body(data: bytes) -> dict[str, Any]:
+    """The JSON object that a body is. Raises ``ApiError``."""
+    try:
+        text = data.decode("utf-8-sig")
+        body = json.loads(text, parse_constant=_not_json)
+        if "\\u" in text:  # the one way to write half of a surrogate pair, which is no text
+            json.dumps(body, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise ApiError(
+            "We could not parse the JSON body of your request. (HINT: This likely means you aren't using your HTTP "
+            f"library correctly. The API expects a JSON payload.) {_reason(error)}",
+        ) from error
+    if not isinstance(body, dict):
+        raise ApiError(f"The JSON body of a request is an object, not {type(body).__name__}.", code="invalid_type")
+    return body
+
+
+def _too_large(limit: int) -> ApiError:
+    return ApiError(
+        f"The body of the request is larger than {limit} bytes.",
+        status=413,
+        code="request_too_large",
+        headers={"Connection": "close"},
+    )
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return f"It is no UTF-8: byte {error.start}."
+    if isinstance(error, UnicodeEncodeError):
+        return "It holds half of a surrogate pair."
+    return "It is nested too deeply." if isinstance(error, RecursionError) else f"{error}."
+
+
+def _not_json(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON number")

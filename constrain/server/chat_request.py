@@ -1,0 +1,207 @@
+"""The body of ``POST /v1/chat/completions``: all of it checked, before anything is generated."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from constrain.chat.messages import MessageError, check_messages
+from constrain.server.errors import ApiError
+from constrain.server.fields import array, boolean, integer, mapping, missing, number, unsupported, wrong_type
+from constrain.server.formats import read_response_format
+from constrain.server.tools import read_tool_choice, read_tools
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from constrain._options import ChatOptions
+    from constrain.chat.tools import Tool
+    from constrain.server.settings import Settings
+
+MAX_CHOICES = 128
+MAX_STOPS = 4
+LARGEST_BIAS = 100
+MAX_TOOLS = 128
+"""OpenAI's limits."""
+
+_SEEDS = 2**32 - 1
+"""The sampler has so many seeds; others stand for one of them."""
+
+_TOKEN_ID = re.compile(r"[0-9]{1,9}")
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """What a request asks for.
+
+    Attributes:
+        model: its name.
+        messages: in OpenAI's shape, checked.
+        schema: the JSON Schema of the content; None for any text.
+        tools: what the model may call.
+        options: for the generation.
+        limit: the name by which ``max_tokens`` was given, ``""`` if it was not.
+        n: the number of answers.
+        stream: whether they are sent as they are written; ``include_usage``: and last the number of tokens.
+    """
+
+    model: str
+    messages: list[dict[str, Any]]
+    schema: dict[str, Any] | None
+    tools: tuple[Tool, ...]
+    options: ChatOptions
+    limit: str
+    n: int
+    stream: bool
+    include_usage: bool
+
+
+def read_chat_request(body: Mapping[str, Any], settings: Settings) -> ChatRequest:
+    """The request that a parsed body is. Raises ``ApiError``, which names the place.
+
+    Compiles grammars and schemas of tools. Fields that are not known are accepted; those that are known and cannot be
+    had are refused.
+    """
+    model = body.get("model")
+    if model is None:
+        raise missing("model")
+    if not isinstance(model, str):
+        raise wrong_type("model", "a string", model)
+    _refuse_unsupported(body)
+    messages = _messages(body)
+    stream = boolean(body, "stream") or False
+    options, limit = _options(body)
+    schema = read_response_format(body.get("response_format"), settings.strict_subset)
+    if isinstance(body.get("tools"), list) and len(body["tools"]) > MAX_TOOLS:
+        raise ApiError(
+            f"Invalid 'tools': array too long. Expected an array with maximum length {MAX_TOOLS}, but got an array "
+            f"with length {len(body['tools'])} instead.",
+            param="tools",
+            code="array_above_max_length",
+        )
+    tools = read_tools(body.get("tools"), settings.strict_subset)
+    choice = read_tool_choice(body.get("tool_choice"), tools)
+    if tools:
+        options["tools"] = tools
+        options["parallel_tool_calls"] = boolean(body, "parallel_tool_calls") is not False
+        if choice is not None:
+            options["tool_choice"] = choice
+    else:
+        boolean(body, "parallel_tool_calls")
+    return ChatRequest(
+        model=model,
+        messages=messages,
+        schema=schema,
+        tools=tools,
+        options=options,
+        limit=limit,
+        n=1 if (n := integer(body, "n", 1, MAX_CHOICES)) is None else n,
+        stream=stream,
+        include_usage=_include_usage(body, stream=stream),
+    )
+
+
+def _messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    given = body.get("messages")
+    if given is None:
+        raise missing("messages")
+    messages = [_without_parsed(message) for message in array(given, "messages")]
+    try:
+        check_messages(messages)
+    except MessageError as error:
+        raise ApiError(f"Invalid value: {error}.", param=error.param, code="invalid_value") from error
+    return [{**message, "role": "system"} if message["role"] == "developer" else message for message in messages]
+
+
+def _without_parsed(message: Any) -> Any:
+    """A message without the object that the ``openai`` package made of its content, and sends back with it."""
+    return {key: value for key, value in message.items() if key != "parsed"} if isinstance(message, dict) else message
+
+
+def _options(body: Mapping[str, Any]) -> tuple[ChatOptions, str]:
+    """How to sample and when to stop, and the name of the token limit that counts."""
+    options: dict[str, Any] = {
+        "temperature": number(body, "temperature", 0, 2),
+        "top_p": number(body, "top_p", 0, 1),
+        "top_k": integer(body, "top_k", 0, 2**31 - 1),
+        "min_p": number(body, "min_p", 0, 1),
+        "seed": None if (seed := integer(body, "seed", -(2**63), 2**63 - 1)) is None else seed % _SEEDS,
+        "stop": _stop(body.get("stop")),
+        "logit_bias": _logit_bias(body.get("logit_bias")),
+    }
+    limits = {name: integer(body, name, 1) for name in ("max_completion_tokens", "max_tokens")}
+    given = {name: value for name, value in limits.items() if value is not None}
+    limit = min(given, key=lambda name: given[name], default="")
+    if limit:
+        options["max_tokens"] = given[limit]
+    found: ChatOptions = {name: value for name, value in options.items() if value is not None}  # type: ignore[assignment]
+    return found, limit
+
+
+def _stop(given: object) -> list[str] | None:
+    if given is None:
+        return None
+    stops = [given] if isinstance(given, str) else array(given, "stop")
+    if len(stops) > MAX_STOPS:
+        raise ApiError(
+            f"Invalid 'stop': array too long. Expected an array with maximum length {MAX_STOPS}, but got an array with "
+            f"length {len(stops)} instead.",
+            param="stop",
+            code="array_above_max_length",
+        )
+    for index, stop in enumerate(stops):
+        if not isinstance(stop, str):
+            raise wrong_type(f"stop[{index}]", "a string", stop)
+        if not stop:
+            raise ApiError(
+                "Invalid 'stop': an empty string would end every answer at once.", param="stop", code="invalid_value"
+            )
+    return stops
+
+
+def _logit_bias(given: object) -> dict[int, float] | None:
+    if given is None:
+        return None
+    biases = mapping(given, "logit_bias")
+    for token in biases:
+        if not _TOKEN_ID.fullmatch(token):
+            raise ApiError(
+                f"Invalid key in 'logit_bias': {token[:40]!r}. Expected the number of a token.",
+                param="logit_bias",
+                code="invalid_value",
+            )
+    named = {f"logit_bias.{token}": bias for token, bias in biases.items()}
+    values = [number(named, name, -LARGEST_BIAS, LARGEST_BIAS) or 0.0 for name in named]
+    return {int(token): value for token, value in zip(biases, values, strict=True)}
+
+
+def _include_usage(body: Mapping[str, Any], *, stream: bool) -> bool:
+    given = body.get("stream_options")
+    if given is None:
+        return False
+    if not stream:
+        raise ApiError(
+            "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
+            param="stream_options",
+            code="invalid_value",
+        )
+    return boolean(mapping(given, "stream_options"), "include_usage", "stream_options.") or False
+
+
+def _refuse_unsupported(body: Mapping[str, Any]) -> None:
+    """Raises ``ApiError`` for what would have to be ignored."""
+    if boolean(body, "logprobs") or integer(body, "top_logprobs", 0, 20):
+        name = "logprobs" if body.get("logprobs") else "top_logprobs"
+        raise unsupported(name, "This server does not tell log probabilities.")
+    for name in ("presence_penalty", "frequency_penalty"):
+        if number(body, name, -2, 2):
+            raise unsupported(name, "This server has no such penalty; leave it out, or send 0.")
+    for name, instead in (("functions", "tools"), ("function_call", "tool_choice")):
+        if body.get(name) is not None:
+            raise unsupported(name, f"Use '{instead}' instead.")
+    modalities = body.get("modalities")
+    if modalities is not None and array(modalities, "modalities") != ["text"]:
+        raise unsupported("modalities", "This server writes text only.")
+    if body.get("web_search_options") is not None:
+        raise unsupported("web_search_options", "This server has no access to the web.")

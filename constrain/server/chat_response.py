@@ -1,0 +1,103 @@
+"""Finished answers as the object ``chat.completion``, made of the ``openai`` package's own types."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from openai.types import CompletionUsage
+from openai.types.chat import (
+    ChatCompletion,
+    ChatCompletionMessage,
+    ChatCompletionMessageCustomToolCall,
+    ChatCompletionMessageFunctionToolCall,
+)
+from openai.types.chat.chat_completion import Choice
+from openai.types.chat.chat_completion_message_custom_tool_call import Custom
+from openai.types.chat.chat_completion_message_function_tool_call import Function
+from openai.types.completion_usage import CompletionTokensDetails, PromptTokensDetails
+
+from constrain.chat.calls import FunctionCall
+from constrain.chat.reply import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from constrain._completion import Completion
+    from constrain.chat.calls import ToolCall
+
+FinishReason = Literal["stop", "length", "tool_calls"]
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """What all chunks of a stream, and a response, begin with. ``model``: the name that it is served by."""
+
+    model: str
+    id: str = field(default_factory=lambda: f"chatcmpl-{secrets.token_hex(12)}")
+    created: int = field(default_factory=lambda: int(time.time()))
+
+
+def chat_completion(heading: Heading, completions: Sequence[Completion], *, is_text: bool) -> dict[str, Any]:
+    """The response. ``is_text``: nothing was said about what content is."""
+    response = ChatCompletion(
+        id=heading.id,
+        created=heading.created,
+        model=heading.model,
+        object="chat.completion",
+        choices=[
+            Choice(
+                index=index,
+                message=_message(completion),
+                finish_reason=finish_reason(completion, is_text=is_text),
+                logprobs=None,
+            )
+            for index, completion in enumerate(completions)
+        ],
+        usage=usage_of(completions),
+    )
+    return response.model_dump(mode="json", exclude_unset=True)
+
+
+def finish_reason(completion: Completion, *, is_text: bool) -> FinishReason:
+    """Why an answer ended. Calls and values of a schema are always whole; only a text can have been cut."""
+    if isinstance(completion.value, Reply) and completion.value.calls:
+        return "tool_calls"
+    return "length" if is_text and completion.finish_reason != "stop" else "stop"
+
+
+def usage_of(completions: Sequence[Completion]) -> CompletionUsage:
+    """Numbers of tokens: the prompt, which is the same for all, and all answers."""
+    prompt, written = completions[0].usage, sum(one.usage.completion_tokens for one in completions)
+    return CompletionUsage(
+        prompt_tokens=prompt.prompt_tokens,
+        completion_tokens=written,
+        total_tokens=prompt.prompt_tokens + written,
+        prompt_tokens_details=PromptTokensDetails(cached_tokens=prompt.cached_tokens),
+        # How many of the tokens are reasoning is not counted: then nothing is said.
+        completion_tokens_details=CompletionTokensDetails(
+            reasoning_tokens=None if any(one.reasoning for one in completions) else 0
+        ),
+    )
+
+
+def _message(completion: Completion) -> ChatCompletionMessage:
+    reply = completion.value
+    calls = reply.calls if isinstance(reply, Reply) else ()
+    members: dict[str, Any] = {"content": None if calls and not completion.text else completion.text, "refusal": None}
+    if calls:
+        members["tool_calls"] = [_tool_call(call) for call in calls]
+    if completion.reasoning:
+        members["reasoning_content"] = completion.reasoning
+    return ChatCompletionMessage(role="assistant", **members)
+
+
+def _tool_call(call: ToolCall) -> ChatCompletionMessageFunctionToolCall | ChatCompletionMessageCustomToolCall:
+    if isinstance(call, FunctionCall):
+        function = Function(name=call.name, arguments=call.text)
+        return ChatCompletionMessageFunctionToolCall(id=call.id, type="function", function=function)
+    return ChatCompletionMessageCustomToolCall(
+        id=call.id, type="custom", custom=Custom(name=call.name, input=call.text)
+    )

@@ -1,0 +1,106 @@
+"""Answers as they are written: events of a generation to ``chat.completion.chunk`` objects.
+
+Of one answer: the role; pieces of text, or for each call its id, type and name, then pieces of its arguments; and the
+reason of its end. Clients join strings that come twice, so what names a call comes once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from openai.types.chat import ChatCompletionChunk
+from openai.types.chat.chat_completion_chunk import Choice, ChoiceDelta, ChoiceDeltaToolCall
+
+from constrain._completion import (
+    ArgumentsDelta,
+    CallEnded,
+    CallStarted,
+    Finished,
+    ReasoningDelta,
+    RefusalDelta,
+    TextDelta,
+)
+from constrain.chat.tools import CustomTool
+from constrain.server.chat_response import finish_reason, usage_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from constrain._completion import Completion, StreamEvent
+    from constrain.chat.tools import Tool
+    from constrain.server.chat_response import Heading
+
+
+class ChunkWriter:
+    """Writes the chunks of one response.
+
+    Args:
+        heading: of the response.
+        tools: those that may be called.
+        is_text: nothing was said about what content is.
+        include_usage: the last chunk tells numbers of tokens, and the others that they do not.
+    """
+
+    def __init__(self, heading: Heading, tools: Sequence[Tool], *, is_text: bool, include_usage: bool) -> None:
+        self._heading = heading
+        self._custom = {tool.name for tool in tools if isinstance(tool, CustomTool)}
+        self._kinds: dict[tuple[int, int], str] = {}
+        self._is_text = is_text
+        self._usage: dict[str, Any] = {"usage": None} if include_usage else {}
+        self._first_content = None if tools else ""
+        self._completions: dict[int, Completion] = {}
+
+    def begin(self, count: int) -> Iterator[str]:
+        """The first chunk of each of so many answers."""
+        for number in range(count):
+            yield self._chunk(number, ChoiceDelta(role="assistant", content=self._first_content, refusal=None))
+
+    def write(self, number: int, event: StreamEvent | Finished) -> Iterator[str]:
+        """The chunks for something that happened in an answer."""
+        match event:
+            case TextDelta(text):
+                yield self._chunk(number, ChoiceDelta(content=text))
+            case ReasoningDelta(text):
+                yield self._chunk(number, ChoiceDelta.model_construct(reasoning_content=text))
+            case RefusalDelta(text):
+                yield self._chunk(number, ChoiceDelta(refusal=text))
+            case CallStarted(index, identifier, name):
+                kind, value = ("custom", "input") if name in self._custom else ("function", "arguments")
+                self._kinds[number, index] = kind
+                yield self._call(number, index, id=identifier, type=kind, **{kind: {"name": name, value: ""}})
+            case ArgumentsDelta(index, text):
+                kind = self._kinds[number, index]
+                yield self._call(number, index, **{kind: {"input" if kind == "custom" else "arguments": text}})
+            case CallEnded():
+                pass
+            case Finished(completion):
+                self._completions[number] = completion
+                yield self._chunk(number, ChoiceDelta(), finish_reason(completion, is_text=self._is_text))
+
+    def end(self) -> Iterator[str]:
+        """What follows when all answers are finished."""
+        if self._usage:
+            completions = [self._completions[number] for number in sorted(self._completions)]
+            yield self._data([], {"usage": usage_of(completions)})
+        yield "data: [DONE]\n\n"
+
+    def _call(self, number: int, index: int, **members: Any) -> str:
+        # The type in the openai package knows functions only; what it does not know stays as it is.
+        call = ChoiceDeltaToolCall.model_construct(index=index, **members)
+        return self._chunk(number, ChoiceDelta.model_construct(tool_calls=[call]))
+
+    def _chunk(self, number: int, delta: ChoiceDelta, reason: Any = None) -> str:
+        choice = Choice(index=number, delta=delta, finish_reason=reason, logprobs=None)
+        return self._data([choice], self._usage)
+
+    def _data(self, choices: list[Choice], usage: dict[str, Any]) -> str:
+        heading = self._heading
+        chunk = ChatCompletionChunk(
+            id=heading.id,
+            created=heading.created,
+            model=heading.model,
+            object="chat.completion.chunk",
+            choices=choices,
+            **usage,
+        )
+        return f"data: {chunk.model_dump_json(exclude_unset=True, warnings=False)}\n\n"

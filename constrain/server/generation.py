@@ -1,0 +1,253 @@
+"""Answers on a model's scheduler.
+
+A request is admitted while there is room (else 429), made ready in threads beside the event loop, and queued; up to
+here it can be refused with a 400. Then what happens to its answers is told as events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from constrain._completion import Finished
+from constrain._errors import BudgetError, ConstrainError, ModelError, ToolError
+from constrain._job import Run, prepare
+from constrain.server.errors import ApiError, unavailable
+from constrain.server.formats import refused_schema
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Iterator
+
+    from constrain._completion import Completion, StreamEvent
+    from constrain._job import Job
+    from constrain.server.chat_request import ChatRequest
+    from constrain.server.metrics import Metrics
+    from constrain.server.models import ServedModel
+
+T = TypeVar("T")
+
+_PREPARING = 4
+"""Requests that are read and compiled at once. The others wait for a thread, not in the event loop."""
+
+
+class Generator:
+    """Has models answer requests. For the thread of the event loop alone.
+
+    Args:
+        parallel: answers that the models write at once.
+        max_queue: answers that may wait for these.
+        metrics: counts what happens.
+
+    Attributes:
+        room: the most answers that are there at once.
+    """
+
+    def __init__(self, parallel: int, max_queue: int, metrics: Metrics) -> None:
+        self.room = parallel + max_queue
+        self._metrics = metrics
+        self._threads = ThreadPoolExecutor(_PREPARING, thread_name_prefix="constrain-prepare")
+        self._admitted = 0
+        self._live: set[Run] = set()
+        self._deadline: float | None = None
+
+    @contextlib.contextmanager
+    def admit(self, count: int) -> Iterator[None]:
+        """Takes so many places in the queue. Raises ``ApiError`` where these are not there."""
+        if self._deadline is not None:
+            raise unavailable("The server is shutting down.")
+        if self._admitted + count > self.room:
+            self._metrics.refused.inc()
+            raise ApiError(
+                f"The server is busy: it takes {self.room} answers at once. Please try again later.",
+                status=429,
+                kind="rate_limit_error",
+                code="rate_limit_exceeded",
+                headers={"Retry-After": "1"},
+            )
+        self._take(count)
+        try:
+            yield
+        finally:
+            self._take(-count)
+
+    def _take(self, count: int) -> None:
+        self._admitted += count
+        self._metrics.admitted.set(self._admitted)
+
+    async def aside(self, work: Callable[[], T]) -> T:
+        """What takes its time, in one of the threads for that. Raises ``ApiError`` for what is nested too deeply."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        except RecursionError as error:
+            raise ApiError(
+                "A schema, a grammar or a message in the request is nested too deeply.", code="invalid_value"
+            ) from error
+
+    async def start(self, served: ServedModel, request: ChatRequest) -> Answers:
+        """Makes a request ready and queues its answers. Raises ``ApiError`` if it cannot be answered."""
+        job = await self.aside(partial(_prepare, served, request))
+        answers = Answers(job, request.n, self._live)
+        if self._deadline is not None:
+            answers.end_by(self._deadline)
+        try:
+            await self.aside(partial(_submit, answers, request))
+        except BaseException:
+            answers.close()
+            raise
+        return answers
+
+    def end_by(self, seconds: float) -> None:
+        """Takes no more requests, and brings the answers that are being written to their ends within a time."""
+        self._deadline = time.monotonic() + seconds
+        for run in self._live:
+            _end_by(run, self._deadline)
+
+    def close(self) -> None:
+        """Frees the threads."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+class Answers:
+    """The answers to one request. Every one has its number, from 0.
+
+    ``events`` must be read to the end, or ``close`` called.
+    """
+
+    def __init__(self, job: Job, count: int, live: set[Run]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._events: asyncio.Queue[tuple[int, StreamEvent | None]] = asyncio.Queue()
+        self._runs = [Run(job.sample(number), partial(self._show, number)) for number in range(count)]
+        self._live = live
+        live.update(self._runs)
+        for number, run in enumerate(self._runs):
+            run.request.done.add_done_callback(partial(self._note_end, number))
+
+    def submit(self) -> None:
+        """Queues them; from any thread. Raises ``BudgetError`` and ``ModelError``."""
+        for run in self._runs:
+            run.submit()
+
+    def end_by(self, deadline: float) -> None:
+        """Brings those that are not there by then to their ends (``time.monotonic()``)."""
+        for run in self._runs:
+            _end_by(run, deadline)
+
+    def close(self) -> None:
+        """Takes out of the model what is not finished."""
+        for run in self._runs:
+            run.request.done.cancel()
+            self._live.discard(run)
+
+    async def events(self) -> AsyncGenerator[tuple[int, StreamEvent | Finished], None]:
+        """Everything that happens, and of which answer; last of each is ``Finished``.
+
+        Raises what ended an answer.
+        """
+        try:
+            left = len(self._runs)
+            while left:
+                number, event = await self._events.get()
+                if event is not None:
+                    yield number, event
+                    continue
+                run = self._runs[number]
+                run.request.done.result()
+                last, completion = run.finish()
+                for each in last:
+                    yield number, each
+                yield number, Finished(completion)
+                left -= 1
+        finally:
+            self.close()
+
+    async def completions(self) -> list[Completion]:
+        """The finished answers, by number."""
+        found: dict[int, Completion] = {}
+        async with contextlib.aclosing(self.events()) as events:
+            async for number, event in events:
+                if isinstance(event, Finished):
+                    found[number] = event.completion
+        return [found[number] for number in range(len(found))]
+
+    def _show(self, number: int, event: StreamEvent) -> None:
+        self._loop.call_soon_threadsafe(self._events.put_nowait, (number, event))
+
+    def _note_end(self, number: int, _: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # The loop is closed, and nobody waits any more.
+            self._loop.call_soon_threadsafe(self._events.put_nowait, (number, None))
+
+
+def _end_by(run: Run, deadline: float) -> None:
+    run.request.timeout = None  # it would count from the model's turn on
+    run.request.answer.deadline = deadline
+
+
+def _prepare(served: ServedModel, request: ChatRequest) -> Job:
+    """The job of a request. Raises ``ApiError``."""
+    model = served.model
+    unknown = [token for token in request.options.get("logit_bias", ()) if token >= model.vocabulary.n_vocab]
+    if unknown:
+        raise ApiError(
+            f"Invalid key in 'logit_bias': {unknown[0]}. The model has {model.vocabulary.n_vocab} tokens.",
+            param="logit_bias",
+            code="invalid_value",
+        )
+    try:
+        job = prepare(model, request.messages, request.schema, request.options)
+    except ModelError as error:
+        if model.is_closed:
+            raise unavailable("The model was closed.") from error
+        raise ApiError(
+            f"The model's chat template refuses the messages: {error}", param="messages", code="invalid_value"
+        ) from error
+    except ToolError as error:
+        raise ApiError(str(error), param="tools", code="invalid_value") from error
+    except ConstrainError as error:
+        raise _refused(request, error) from error
+    except ValueError as error:
+        raise ApiError(str(error), param="messages", code="invalid_value") from error
+    if len(job.tokens) >= model.n_ctx:
+        raise _overflow(job, f"your messages resulted in {len(job.tokens)} tokens")
+    return job
+
+
+def _refused(request: ChatRequest, error: ConstrainError) -> ApiError:
+    """What is answered where an answer cannot be compiled; tools were, each for itself."""
+    if request.schema is None:
+        return ApiError(f"The tools cannot be used together: {error}", param="tools", code="invalid_grammar")
+    return ApiError(
+        f"Invalid schema for response_format: {refused_schema(request.schema, error)}",
+        param="response_format",
+        code="invalid_json_schema",
+    )
+
+
+def _submit(answers: Answers, request: ChatRequest) -> None:
+    try:
+        answers.submit()
+    except BudgetError as error:
+        if error.message.startswith("max_tokens") and request.limit:
+            raise ApiError(
+                f"Invalid '{request.limit}': {request.options['max_tokens']} tokens are too few for any answer that "
+                f"matches what was asked for; {error.needed} are enough.",
+                param=request.limit,
+                code="integer_below_min_value",
+            ) from error
+        raise ApiError(
+            f"This model's context is too small: {error.message}.", param="messages", code="context_length_exceeded"
+        ) from error
+    except ModelError as error:
+        raise unavailable(str(error)) from error
+
+
+def _overflow(job: Job, what: str) -> ApiError:
+    return ApiError(
+        f"This model's maximum context length is {job.model.n_ctx} tokens. However, {what}. Please reduce the length "
+        "of the messages.",
+        param="messages",
+        code="context_length_exceeded",
+    )

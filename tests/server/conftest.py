@@ -1,0 +1,32 @@
+"""Applications and servers that the tests of this folder share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import constrain
+from constrain.server.app import Application
+from constrain.server.settings import Settings
+from tests.server.support import served_as, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="session")
+def model() -> constrain.Model:
+    return constrain.Model(n_ctx=1024, n_threads=1, parallel=4)
+
+
+@pytest.fixture(scope="session")
+def application(model: constrain.Model) -> Application:
+    return Application(served_as(model, "small", "other-name"), Settings())
+
+
+@pytest.fixture(scope="session")
+def url(model: constrain.Model) -> Iterator[str]:
+    """Where a server listens, on a port of its own."""
+    with serving(Application(served_as(model, "small"), Settings())) as found:
+        yield found

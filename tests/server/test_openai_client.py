@@ -1,0 +1,172 @@
+"""The ``openai`` package against a server on a socket."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any, Literal
+
+import openai
+import pytest
+from pydantic import BaseModel, Field
+
+from constrain.server.app import Application
+from constrain.server.settings import Settings
+from tests.server.support import SECONDS, served_as, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import constrain
+
+
+class Person(BaseModel):
+    name: str = Field(max_length=20)
+    age: int = Field(ge=0, le=150)
+    mood: Literal["good", "bad"]
+
+
+class Move(BaseModel):
+    """Moves a piece."""
+
+    to: Literal["left", "right"]
+    steps: int = Field(ge=1, le=9)
+
+
+MESSAGES: Any = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Tell me of Emma, aged 21."}]
+MOVE = openai.pydantic_function_tool(Move)
+
+
+@pytest.fixture
+def client(url: str) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=f"{url}/v1", api_key="any", max_retries=0, timeout=SECONDS) as found:
+        yield found
+
+
+def test_create(client: openai.OpenAI) -> None:
+    completion = client.chat.completions.create(model="small", messages=MESSAGES, max_tokens=5, temperature=0)
+    assert completion.choices[0].message.content
+    assert completion._request_id
+
+
+def test_parse(client: openai.OpenAI) -> None:
+    completion = client.chat.completions.parse(
+        model="small", messages=MESSAGES, response_format=Person, temperature=0, max_tokens=100
+    )
+    assert isinstance(completion.choices[0].message.parsed, Person)
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # the client's own
+def test_parsed_messages_can_be_sent_back(client: openai.OpenAI) -> None:
+    asked: Any = {"model": "small", "response_format": Person, "temperature": 0, "max_tokens": 100}
+    message = client.chat.completions.parse(messages=MESSAGES, **asked).choices[0].message
+    more: Any = [*MESSAGES, message, {"role": "user", "content": "And of John, aged 50."}]
+    assert client.chat.completions.parse(messages=more, **asked).choices[0].message.parsed
+
+
+def test_parsed_calls_can_be_sent_back(client: openai.OpenAI) -> None:
+    asked: Any = {"model": "small", "tools": [MOVE], "temperature": 0, "max_tokens": 200}
+    message = client.chat.completions.parse(messages=MESSAGES, tool_choice="required", **asked).choices[0].message
+    assert message.tool_calls
+    results = [{"role": "tool", "tool_call_id": call.id, "content": "done"} for call in message.tool_calls]
+    assert all(isinstance(call.function.parsed_arguments, Move) for call in message.tool_calls)
+    more: Any = [*MESSAGES, message, *results]
+    assert client.chat.completions.parse(messages=more, tool_choice="none", **asked).choices
+
+
+def test_stream(client: openai.OpenAI) -> None:
+    chunks = list(
+        client.chat.completions.create(
+            model="small", messages=MESSAGES, max_tokens=8, stream=True, stream_options={"include_usage": True}
+        )
+    )
+    assert chunks[0].choices[0].delta.role == "assistant"
+    assert chunks[-1].usage
+    assert chunks[-1].usage.completion_tokens <= 8
+
+
+def test_stream_helper_with_a_model(client: openai.OpenAI) -> None:
+    with client.chat.completions.stream(
+        model="small", messages=MESSAGES, response_format=Person, temperature=0, max_tokens=100
+    ) as stream:
+        kinds = {event.type for event in stream}
+        completion = stream.get_final_completion()
+    assert {"content.delta", "content.done"} <= kinds
+    assert isinstance(completion.choices[0].message.parsed, Person)
+
+
+def test_stream_helper_with_tools(client: openai.OpenAI) -> None:
+    with client.chat.completions.stream(
+        model="small", messages=MESSAGES, tools=[MOVE], tool_choice="required", temperature=0, max_tokens=200
+    ) as stream:
+        kinds = {event.type for event in stream}
+        message = stream.get_final_completion().choices[0].message
+    assert {"tool_calls.function.arguments.delta", "tool_calls.function.arguments.done"} <= kinds
+    assert message.content is None
+    assert message.tool_calls
+    assert all(isinstance(call.function.parsed_arguments, Move) for call in message.tool_calls)
+
+
+def test_a_streamed_custom_call(client: openai.OpenAI) -> None:
+    grammar = {"syntax": "lark", "definition": 'start: "hi" /[a-z]{2}/'}
+    tool: Any = {"type": "custom", "custom": {"name": "say", "format": {"type": "grammar", "grammar": grammar}}}
+    chosen: Any = {"type": "custom", "custom": {"name": "say"}}
+    chunks = client.chat.completions.create(
+        model="small", messages=MESSAGES, tools=[tool], tool_choice=chosen, stream=True, max_tokens=200
+    )
+    parts: list[Any] = [part for chunk in chunks for part in chunk.choices[0].delta.tool_calls or ()]
+    assert parts[0].type == "custom"
+    text = "".join(part.custom["input"] for part in parts)
+    assert text.startswith("hi")
+    assert len(text) == 4
+
+
+def test_many_at_once_are_served_together(url: str) -> None:
+    async def ask_all() -> list[Any]:
+        async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="any", max_retries=0, timeout=SECONDS) as client:
+            calls = [
+                client.chat.completions.parse(
+                    model="small", messages=MESSAGES, response_format=Person, seed=number, max_tokens=100
+                )
+                for number in range(9)
+            ]
+            return await asyncio.gather(*calls)
+
+    completions = asyncio.run(ask_all())
+    assert all(isinstance(completion.choices[0].message.parsed, Person) for completion in completions)
+
+
+def test_models(client: openai.OpenAI) -> None:
+    assert [model.id for model in client.models.list()] == ["small"]
+    assert client.models.retrieve("small").object == "model"
+
+
+def test_errors_are_of_the_clients_classes(client: openai.OpenAI) -> None:
+    with pytest.raises(openai.NotFoundError) as unknown:
+        client.chat.completions.create(model="large", messages=MESSAGES)
+    assert unknown.value.code == "model_not_found"
+    wrong: Any = {"type": "json_schema", "json_schema": {"name": "x", "strict": True, "schema": {"type": "array"}}}
+    with pytest.raises(openai.BadRequestError) as bad:
+        client.chat.completions.create(model="small", messages=MESSAGES, response_format=wrong, stream=True)
+    assert (bad.value.param, bad.value.code) == ("response_format", "invalid_json_schema")
+
+
+def test_a_wrong_key_is_an_authentication_error(model: constrain.Model) -> None:
+    settings = Settings(api_keys=("right",))
+    with serving(Application(served_as(model, "small"), settings)) as url:
+        with openai.OpenAI(base_url=f"{url}/v1", api_key="wrong", max_retries=0) as client:
+            with pytest.raises(openai.AuthenticationError) as caught:
+                client.models.list()
+            assert caught.value.code == "invalid_api_key"
+        with openai.OpenAI(base_url=f"{url}/v1", api_key="right", max_retries=0) as client:
+            assert [one.id for one in client.models.list()] == ["small"]
+
+
+def test_text_is_never_cut_inside_a_character(client: openai.OpenAI) -> None:
+    schema = {"const": {"text": "äöü 漢字 🎉"}}
+    wanted: Any = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+    chunks = client.chat.completions.create(
+        model="small", messages=MESSAGES, response_format=wanted, stream=True, max_tokens=200
+    )
+    text = "".join(choice.delta.content or "" for chunk in chunks for choice in chunk.choices)
+    assert json.loads(text) == {"text": "äöü 漢字 🎉"}
