@@ -1,0 +1,115 @@
+"""Members of a request with their types and ranges, and OpenAI's words for what is wrong with them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from constrain.server.errors import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+def type_name(value: object) -> str:
+    """What a JSON value is, in a sentence."""
+    if isinstance(value, bool):
+        return "a boolean"
+    if value is None:
+        return "null"
+    names = {str: "a string", int: "an integer", float: "a decimal", list: "an array", dict: "an object"}
+    return names.get(type(value), type(value).__name__)
+
+
+def wrong_type(param: str, expected: str, value: object) -> ApiError:
+    """The error for a value of another type."""
+    return ApiError(
+        f"Invalid type for '{param}': expected {expected}, but got {type_name(value)} instead.",
+        param=param,
+        code="invalid_type",
+    )
+
+
+def wrong_value(param: str, value: object, supported: Sequence[str]) -> ApiError:
+    """The error for a value that is none of those there are."""
+    listed = ", ".join(f"'{each}'" for each in supported)
+    shown = f"'{value}'" if isinstance(value, str) else type_name(value)
+    return ApiError(
+        f"Invalid value for '{param}': {shown:.80}. Supported values are: {listed}.", param=param, code="invalid_value"
+    )
+
+
+def missing(param: str) -> ApiError:
+    """The error for what has to be there."""
+    return ApiError(f"Missing required parameter: '{param}'.", param=param, code="missing_required_parameter")
+
+
+def unsupported(param: str, why: str) -> ApiError:
+    """The error for what would have to be ignored."""
+    return ApiError(f"Unsupported parameter: '{param}'. {why}", param=param, code="unsupported_parameter")
+
+
+def integer(body: Mapping[str, Any], name: str, low: int | None = None, high: int | None = None) -> int | None:
+    """An integer of a range; None for null or nothing."""
+    value = body.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise wrong_type(name, "an integer", value)
+    _require_range("integer", name, value, low, high)
+    return value
+
+
+def number(body: Mapping[str, Any], name: str, low: float | None = None, high: float | None = None) -> float | None:
+    """A number of a range; None for null or nothing."""
+    value = body.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value):
+        raise wrong_type(name, "a decimal", value)
+    _require_range("decimal", name, value, low, high)
+    return float(value)
+
+
+def boolean(body: Mapping[str, Any], name: str, place: str = "") -> bool | None:
+    """True or false; None for null or nothing."""
+    value = body.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise wrong_type(place + name, "a boolean", value)
+    return value
+
+
+def mapping(value: object, param: str) -> dict[str, Any]:
+    """An object."""
+    if not isinstance(value, dict):
+        raise wrong_type(param, "an object", value)
+    return value
+
+
+def array(value: object, param: str) -> list[Any]:
+    """An array."""
+    if not isinstance(value, list):
+        raise wrong_type(param, "an array", value)
+    return value
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def _require_range(kind: str, name: str, value: float, low: float | None, high: float | None) -> None:
+    for limit, side, sign, is_broken in (
+        (low, "below_min", ">=", low is not None and value < low),
+        (high, "above_max", "<=", high is not None and value > high),
+    ):
+        if is_broken:
+            words = {"below_min": "below minimum", "above_max": "above maximum"}[side]
+            raise ApiError(
+                f"Invalid '{name}': {kind} {words} value. Expected a value {sign} {limit}, but got {value:.20g} "
+                "instead.",
+                param=name,
+                code=f"{kind}_{side}_value",
+            )

@@ -1,0 +1,28 @@
+"""What is decided when a server is started."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+StrictSubset = Literal["structural", "openai", "off"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a server answers.
+
+    Attributes:
+        api_keys: one of which every request must carry; none for no check.
+        strict_subset: what schemas with ``strict: true`` are held to: ``"structural"`` rules, whose breach is a mistake
+            in the schema; all that OpenAI refuses (``"openai"``); or nothing (``"off"``).
+        max_body_bytes: the largest request.
+        max_queue: answers that may wait for the model, beside those that are being written.
+        grace_seconds: after a signal to stop, in which answers that are being written are finished.
+    """
+
+    api_keys: tuple[str, ...] = ()
+    strict_subset: StrictSubset = "structural"
+    max_body_bytes: int = 8 << 20
+    max_queue: int = 64
+    grace_seconds: float = 30.0
