@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from constrain import (
     ArgumentsDelta,
@@ -17,11 +17,13 @@ from constrain import (
     Usage,
     tool_from_json,
 )
-from constrain._completion import StreamEvent
 from constrain.chat.calls import CustomCall, FunctionCall
 from constrain.chat.reply import Refusal, Reply
 from constrain.server.responses_output import ResponseHead
 from constrain.server.responses_request import read_request
+
+if TYPE_CHECKING:
+    from constrain._completion import StreamEvent
 
 TOOLS = [
     {
@@ -117,9 +119,7 @@ ANSWERS = {
         {}, (*_THOUGHTS, TextDelta("Yes.")), completion("Yes.", "Yes.", reasoning="Well, well.")
     ),
     "reasoning and nothing": Answer({}, _THOUGHTS, completion("", "", reasoning="Well, well.")),
-    "cut reasoning": Answer(
-        {}, _THOUGHTS, completion("", "", reasoning="Well, well.", finish_reason="length")
-    ),
+    "cut reasoning": Answer({}, _THOUGHTS, completion("", "", reasoning="Well, well.", finish_reason="length")),
     "refusal": Answer(
         {"text": {"format": PERSON}},
         (RefusalDelta("I will "), RefusalDelta("not.")),
