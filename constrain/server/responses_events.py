@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from constrain._completion import ArgumentsDelta, CallEnded, CallStarted, ReasoningDelta, RefusalDelta, TextDelta
@@ -22,7 +22,7 @@ from constrain.server.responses_output import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from openai.types.responses import Response
 
@@ -41,16 +41,19 @@ def server_sent(event: Event) -> str:
 
 @dataclass
 class _Open:
-    """The item that is being written. ``kind``: of its part, or of its call; ``logprobs``: of the text so far.
+    """The item that is being written.
 
-    ``item`` makes it, of its text and its status.
+    Attributes:
+        kind: of its part, or of its call.
+        item: makes it, of its text (None before its part) and its status.
+        about: where it is: fields of its events.
+        text: so far.
     """
 
     kind: str
     item: Callable[[str | None, str], ItemDocument]
     about: dict[str, Any]
     text: str = ""
-    logprobs: list[dict[str, Any]] = field(default_factory=list)
 
 
 _DELTAS = {
@@ -92,13 +95,13 @@ class EventWriter:
         self._emit("response.in_progress", response=shown)
         return self._taken()
 
-    def write(self, event: StreamEvent, logprobs: Sequence[dict[str, Any]] = ()) -> list[Event]:
-        """The events for a piece of the answer; ``logprobs``: of the tokens of a piece of text."""
+    def write(self, event: StreamEvent) -> list[Event]:
+        """The events for a piece of the answer."""
         match event:
             case ReasoningDelta(text):
                 self._add("reasoning_text", text)
             case TextDelta(text):
-                self._add("output_text", text, logprobs)
+                self._add("output_text", text)
             case RefusalDelta(text):
                 self._add("refusal", text)
             case CallStarted(_, call_id, name):
@@ -110,7 +113,7 @@ class EventWriter:
                 self._close("completed")
         return self._taken()
 
-    def finish(self, completion: Completion, *, completed_at: float, reasoning_tokens: int = 0) -> list[Event]:
+    def finish(self, completion: Completion, *, completed_at: float, reasoning_tokens: int) -> list[Event]:
         """The last events, for the whole answer; ``response`` is then what is kept of it."""
         status = "incomplete" if is_cut(completion, self._head.request) else "completed"
         wanted = "output_text" if has_message(completion, self._head.request) and not self._has_message() else None
@@ -135,11 +138,11 @@ class EventWriter:
         is_open = self._open is not None and self._open.kind in ("output_text", "refusal")
         return is_open or any(item["type"] == "message" for item in self._items)
 
-    def _add(self, kind: str, text: str, logprobs: Sequence[dict[str, Any]] = ()) -> None:
+    def _add(self, kind: str, text: str) -> None:
         if self._open is None or self._open.kind != kind:
             self._close("completed")
             self._start_part(kind)
-        self._delta(text, logprobs)
+        self._delta(text)
 
     def _start_part(self, kind: str) -> None:
         head, index = self._head, len(self._items)
@@ -150,7 +153,8 @@ class EventWriter:
             return message_item(head, index, [] if text is None else [self._part(text)], status)
 
         self._start(kind, item, {"content_index": 0})
-        self._emit("response.content_part.added", **self._about(), part=self._part(""))
+        assert self._open is not None
+        self._emit("response.content_part.added", **self._open.about, part=self._part(""))
 
     def _start_call(self, call_id: str, name: str) -> None:
         head, index, is_custom = self._head, len(self._items), name in self._head.request.custom_tools
@@ -166,12 +170,11 @@ class EventWriter:
         self._open = _Open(kind, item, {"item_id": begun["id"], "output_index": index, **about})
         self._emit("response.output_item.added", output_index=index, item=begun)
 
-    def _delta(self, text: str, logprobs: Sequence[dict[str, Any]] = ()) -> None:
+    def _delta(self, text: str) -> None:
         part = self._open
         assert part is not None
         part.text += text
-        part.logprobs += logprobs
-        extra = {"logprobs": list(logprobs)} if part.kind == "output_text" else {}
+        extra: dict[str, Any] = {"logprobs": []} if part.kind == "output_text" else {}
         self._emit(f"{_DELTAS[part.kind]}.delta", **part.about, delta=text, **extra)
 
     def _close(self, status: str) -> None:
@@ -181,7 +184,7 @@ class EventWriter:
         extra: dict[str, Any] = {_VALUES[part.kind]: part.text}
         item = part.item(part.text, status)
         if part.kind == "output_text":
-            extra["logprobs"] = part.logprobs
+            extra["logprobs"] = []
         if part.kind == "function_call":
             extra["name"] = item["name"]
         self._emit(f"{_DELTAS[part.kind]}.done", **part.about, **extra)
@@ -196,11 +199,7 @@ class EventWriter:
         assert part is not None
         if part.kind == "reasoning_text":
             return {"type": "reasoning_text", "text": text}
-        return refusal_part(text) if part.kind == "refusal" else text_part(text, part.logprobs)
-
-    def _about(self) -> dict[str, Any]:
-        assert self._open is not None
-        return self._open.about
+        return refusal_part(text) if part.kind == "refusal" else text_part(text)
 
     def _emit(self, kind: str, **fields: Any) -> None:
         self._events.append({"type": kind, **fields, "sequence_number": self._number})

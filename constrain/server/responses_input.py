@@ -202,7 +202,8 @@ def conversation(items: Sequence[Item], instructions: str | None = None) -> list
             _add_result(turns, item)
             answer = None
         elif kind == "message" and item["role"] != "assistant":
-            turns.append(_Turn(item["role"], _text(item["content"])))
+            role = "system" if item["role"] == "developer" else item["role"]
+            turns.append(_Turn(role, _text(item["content"])))
             answer = None
         else:
             if answer is None or _begins_answer(answer, kind):

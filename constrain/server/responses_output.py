@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from openai.types.responses import Response
@@ -13,7 +14,7 @@ from constrain.chat.reply import Refusal, Reply
 from constrain.server.responses_input import PREFIXES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from constrain._completion import Completion
     from constrain.server.responses_request import ResponsesRequest
@@ -58,8 +59,7 @@ def finished_response(
     completion: Completion,
     *,
     completed_at: float,
-    reasoning_tokens: int = 0,
-    logprobs: Sequence[dict[str, Any]] = (),
+    reasoning_tokens: int,
 ) -> Response:
     """The response that an answer is.
 
@@ -67,13 +67,21 @@ def finished_response(
         head: what was settled before.
         completion: the answer.
         completed_at: seconds since 1970.
-        reasoning_tokens: how many of the answer's tokens are reasoning.
-        logprobs: of the text's tokens, as ``output_text`` has them.
+        reasoning_tokens: how many of the answer's tokens are reasoning: see ``count_reasoning``.
     """
-    return response_of(
-        head, completion, output_items(head, completion, logprobs), completed_at=completed_at,
-        reasoning_tokens=reasoning_tokens,
-    )  # fmt: skip
+    items = output_items(head, completion)
+    return response_of(head, completion, items, completed_at=completed_at, reasoning_tokens=reasoning_tokens)
+
+
+def count_reasoning(completion: Completion, token_bytes: Callable[[int], bytes]) -> int:
+    """How many of an answer's tokens are reasoning, what opens the section included."""
+    reasoning = completion.reasoning.rstrip("\ufffd").encode()  # a limit may cut a character
+    if not reasoning:
+        return 0
+    pieces = list(map(token_bytes, completion.tokens))
+    end = b"".join(pieces).find(reasoning) + len(reasoning)
+    starts = accumulate(map(len, pieces), initial=0)
+    return sum(start < end for start in list(starts)[:-1])
 
 
 def response_of(
@@ -111,14 +119,12 @@ def is_cut(completion: Completion, request: ResponsesRequest) -> bool:
     return refused or not (_calls(completion) or (request.text_format.schema is not None and completion.text))
 
 
-def output_items(
-    head: ResponseHead, completion: Completion, logprobs: Sequence[dict[str, Any]] = ()
-) -> list[ItemDocument]:
+def output_items(head: ResponseHead, completion: Completion) -> list[ItemDocument]:
     """The items of an answer: reasoning, a message, calls."""
-    return list(_items(head, completion, logprobs))
+    return list(_items(head, completion))
 
 
-def _items(head: ResponseHead, completion: Completion, logprobs: Sequence[dict[str, Any]]) -> Iterator[ItemDocument]:
+def _items(head: ResponseHead, completion: Completion) -> Iterator[ItemDocument]:
     value, index = completion.value, 0
     status = "incomplete" if is_cut(completion, head.request) else "completed"
     if completion.reasoning:
@@ -127,7 +133,7 @@ def _items(head: ResponseHead, completion: Completion, logprobs: Sequence[dict[s
         index += 1
     if has_message(completion, head.request):
         refusal = value.text if isinstance(value, Refusal) else value.refusal if isinstance(value, Reply) else None
-        part = text_part(completion.text, logprobs) if refusal is None else refusal_part(refusal)
+        part = text_part(completion.text) if refusal is None else refusal_part(refusal)
         yield message_item(head, index, [part], status)
         index += 1
     for position, call in enumerate(_calls(completion)):
@@ -149,9 +155,9 @@ def _calls(completion: Completion) -> tuple[Any, ...]:
     return completion.value.calls if isinstance(completion.value, Reply) else ()
 
 
-def text_part(text: str, logprobs: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+def text_part(text: str) -> dict[str, Any]:
     """A part of a message that is text."""
-    return {"type": "output_text", "text": text, "annotations": [], "logprobs": list(logprobs)}
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
 def refusal_part(text: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from constrain.llama.sampler import Sampling
 from constrain.server.errors import ApiError
 from constrain.server.fields import array, boolean, integer, mapping, missing, number, unsupported, wrong_type
 from constrain.server.responses_input import conversation, one_of, optional_text, read_items, required_text
-from constrain.server.responses_tools import TextFormat, read_format, read_tool_choice, read_tools
+from constrain.server.responses_tools import TextFormat, read_format, read_requested_tools
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,6 +27,17 @@ _LOGPROBS = "message.output_text.logprobs"
 
 _MOST_LOGPROBS = 20
 _MOST_METADATA = 16
+"""OpenAI's limits."""
+
+_SEEDS = 2**32 - 1
+"""The sampler has so many seeds; others stand for one of them."""
+
+_PARAMS = {
+    "messages": "input",
+    "response_format": "text.format.schema",
+    "max_tokens": "max_output_tokens",
+    "max_completion_tokens": "max_output_tokens",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +54,6 @@ class ResponsesRequest:
         custom_tools: the names of the tools that take a text.
         stream: whether the answer is wanted as events.
         store: whether the response is kept.
-        top_logprobs: how many of the likeliest tokens are wanted beside each token; None for no log-probabilities.
         repeated: fields that the response repeats.
     """
 
@@ -56,7 +66,6 @@ class ResponsesRequest:
     custom_tools: frozenset[str]
     stream: bool
     store: bool
-    top_logprobs: int | None
     repeated: dict[str, Any]
 
     def messages(self, previous: Sequence[Item] = ()) -> list[dict[str, Any]]:
@@ -78,15 +87,14 @@ def read_request(body: Mapping[str, Any], *, strict_subset: StrictSubset = "stru
     if not body.get("input") and body.get("input") != "" and previous is None:
         raise missing("input")
     items = read_items(body["input"]) if body.get("input") is not None else []
-    tools = read_tools(body.get("tools"), strict_subset)
-    choice = read_tool_choice(body.get("tool_choice"), tools.tools)
+    tools = read_requested_tools(body.get("tools"), body.get("tool_choice"), strict_subset)
     text_format = read_format(body.get("text"), strict_subset)
     parallel = boolean(body, "parallel_tool_calls") is not False
     store = boolean(body, "store") is not False
     options = _options(body)
     if tools.tools:
-        options |= {"tools": tools.tools, "tool_choice": choice, "parallel_tool_calls": parallel}
-    top_logprobs = _top_logprobs(body)
+        options |= {"tools": tools.tools, "tool_choice": tools.choice, "parallel_tool_calls": parallel}
+    _check_include(body)
     instructions = optional_text(body, "instructions")
     defaults = Sampling()
     repeated = {
@@ -101,9 +109,9 @@ def read_request(body: Mapping[str, Any], *, strict_subset: StrictSubset = "stru
         "store": store,
         "temperature": options.get("temperature", defaults.temperature),
         "text": _text(body, text_format),
-        "tool_choice": choice,
+        "tool_choice": tools.choice,
         "tools": list(tools.documents),
-        "top_logprobs": top_logprobs or 0,
+        "top_logprobs": 0,
         "top_p": options.get("top_p", defaults.top_p),
         "truncation": "disabled",
         "user": optional_text(body, "user"),
@@ -118,8 +126,15 @@ def read_request(body: Mapping[str, Any], *, strict_subset: StrictSubset = "stru
         custom_tools=tools.custom,
         stream=boolean(body, "stream") or False,
         store=store,
-        top_logprobs=top_logprobs,
         repeated=repeated,
+    )
+
+
+def for_responses(error: ApiError) -> ApiError:
+    """The error, with the place in the request as this endpoint names it, in place of chat completions."""
+    param = _PARAMS.get(error.param or "", error.param)
+    return ApiError(
+        error.message, status=error.status, kind=error.kind, param=param, code=error.code, headers=error.headers
     )
 
 
@@ -140,17 +155,19 @@ def _options(body: Mapping[str, Any]) -> ChatOptions:
         options["temperature"] = temperature
     if (top_p := number(body, "top_p", 0, 1)) is not None:
         options["top_p"] = top_p
+    if (seed := integer(body, "seed", -(2**63), 2**63 - 1)) is not None:  # OpenAI's endpoint has none
+        options["seed"] = seed % _SEEDS
     return options
 
 
-def _top_logprobs(body: Mapping[str, Any]) -> int | None:
-    """How many alternatives are wanted; None where ``include`` and ``top_logprobs`` ask for no log-probabilities."""
+def _check_include(body: Mapping[str, Any]) -> None:
+    """Raises ``ApiError`` where log-probabilities are asked for. The rest is about what no answer of ours holds."""
     given = body.get("include")
-    included = [] if given is None else array(given, "include")
-    for index, each in enumerate(included):
-        one_of(each, _INCLUDABLE, f"include[{index}]")  # all but _LOGPROBS are about what no answer of ours holds
-    top = integer(body, "top_logprobs", 0, _MOST_LOGPROBS) or 0
-    return top if top or _LOGPROBS in included else None
+    for index, each in enumerate([] if given is None else array(given, "include")):
+        if one_of(each, _INCLUDABLE, f"include[{index}]") == _LOGPROBS:
+            raise unsupported(f"include[{index}]", "This server does not tell log probabilities.")
+    if integer(body, "top_logprobs", 0, _MOST_LOGPROBS):
+        raise unsupported("top_logprobs", "This server does not tell log probabilities.")
 
 
 def _metadata(body: Mapping[str, Any]) -> dict[str, str]:

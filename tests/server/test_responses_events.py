@@ -25,7 +25,7 @@ def _events(answer: Answer) -> Events:
     events = writer.begin()
     for event in answer.events:
         events += writer.write(event)
-    return events + writer.finish(answer.completion, completed_at=1_763_800_002.0)
+    return events + writer.finish(answer.completion, completed_at=1_763_800_002.0, reasoning_tokens=3)
 
 
 def _client(events: Events) -> openai.OpenAI:
@@ -63,7 +63,7 @@ def test_sequence_numbers_have_no_gaps(name: str) -> None:
 @pytest.mark.parametrize("name", ANSWERS)
 def test_a_stream_ends_in_the_response_that_is_not_streamed(name: str) -> None:
     answer = ANSWERS[name]
-    whole = finished_response(answer.head, answer.completion, completed_at=1_763_800_002.0)
+    whole = finished_response(answer.head, answer.completion, completed_at=1_763_800_002.0, reasoning_tokens=3)
     assert _events(answer)[-1]["response"] == response_json(whole)
 
 
@@ -153,17 +153,6 @@ def test_the_end_of_arguments_names_the_function() -> None:
 
 def test_cut_text_ends_with_an_incomplete_response() -> None:
     assert _kinds(_events(ANSWERS["cut text"]))[-1] == "incomplete"
-
-
-def test_log_probabilities_come_with_their_delta_and_at_the_end() -> None:
-    logprobs = [{"token": "H", "bytes": [72], "logprob": -0.5, "top_logprobs": []}]
-    answer = ANSWERS["text"]
-    writer = EventWriter(answer.head)
-    writer.begin()
-    *_, delta = writer.write(TextDelta("Héllo ☃"), logprobs)
-    done = writer.finish(answer.completion, completed_at=1_763_800_002.0)
-    assert (delta["logprobs"], done[0]["logprobs"]) == (logprobs, logprobs)
-    assert done[-1]["response"]["output"][0]["content"][0]["logprobs"] == logprobs
 
 
 def test_an_error_amid_a_stream_is_flat_and_the_response_failed() -> None:

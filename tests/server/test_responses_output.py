@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,13 +10,14 @@ from openai.types.responses import Response
 from pydantic import TypeAdapter
 
 from constrain.server.responses_output import (
+    count_reasoning,
     failed_response,
     finished_response,
     new_response_id,
     response_json,
     unfinished_response,
 )
-from tests.server.response_answers import ANSWERS, TOOLS, Answer
+from tests.server.response_answers import ANSWERS, TOOLS, Answer, completion
 
 PREFIXES = {"message": "msg_", "function_call": "fc_", "custom_tool_call": "ctc_", "reasoning": "rs_"}
 REQUIRED = """
@@ -24,8 +26,11 @@ REQUIRED = """
 """
 
 
-def _finished(answer: Answer, **given: Any) -> dict[str, Any]:
-    return response_json(finished_response(answer.head, answer.completion, completed_at=1_763_800_002.0, **given))
+def _finished(answer: Answer, reasoning_tokens: int = 0) -> dict[str, Any]:
+    response = finished_response(
+        answer.head, answer.completion, completed_at=1_763_800_002.0, reasoning_tokens=reasoning_tokens
+    )
+    return response_json(response)
 
 
 def _kinds(document: dict[str, Any]) -> list[str]:
@@ -133,10 +138,27 @@ def test_usage_has_all_its_details() -> None:
     }
 
 
-def test_log_probabilities_are_those_of_the_text() -> None:
-    logprobs = [{"token": "H", "bytes": [72], "logprob": -0.5, "top_logprobs": []}]
-    document = _finished(ANSWERS["text"], logprobs=logprobs)
-    assert document["output"][0]["content"][0]["logprobs"] == logprobs
+@pytest.mark.parametrize(
+    ("pieces", "count"),
+    [
+        (["<think>", "Well, ", "well.", "</think>", "Yes", ".", ""], 3),
+        (["Well", ", ", "we", "ll", ".", "</think>", "Yes."], 5),
+        (["Well, well.</think>", "Yes", "."], 1),
+    ],
+)
+def test_reasoning_is_counted_in_tokens(pieces: list[str], count: int) -> None:
+    answer = replace(ANSWERS["reasoning and text"].completion, tokens=tuple(range(len(pieces))))
+    assert count_reasoning(answer, lambda token: pieces[token].encode()) == count
+
+
+def test_reasoning_that_ends_amid_a_character_is_counted() -> None:
+    pieces = [b"Well \xe2", b"\x98"]
+    answer = completion("", "", reasoning="Well \ufffd", finish_reason="length")
+    assert count_reasoning(replace(answer, tokens=(0, 1)), lambda token: pieces[token]) == 1
+
+
+def test_no_reasoning_has_no_tokens() -> None:
+    assert count_reasoning(ANSWERS["text"].completion, lambda _: b"Hello") == 0
 
 
 def test_the_request_is_repeated() -> None:

@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from constrain import GrammarError, SchemaError
 from constrain.server.errors import ApiError
-from constrain.server.responses_request import ResponsesRequest, read_request
-from constrain.server.responses_tools import TextFormat, compile_error
+from constrain.server.responses_request import ResponsesRequest, for_responses, read_request
 from tests.server.response_answers import PERSON, TOOLS
 
 FUNCTION, CUSTOM = TOOLS
@@ -30,7 +28,7 @@ def _error(*, subset: Any = "structural", **body: Any) -> ApiError:
 def test_a_text_alone_asks_for_nothing_special() -> None:
     request = _read()
     assert (request.options, request.text_format.schema, request.custom_tools) == ({}, None, frozenset())
-    assert (request.stream, request.store, request.top_logprobs) == (False, True, None)
+    assert (request.stream, request.store) == (False, True)
     assert request.messages() == [{"role": "user", "content": "Hello"}]
 
 
@@ -61,6 +59,11 @@ def test_unknown_fields_are_ignored() -> None:
 def test_sampling_and_the_limit_are_passed_on() -> None:
     request = _read(max_output_tokens=50, temperature=2, top_p=0.5)
     assert request.options == {"max_tokens": 50, "temperature": 2, "top_p": 0.5}
+
+
+@pytest.mark.parametrize(("seed", "taken"), [(7, 7), (-1, 2**32 - 2), (2**32, 1)])
+def test_a_seed_is_passed_on(seed: int, taken: int) -> None:
+    assert _read(seed=seed).options == {"seed": taken}
 
 
 def test_what_is_not_asked_for_is_repeated_as_it_will_be() -> None:
@@ -134,11 +137,6 @@ def test_a_forced_tool_and_a_schema_go_together() -> None:
     assert request.text_format.schema == PERSON["schema"]
 
 
-def test_log_probabilities_are_asked_for_by_include() -> None:
-    assert _read(include=["message.output_text.logprobs"]).top_logprobs == 0
-    assert _read(include=["message.output_text.logprobs"], top_logprobs=3).top_logprobs == 3
-
-
 def test_encrypted_reasoning_may_be_asked_for() -> None:
     assert _read(include=["reasoning.encrypted_content"]) == _read()
 
@@ -172,6 +170,8 @@ def test_a_previous_response_may_be_all_the_input() -> None:
         ({"max_output_tokens": 0}, "max_output_tokens", "integer_below_min_value"),
         ({"max_output_tokens": 1.5}, "max_output_tokens", "invalid_type"),
         ({"top_logprobs": 21}, "top_logprobs", "integer_above_max_value"),
+        ({"top_logprobs": 3}, "top_logprobs", "unsupported_parameter"),
+        ({"include": ["message.output_text.logprobs"]}, "include[0]", "unsupported_parameter"),
         ({"include": ["all"]}, "include[0]", "invalid_value"),
         ({"include": "all"}, "include", "invalid_type"),
         ({"store": "yes"}, "store", "invalid_type"),
@@ -192,7 +192,7 @@ def test_a_previous_response_may_be_all_the_input() -> None:
         ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools[0].name", "missing_required_parameter"),
         ({"tools": [{"type": "function", "name": "a b"}]}, "tools[0].name", "invalid_value"),
         ({"tools": [{**FUNCTION, "description": 3}]}, "tools[0].description", "invalid_value"),
-        ({"tools": [FUNCTION, FUNCTION]}, "tools[1].name", "invalid_value"),
+        ({"tools": [FUNCTION, FUNCTION]}, "tools[1]", "invalid_value"),
         ({"tools": [{**FUNCTION, "parameters": OPEN}]}, "tools[0].parameters", "invalid_function_parameters"),
         ({"tools": [{**FUNCTION, "parameters": 3, "strict": False}]}, "tools[0].parameters", "invalid_value"),
         (
@@ -277,13 +277,17 @@ def test_strict_mode_can_be_off() -> None:
     assert (request.text_format.schema, request.repeated["tools"][0]["strict"]) == (OPEN, True)
 
 
-def test_a_schema_that_cannot_be_compiled_is_an_error_of_the_format() -> None:
-    text_format = TextFormat({}, {"type": "json_schema", "name": "person"})
-    error = compile_error(SchemaError("no such type", pointer="/type"), text_format)
-    assert error.message == "Invalid schema for response_format 'person': at /type: no such type"
-    assert (error.param, error.code) == ("text.format.schema", "invalid_json_schema")
-
-
-def test_a_grammar_that_fits_no_call_is_an_error_of_the_tools() -> None:
-    error = compile_error(GrammarError("texts of that grammar may hold it"), TextFormat(None, {"type": "text"}))
-    assert (error.param, error.code) == ("tools", "invalid_grammar")
+@pytest.mark.parametrize(
+    ("param", "named"),
+    [
+        ("messages", "input"),
+        ("response_format", "text.format.schema"),
+        ("max_tokens", "max_output_tokens"),
+        ("tools", "tools"),
+        (None, None),
+    ],
+)
+def test_errors_of_a_generation_name_the_fields_of_responses(param: str | None, named: str | None) -> None:
+    error = for_responses(ApiError("No.", status=429, kind="x", param=param, code="y", headers={"Retry-After": "1"}))
+    assert error.body() == {"error": {"message": "No.", "type": "x", "param": named, "code": "y"}}
+    assert (error.status, error.headers) == (429, {"Retry-After": "1"})
