@@ -35,8 +35,8 @@ Event = dict[str, Any]
 
 
 def server_sent(event: Event) -> str:
-    """An event as it is sent: named by its type."""
-    return f"event: {event['type']}\ndata: {json.dumps(event, ensure_ascii=False, separators=(',', ':'))}\n\n"
+    """An event as it is sent: named by its type; in ASCII, since some clients end lines at U+2028, too."""
+    return f"event: {event['type']}\ndata: {json.dumps(event, separators=(',', ':'))}\n\n"
 
 
 @dataclass

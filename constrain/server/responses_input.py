@@ -180,10 +180,10 @@ def _reasoning(item: Mapping[str, Any], place: str) -> Item:
 
 @dataclass
 class _Turn:
-    """One message: ``calls`` by position, and their ``results``, where the role is assistant."""
+    """What becomes one message: its texts, and of the assistant reasoning, calls and results by their positions."""
 
     role: str
-    text: str | None = None
+    texts: list[str] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
     calls: list[Item] = field(default_factory=list)
     results: dict[int, str] = field(default_factory=dict)
@@ -194,22 +194,25 @@ def conversation(items: Sequence[Item], instructions: str | None = None) -> list
 
     Raises ``ApiError`` for a call without a result, a result without a call, and what no message may hold.
     """
-    turns: list[_Turn] = [] if instructions is None else [_Turn("system", instructions)]
+    turns = [_Turn("system", [instructions])] if instructions else []
+    pending: dict[tuple[str, str], list[tuple[_Turn, int]]] = {}  # calls without results
     answer: _Turn | None = None
     for item in items:
         kind = item["type"]
         if kind in _RESULTS:
-            _add_result(turns, item)
+            _add_result(pending, item)
             answer = None
         elif kind == "message" and item["role"] != "assistant":
             role = "system" if item["role"] == "developer" else item["role"]
-            turns.append(_Turn(role, _text(item["content"])))
+            turns.append(_Turn(role, [_text(item["content"])]))
             answer = None
         else:
             if answer is None or _begins_answer(answer, kind):
                 answer = _Turn("assistant")
                 turns.append(answer)
             _add_to_answer(answer, item)
+            if kind in _CALLS:
+                pending.setdefault((kind, item["call_id"]), []).append((answer, len(answer.calls) - 1))
     messages = [message for turn in turns for message in _messages(turn)]
     try:
         check_messages(messages)
@@ -221,7 +224,7 @@ def conversation(items: Sequence[Item], instructions: str | None = None) -> list
 
 def _begins_answer(answer: _Turn, kind: str) -> bool:
     """Whether an item cannot be of the same answer as what is before it: text and reasoning come before calls."""
-    return kind in ("message", "reasoning") and answer.text is not None and not answer.calls
+    return kind in ("message", "reasoning") and bool(answer.texts) and not answer.calls
 
 
 def _add_to_answer(answer: _Turn, item: Item) -> None:
@@ -231,20 +234,18 @@ def _add_to_answer(answer: _Turn, item: Item) -> None:
         thoughts = _text(item["content"] or item["summary"])
         answer.reasoning += [thoughts] if thoughts else []
     else:
-        text = _text(item["content"])
-        answer.text = text if answer.text is None else f"{answer.text}\n{text}"
+        answer.texts.append(_text(item["content"]))
 
 
-def _add_result(turns: Sequence[_Turn], item: Item) -> None:
+def _add_result(pending: Mapping[tuple[str, str], list[tuple[_Turn, int]]], item: Item) -> None:
     """Gives a result to the last call before it that has its id and no result."""
     kind, call_id = _RESULTS[item["type"]], item["call_id"]
-    for turn in reversed(turns):
-        for position, call in enumerate(turn.calls):
-            if (call["type"], call["call_id"]) == (kind, call_id) and position not in turn.results:
-                output = item["output"]
-                turn.results[position] = output if isinstance(output, str) else _text(output)
-                return
-    raise ApiError(f"No tool call found for {_WORDS[kind]} output with call_id {call_id}.", param="input")
+    calls = pending.get((kind, call_id))
+    if not calls:
+        raise ApiError(f"No tool call found for {_WORDS[kind]} output with call_id {call_id}.", param="input")
+    turn, position = calls.pop()
+    output = item["output"]
+    turn.results[position] = output if isinstance(output, str) else _text(output)
 
 
 def _text(parts: Sequence[Mapping[str, Any]]) -> str:
@@ -252,11 +253,12 @@ def _text(parts: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _messages(turn: _Turn) -> list[dict[str, Any]]:
+    text = "\n".join(turn.texts) if turn.texts else None
     if turn.role != "assistant":
-        return [{"role": turn.role, "content": turn.text}]
-    if turn.text is None and not turn.calls and not turn.reasoning:
+        return [{"role": turn.role, "content": text}]
+    if text is None and not turn.calls and not turn.reasoning:
         return []
-    message: dict[str, Any] = {"role": "assistant", "content": turn.text}
+    message: dict[str, Any] = {"role": "assistant", "content": text}
     if turn.reasoning:
         message["reasoning_content"] = "\n".join(turn.reasoning)
     if turn.calls:

@@ -49,9 +49,9 @@ def new_response_id() -> str:
     return f"resp_{secrets.token_hex(24)}"
 
 
-def unfinished_response(head: ResponseHead, status: str = "in_progress") -> Response:
-    """The response before its end. Events show it, with no output."""
-    return _response(head, status, ())
+def unfinished_response(head: ResponseHead) -> Response:
+    """The response before its first token, as events show it."""
+    return _response(head, "in_progress", ())
 
 
 def finished_response(

@@ -84,7 +84,7 @@ def read_request(body: Mapping[str, Any], *, strict_subset: StrictSubset = "stru
     _refuse_unsupported(body)
     model = required_text(body, "model")
     previous = optional_text(body, "previous_response_id")
-    if not body.get("input") and body.get("input") != "" and previous is None:
+    if body.get("input") in (None, []) and previous is None:
         raise missing("input")
     items = read_items(body["input"]) if body.get("input") is not None else []
     tools = read_requested_tools(body.get("tools"), body.get("tool_choice"), strict_subset)

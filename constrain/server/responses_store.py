@@ -39,11 +39,13 @@ class StoredResponse:
         response: the JSON object.
         input_items: what the request brought, each with an id.
         conversation: the items that a next response goes on from: all that came before, the input and the output.
+        size: of the conversation as JSON, in characters.
     """
 
     response: dict[str, Any]
     input_items: tuple[Item, ...]
     conversation: tuple[Item, ...]
+    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +96,10 @@ class ResponseStore:
             return
         input_items = tuple(with_ids(request.items, response["id"]))
         output = tuple(read_items(response["output"]))
-        before = () if previous is None else previous.conversation
-        stored = StoredResponse(response, input_items, (*before, *input_items, *output))
-        size = len(json.dumps([response, input_items, output])) + 8 * len(stored.conversation)
+        before, size_before = ((), 0) if previous is None else (previous.conversation, previous.size)
+        conversation_size = size_before + len(json.dumps([input_items, output]))
+        stored = StoredResponse(response, input_items, (*before, *input_items, *output), conversation_size)
+        size = len(json.dumps(response)) + conversation_size  # what is shared may outlive what it is shared with
         with self._lock:
             self._entries[response["id"]] = _Entry(stored, owner, self._clock() + self._max_age, size)
             self._size += size

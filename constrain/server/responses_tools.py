@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _FORMAT_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
+MAX_TOOLS = 128
+"""OpenAI's limit."""
+
 _FORMATS = ("text", "json_object", "json_schema")
 
 
@@ -78,6 +81,13 @@ def read_format(text: object, subset: StrictSubset) -> TextFormat:
 def read_requested_tools(given: object, choice: object, subset: StrictSubset) -> RequestedTools:
     """The tools and which of them may be called. Raises ``ApiError``, also for the nested shape of chat completions."""
     documents = [] if given is None else array(given, "tools")
+    if len(documents) > MAX_TOOLS:
+        raise ApiError(
+            f"Invalid 'tools': array too long. Expected an array with maximum length {MAX_TOOLS}, but got an array "
+            f"with length {len(documents)} instead.",
+            param="tools",
+            code="array_above_max_length",
+        )
     for index, document in enumerate(documents):
         place = f"tools[{index}]"
         one_of(mapping(document, place).get("type"), ("function", "custom"), f"{place}.type")

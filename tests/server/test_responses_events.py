@@ -175,7 +175,8 @@ def test_openais_accumulator_takes_a_stream_that_fails() -> None:
         assert [event.type for event in stream][-2:] == ["error", "response.failed"]
 
 
-def test_an_event_is_sent_under_the_name_of_its_type() -> None:
-    name, data = server_sent({"type": "error", "message": "☃\n"}).rstrip("\n").split("\n")
-    assert name == "event: error"
-    assert json.loads(data.removeprefix("data: ")) == {"type": "error", "message": "☃\n"}
+def test_an_event_is_two_lines_named_by_its_type() -> None:
+    event = {"type": "error", "message": "☃\n\u2028\x85"}
+    name, data, end = server_sent(event).splitlines()
+    assert (name, end) == ("event: error", "")
+    assert json.loads(data.removeprefix("data: ")) == event

@@ -147,6 +147,10 @@ def test_a_previous_response_stands_before_the_input_and_after_the_instructions(
     assert [message["content"] for message in request.messages(before)] == ["Be brief.", "One?", "1", "Hello"]
 
 
+def test_empty_instructions_are_none() -> None:
+    assert _read(instructions="").messages() == _read().messages()
+
+
 def test_a_previous_response_may_be_all_the_input() -> None:
     assert read_request({"model": "tiny", "previous_response_id": "resp_1"}).items == ()
 
@@ -188,6 +192,7 @@ def test_a_previous_response_may_be_all_the_input() -> None:
         ({"text": {"format": {**PERSON, "strict": "yes"}}}, "text.format.strict", "invalid_type"),
         ({"text": {"format": {**PERSON, "schema": OPEN}}}, "text.format.schema", "invalid_json_schema"),
         ({"tools": {}}, "tools", "invalid_type"),
+        ({"tools": [FUNCTION] * 129}, "tools", "array_above_max_length"),
         ({"tools": [{"type": "web_search"}]}, "tools[0].type", "invalid_value"),
         ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools[0].name", "missing_required_parameter"),
         ({"tools": [{"type": "function", "name": "a b"}]}, "tools[0].name", "invalid_value"),

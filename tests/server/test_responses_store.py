@@ -105,6 +105,13 @@ def test_large_responses_make_room() -> None:
     assert [_is_there(store, f"resp_{number}") for number in (1, 2)] == [False, True]
 
 
+def test_a_long_conversation_counts_as_a_whole_in_each_response() -> None:
+    store = ResponseStore(max_bytes=20_000)
+    _keep(store, "resp_1", input="x" * 9000)
+    _keep(store, "resp_2", previous_response_id="resp_1")
+    assert [_is_there(store, f"resp_{number}") for number in (1, 2)] == [False, True]
+
+
 def test_old_responses_are_forgotten() -> None:
     now = 0.0
     store = ResponseStore(max_age=10, clock=lambda: now)
