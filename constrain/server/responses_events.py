@@ -116,11 +116,10 @@ class EventWriter:
     def finish(self, completion: Completion, *, completed_at: float, reasoning_tokens: int) -> list[Event]:
         """The last events, for the whole answer; ``response`` is then what is kept of it."""
         status = "incomplete" if is_cut(completion, self._head.request) else "completed"
-        wanted = "output_text" if has_message(completion, self._head.request) and not self._has_message() else None
-        self._close("completed" if wanted else status)
-        if wanted:
-            self._start_part(wanted)
-            self._close(status)
+        if has_message(completion, self._head.request) and not self._has_message():
+            self._close("completed")
+            self._start_part("output_text")
+        self._close(status)
         self.response = response_of(
             self._head, completion, self._items, completed_at=completed_at, reasoning_tokens=reasoning_tokens
         )

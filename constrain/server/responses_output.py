@@ -114,9 +114,8 @@ def is_cut(completion: Completion, request: ResponsesRequest) -> bool:
     """
     if completion.finish_reason == "stop":
         return False
-    value = completion.value
-    refused = isinstance(value, Refusal) or (isinstance(value, Reply) and value.refusal is not None)
-    return refused or not (_calls(completion) or (request.text_format.schema is not None and completion.text))
+    is_value = request.text_format.schema is not None and completion.text
+    return not (_calls(completion) or is_value)
 
 
 def output_items(head: ResponseHead, completion: Completion) -> list[ItemDocument]:
@@ -125,14 +124,14 @@ def output_items(head: ResponseHead, completion: Completion) -> list[ItemDocumen
 
 
 def _items(head: ResponseHead, completion: Completion) -> Iterator[ItemDocument]:
-    value, index = completion.value, 0
+    index = 0
     status = "incomplete" if is_cut(completion, head.request) else "completed"
     if completion.reasoning:
         alone = not has_message(completion, head.request)
         yield reasoning_item(head, index, completion.reasoning, status if alone else "completed")
         index += 1
     if has_message(completion, head.request):
-        refusal = value.text if isinstance(value, Refusal) else value.refusal if isinstance(value, Reply) else None
+        refusal = _refusal(completion)
         part = text_part(completion.text) if refusal is None else refusal_part(refusal)
         yield message_item(head, index, [part], status)
         index += 1
@@ -145,14 +144,20 @@ def _items(head: ResponseHead, completion: Completion) -> Iterator[ItemDocument]
 
 def has_message(completion: Completion, request: ResponsesRequest) -> bool:
     """Whether an answer has a message: without calls always, an empty one if need be, unless its reasoning was cut."""
-    value = completion.value
-    if completion.text or isinstance(value, Refusal) or (isinstance(value, Reply) and value.refusal is not None):
+    if completion.text or _refusal(completion) is not None:
         return True
     return not _calls(completion) and not (completion.reasoning and is_cut(completion, request))
 
 
 def _calls(completion: Completion) -> tuple[Any, ...]:
     return completion.value.calls if isinstance(completion.value, Reply) else ()
+
+
+def _refusal(completion: Completion) -> str | None:
+    value = completion.value
+    if isinstance(value, Reply):
+        return value.refusal
+    return value.text if isinstance(value, Refusal) else None
 
 
 def text_part(text: str) -> dict[str, Any]:
