@@ -29,6 +29,9 @@ _MOST_LOGPROBS = 20
 _MOST_METADATA = 16
 """OpenAI's limits."""
 
+_MOST_TOKENS = 2**31 - 1
+"""More than any context holds, and few enough for the sampler to count."""
+
 _SEEDS = 2**32 - 1
 """The sampler has so many seeds; others stand for one of them."""
 
@@ -100,7 +103,7 @@ def read_request(body: Mapping[str, Any], *, strict_subset: StrictSubset = "stru
     repeated = {
         "background": False,
         "instructions": instructions,
-        "max_output_tokens": options.get("max_tokens"),
+        "max_output_tokens": body.get("max_output_tokens"),
         "metadata": _metadata(body),
         "parallel_tool_calls": parallel,
         "previous_response_id": previous,
@@ -150,7 +153,7 @@ def _refuse_unsupported(body: Mapping[str, Any]) -> None:
 def _options(body: Mapping[str, Any]) -> ChatOptions:
     options: ChatOptions = {}
     if (max_tokens := integer(body, "max_output_tokens", 1)) is not None:
-        options["max_tokens"] = max_tokens
+        options["max_tokens"] = min(max_tokens, _MOST_TOKENS)
     if (temperature := number(body, "temperature", 0, 2)) is not None:
         options["temperature"] = temperature
     if (top_p := number(body, "top_p", 0, 1)) is not None:

@@ -66,6 +66,11 @@ def test_a_seed_is_passed_on(seed: int, taken: int) -> None:
     assert _read(seed=seed).options == {"seed": taken}
 
 
+def test_a_limit_beyond_any_context_is_none_of_the_samplers_concern() -> None:
+    request = _read(max_output_tokens=10**40)
+    assert (request.options["max_tokens"], request.repeated["max_output_tokens"]) == (2**31 - 1, 10**40)
+
+
 def test_what_is_not_asked_for_is_repeated_as_it_will_be() -> None:
     repeated = _read().repeated
     assert (repeated["temperature"], repeated["top_p"]) == (0.8, 0.95)
