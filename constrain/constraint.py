@@ -46,6 +46,9 @@ PRECOMPUTED_MASKS = 2500
 PRECOMPUTED_BYTES = 12 << 20
 """What a constraint's tables may take while masks are computed ahead of time."""
 
+_NO_LIMIT = 2**62
+"""Tokens of which no text has as many."""
+
 _LIMITS = ("max_string_tokens", "max_number_tokens", "max_reasoning_tokens")
 
 EXPLAINED_TERMINALS = 5
@@ -232,7 +235,8 @@ class Constraint:
         for name, limit in zip(_LIMITS, limits, strict=True):
             if limit is not None and limit < 1:
                 raise ValueError(f"{name} is {limit}; it must be 1 or more")
-        return Matcher(self, max_tokens=max_tokens, lexeme_limits=(None, *limits))
+        counts = [limit if limit is None else min(limit, _NO_LIMIT) for limit in (max_tokens, *limits)]
+        return Matcher(self, max_tokens=counts[0], lexeme_limits=(None, *counts[1:]))
 
     def allocate_bitmask(self, batch_size: int = 1) -> NDArray[np.uint32]:
         """A bitmask for ``Matcher.fill_bitmask``: uint32, shape (batch_size, ceil(n_vocab / 32)), all zero.

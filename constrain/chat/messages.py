@@ -222,9 +222,11 @@ def _calls(calls: object, where: str) -> list[Call]:
     if not isinstance(calls, (list, tuple)):
         raise MessageError(where, f"must be a list, not {_type_name(calls)}")
     checked = [_call(call, f"{where}[{index}]") for index, call in enumerate(calls)]
+    known: set[str] = set()
     for index, call in enumerate(checked):
-        if call.id in [other.id for other in checked[:index]]:
+        if call.id in known:
             raise MessageError(f"{where}[{index}].id", f"two calls have the id {call.id!r}")
+        known.add(call.id)
     return checked
 
 

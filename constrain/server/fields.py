@@ -108,7 +108,7 @@ def _require_range(kind: str, name: str, value: float, low: float | None, high: 
         if is_broken:
             words = {"below_min": "below minimum", "above_max": "above maximum"}[side]
             raise ApiError(
-                f"Invalid '{name}': {kind} {words} value. Expected a value {sign} {limit}, but got {value:.20g} "
+                f"Invalid '{name}': {kind} {words} value. Expected a value {sign} {limit}, but got {str(value)[:40]} "
                 "instead.",
                 param=name,
                 code=f"{kind}_{side}_value",
