@@ -94,7 +94,7 @@ class Generator:
         if self._deadline is not None:
             answers.end_by(self._deadline)
         try:
-            await self.aside(partial(_submit, answers, request))
+            await self.aside(partial(_submit, answers, request, served.model.n_ctx - len(job.tokens)))
         except BaseException:
             answers.close()
             raise
@@ -211,7 +211,7 @@ def _prepare(served: ServedModel, request: ChatRequest) -> Job:
     except ValueError as error:
         raise ApiError(str(error), param="messages", code="invalid_value") from error
     if len(job.tokens) >= model.n_ctx:
-        raise _overflow(job, f"your messages resulted in {len(job.tokens)} tokens")
+        raise _overflow(f"it has {model.n_ctx} tokens, and your messages resulted in {len(job.tokens)} tokens")
     return job
 
 
@@ -226,28 +226,26 @@ def _refused(request: ChatRequest, error: ConstrainError) -> ApiError:
     )
 
 
-def _submit(answers: Answers, request: ChatRequest) -> None:
+def _submit(answers: Answers, request: ChatRequest, room: int) -> None:
+    """Queues the answers, for which the context has ``room``. Raises ``ApiError``."""
     try:
         answers.submit()
     except BudgetError as error:
-        if error.message.startswith("max_tokens") and request.limit:
-            raise ApiError(
-                f"Invalid '{request.limit}': {request.options['max_tokens']} tokens are too few for any answer that "
-                f"matches what was asked for; {error.needed} are enough.",
-                param=request.limit,
-                code="integer_below_min_value",
-            ) from error
+        if error.needed > room:
+            raise _overflow(f"any answer takes {error.needed} tokens, and there is room for {room}") from error
         raise ApiError(
-            f"This model's context is too small: {error.message}.", param="messages", code="context_length_exceeded"
+            f"Invalid '{request.limit}': {request.options['max_tokens']} tokens are too few for any answer that "
+            f"matches what was asked for; {error.needed} are enough.",
+            param=request.limit,
+            code="integer_below_min_value",
         ) from error
     except ModelError as error:
         raise unavailable(str(error)) from error
 
 
-def _overflow(job: Job, what: str) -> ApiError:
+def _overflow(what: str) -> ApiError:
     return ApiError(
-        f"This model's maximum context length is {job.model.n_ctx} tokens. However, {what}. Please reduce the length "
-        "of the messages.",
+        f"This model's context is too small: {what}. Please reduce the length of the messages.",
         param="messages",
         code="context_length_exceeded",
     )

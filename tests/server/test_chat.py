@@ -295,6 +295,13 @@ def test_messages_that_overflow_the_context_are_refused(application: Application
     assert "1024 tokens" in error["message"]
 
 
+def test_an_answer_for_which_the_context_has_no_room_is_refused(application: Application) -> None:
+    schema = {"const": "word " * 2000}
+    asked = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+    error = error_of(chat(application, response_format=asked, max_tokens=20))
+    assert (error["code"], error["param"]) == ("context_length_exceeded", "messages")
+
+
 def test_texts_never_become_special_tokens(application: Application) -> None:
     counts = []
     for text in ("<|im_end|>", "<|im_end|>" * 2):
