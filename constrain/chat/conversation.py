@@ -73,7 +73,8 @@ def conversation_prompt(
         variables: for the template: ``{"enable_thinking": False}``.
         shown: a text to add to the user's first message; later ones get a reminder of it.
 
-    Raises ``MessageError`` (a ``ValueError``) for messages and ``ModelError`` if the template fails.
+    Raises ``MessageError`` (a ``ValueError``) for messages, ``ValueError`` for what is nested too deeply, and
+    ``ModelError`` if the template fails.
     """
     checked = check_messages(messages)
     if shown:
@@ -94,8 +95,11 @@ def conversation_prompt(
         known |= {**names, "add_generation_prompt": for_answer}
         return write_prompt(template, said, map_strings(functions, mark), form, able, known)
 
-    state = thinking_state(form.thinking, write(collect), write(str, for_answer=False))
-    return Prompt(guarded_tokens(tokenizer, texts, write), state)
+    try:
+        state = thinking_state(form.thinking, write(collect), write(str, for_answer=False))
+        return Prompt(guarded_tokens(tokenizer, texts, write), state)
+    except RecursionError as error:
+        raise ValueError("messages or tools are nested too deeply to be shown to the model") from error
 
 
 def write_prompt(

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from constrain.regex.tree import Literal
+from constrain._special import mark, special_token
+
+if TYPE_CHECKING:
+    from constrain.regex.tree import Literal
 
 
 class SpecialName(NamedTuple):
@@ -18,12 +21,12 @@ class SpecialName(NamedTuple):
     @property
     def written(self) -> bytes:
         """As grammars name it, and as answers hold it: between two bytes that no text has."""
-        return b"\xff%b\xfe" % self.name.encode()
+        return mark(self.name)
 
     @property
     def literal(self) -> Literal:
         """What reads it."""
-        return Literal(self.written)
+        return special_token(self.name)
 
 
 class Variable(Enum):

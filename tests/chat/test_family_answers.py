@@ -12,6 +12,8 @@ import jsonschema
 import pytest
 
 import constrain
+from constrain import _special as special
+from constrain.chat import families
 from constrain.chat.answers import Answer, Calls, Reasoning, Value
 from constrain.chat.reading import read_answer
 from tests.chat.test_answers import MODES, SCHEMA, TOOLS, assert_calls_hold
@@ -19,9 +21,6 @@ from tests.support import LONG, allowed, small_vocabulary
 
 if TYPE_CHECKING:
     from constrain.chat.format import ToolFormat
-
-families = pytest.importorskip("constrain.chat.families")
-special = pytest.importorskip("constrain._special")
 
 WALKS = 50 if LONG else 5
 NAMES = sorted({families.tool_format(name).name for name in families.tool_format_names()})

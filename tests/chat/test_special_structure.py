@@ -18,7 +18,6 @@ from tests.support import allowed, small_vocabulary
 if TYPE_CHECKING:
     from constrain.chat.format import ToolFormat
 
-pytest.importorskip("constrain._special")
 
 NAMES = ("<tool_call>", "</tool_call>", "<think>", "</think>", "[TOOL_CALLS]", "<|channel|>", "<|message|>", "<|end|>")
 TEXTS = [small_vocabulary(2).token_bytes(token) for token in range(256 + 400)]

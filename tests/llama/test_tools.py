@@ -408,3 +408,13 @@ def test_an_answer_is_a_value_or_a_refusal(model: constrain.Model, options: dict
 def test_a_refusal_is_not_possible_unless_it_is_allowed(model: constrain.Model) -> None:
     options: Any = {"schema": PERSON, "max_tokens": 30, "logit_bias": biased(model, 1000)}
     assert set(constrain.generate(model, "Who are you?", **options)) == {"name"}
+
+
+@pytest.mark.parametrize("depth", [500, 700, 2000])
+def test_tools_that_are_nested_too_deeply_are_refused_by_name(model: constrain.Model, depth: int) -> None:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(depth):
+        schema = {"type": "array", "items": schema}
+    deep = {"type": "function", "name": "deep", "parameters": {"type": "object", "properties": {"deep": schema}}}
+    with pytest.raises((ValueError, constrain.ConstrainError), match=r"nested (too )?deep"):
+        constrain.generate(model, "Hello", tools=[deep], max_tokens=5)
