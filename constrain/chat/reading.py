@@ -6,9 +6,10 @@ as it is, and of calls what there is of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from constrain._completion import ReasoningDelta, RefusalDelta, TextDelta
 from constrain._source import Source
 from constrain.chat.answers import REFUSAL, Calls, CustomCalls, Reasoning
 from constrain.chat.arguments import (
@@ -26,31 +27,10 @@ from constrain.chat.plan import has_preamble, plan, value_of
 from constrain.chat.structure import CONTENT, PREAMBLE, REASONING, SpecialName, Variable, structure_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable
+    from collections.abc import Callable, Generator
 
     from constrain.chat.answers import Answer, FunctionCalls
     from constrain.chat.structure import Node
-
-
-@dataclass(frozen=True, slots=True)
-class ReasoningDelta:
-    """More text of the reasoning section."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ContentDelta:
-    """More text of the content."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class RefusalDelta:
-    """More text of a refusal."""
-
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,59 +66,7 @@ class CallEnded:
     id: str | None
 
 
-Event = ReasoningDelta | ContentDelta | RefusalDelta | CallStarted | ArgumentsDelta | InputDelta | CallEnded
-
-
-@dataclass(slots=True)
-class Call:
-    """A call: ``arguments`` is JSON text, ``input`` the text for a custom tool. ``ended``: it was not cut short."""
-
-    name: str
-    id: str | None = None
-    arguments: str | None = None
-    input: str | None = None
-    ended: bool = False
-
-
-@dataclass(slots=True)
-class ParsedAnswer:
-    """What an answer says. Content is empty where there is none; ``refusal`` is None where there is none."""
-
-    content: str = ""
-    reasoning: str = ""
-    refusal: str | None = None
-    calls: list[Call] = field(default_factory=list)
-
-
-def gathered(events: Iterable[Event], answer: Answer) -> ParsedAnswer:
-    """What events say together."""
-    found = ParsedAnswer()
-    custom = {tool.name for tool in answer.tools if isinstance(tool, CustomCalls)}
-    for event in events:
-        match event:
-            case ReasoningDelta(text):
-                found.reasoning += text
-            case ContentDelta(text):
-                found.content += text
-            case RefusalDelta(text):
-                found.refusal = (found.refusal or "") + text
-            case CallStarted(_, name, identifier):
-                found.calls.append(
-                    Call(name, identifier, input="") if name in custom else Call(name, identifier, arguments="")
-                )
-            case ArgumentsDelta(index, text):
-                found.calls[index].arguments = (found.calls[index].arguments or "") + text
-            case InputDelta(index, text):
-                found.calls[index].input = (found.calls[index].input or "") + text
-            case CallEnded(index, identifier):
-                found.calls[index].id, found.calls[index].ended = identifier, True
-    return found
-
-
-def read_answer(answer: Answer, written: bytes) -> ParsedAnswer:
-    """What a whole answer says."""
-    reader = Reader(answer)
-    return gathered([*reader.feed(written), *reader.finish()], answer)
+Event = TextDelta | ReasoningDelta | RefusalDelta | CallStarted | ArgumentsDelta | InputDelta | CallEnded
 
 
 class Reader:
@@ -168,7 +96,7 @@ class Reader:
         events, self._events = self._events, []
         return events
 
-    def _emits(self, kind: type[ReasoningDelta | ContentDelta | RefusalDelta]) -> Callable[[str], None]:
+    def _emits(self, kind: type[ReasoningDelta | TextDelta | RefusalDelta]) -> Callable[[str], None]:
         return lambda text: self._events.append(kind(text))
 
     # What an answer is made of. Generators go on where ``Incoming`` does.
@@ -215,7 +143,7 @@ class Reader:
             return
         if self._plan.joined:
             marks = {_written(mark): after for mark, after in self._plan.joined.items()}
-            mark = yield from self._incoming.text(list(marks), self._emits(ContentDelta))
+            mark = yield from self._incoming.text(list(marks), self._emits(TextDelta))
             if mark is not None:
                 self._incoming.take(len(mark))
                 reached, ids = yield from self._follow(marks[mark], [])
@@ -238,7 +166,7 @@ class Reader:
         if self._answer.refusal and (yield from self._incoming.begins_with([refusal])) is not None:
             self._incoming.take(len(refusal))
             return (yield from self._incoming.text(stops, self._emits(RefusalDelta)))
-        return (yield from self._incoming.text(stops, self._emits(ContentDelta)))
+        return (yield from self._incoming.text(stops, self._emits(TextDelta)))
 
     def _read_section(self, reached: int) -> Generator[None]:
         """Reads content, or text before calls, from the begin of its section."""
@@ -254,12 +182,12 @@ class Reader:
             preamble = self._written(form.preamble.end)
             if reached == PREAMBLE or form.preamble.begin == form.content.begin:
                 stops.append(preamble)
-        if stops and (yield from self._incoming.text(stops, self._emits(ContentDelta))) == preamble and preamble:
+        if stops and (yield from self._incoming.text(stops, self._emits(TextDelta))) == preamble and preamble:
             self._incoming.take(len(preamble))
             reached_then, ids = yield from self._follow(self._plan.calls, [])
             yield from self._read_reached(reached_then, ids)
         elif not stops:
-            yield from self._incoming.text([], self._emits(ContentDelta))
+            yield from self._incoming.text([], self._emits(TextDelta))
 
     def _read_reached(self, reached: int | None, ids: list[str]) -> Generator[None]:
         """Goes on from what structure has reached."""

@@ -161,15 +161,15 @@ class ReplyProgress:
         stopped = False
         for event in events:
             match event:
-                case reading.ContentDelta(text):
+                case TextDelta(text):
                     stopped |= self._content.feed(text.encode())
                     self._add_text(self._content.take())
-                case reading.ReasoningDelta(text):
+                case ReasoningDelta(text):
                     self._reasoning += text
-                    self._events.append(ReasoningDelta(text))
-                case reading.RefusalDelta(text):
+                    self._events.append(event)
+                case RefusalDelta(text):
                     self._refusal = (self._refusal or "") + text
-                    self._events.append(RefusalDelta(text))
+                    self._events.append(event)
                 case reading.CallStarted(index, name, identifier):
                     self._add_text(self._content.finish())  # what might have become a stop text did not
                     self._ids.append("" if identifier is None and self._has_ids else self._id(index, identifier))

@@ -12,13 +12,14 @@ import pytest
 
 import constrain
 from constrain.chat.answers import REFUSAL, Answer, Calls, CustomCalls, FunctionCalls, Reasoning, Value
-from constrain.chat.reading import Event, Reader, gathered, read_answer
+from constrain.chat.reading import Event, Reader
 from tests.chat.forms import CHANNELS, ELEMENTS, FORMS, LIST, NAMES, OBJECT, PYTHON, RECIPIENTS, TAGS
+from tests.chat.parsed import gathered, read_answer
 from tests.support import Tokens, allowed, small_vocabulary
 
 if TYPE_CHECKING:
     from constrain.chat.format import ToolFormat
-    from constrain.chat.reading import ParsedAnswer
+    from tests.chat.parsed import ParsedAnswer
 
 WALKS = 12
 """Walks for each form and mode."""

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from constrain.chat.answers import DEFAULT_POLICIES, Answer, Calls, FunctionCalls
-from constrain.chat.reading import read_answer
 from tests.chat.forms import ELEMENTS, PYTHON, TAGS
+from tests.chat.parsed import read_answer
 from tests.chat.test_answers import walked
 from tests.support import validation_error
 

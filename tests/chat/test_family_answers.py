@@ -15,7 +15,7 @@ import constrain
 from constrain import _special as special
 from constrain.chat import families
 from constrain.chat.answers import Answer, Calls, Reasoning, Value
-from constrain.chat.reading import read_answer
+from tests.chat.parsed import read_answer
 from tests.chat.test_answers import MODES, SCHEMA, TOOLS, assert_calls_hold
 from tests.support import LONG, allowed, small_vocabulary
 

@@ -9,9 +9,9 @@ import pytest
 
 import constrain
 from constrain.chat.answers import Answer, Calls, Reasoning
-from constrain.chat.reading import read_answer
 from constrain.chat.structure import structure_parts
 from tests.chat.forms import CHANNELS, LIST, TAGS
+from tests.chat.parsed import read_answer
 from tests.chat.test_answers import TOOLS, assert_calls_hold
 from tests.support import allowed, small_vocabulary
 

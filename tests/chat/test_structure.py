@@ -8,7 +8,7 @@ import pytest
 
 from constrain.chat.answers import Answer, Calls, CustomCalls, Reasoning
 from constrain.chat.plan import plan
-from constrain.chat.reading import Reader, gathered
+from constrain.chat.reading import Reader
 from constrain.chat.structure import (
     END,
     SpecialName,
@@ -19,6 +19,7 @@ from constrain.chat.structure import (
     tree,
 )
 from tests.chat.forms import CHANNELS, FENCES, LIST, TAGS
+from tests.chat.parsed import gathered
 
 
 @pytest.mark.parametrize(
