@@ -62,7 +62,7 @@ class Job:
         assert vocabulary.encode is not None
         return Answer(
             self.tokens,
-            Chain(self.sampling, vocabulary.n_vocab),
+            Chain(self.sampling, vocabulary.n_vocab, self.model.n_ctx),
             self._start(),
             eos=frozenset(vocabulary.eos),
             encode=vocabulary.encode,

@@ -43,6 +43,10 @@ class Options(CompileOptions, total=False):
             on to its shortest end, since it could not be valid otherwise.
         logit_bias: added to the logits of these token ids; may be infinite.
         repeat_penalty: divides the logits of tokens among the last 64 of the answer; 1 (the default) for none.
+        presence_penalty: subtracted from the logits of tokens that the answer has already; -2 to 2, 0 (the default)
+            for none.
+        frequency_penalty: subtracted from the logits of tokens as often as the answer has them already; -2 to 2,
+            0 (the default) for none.
         timeout: seconds from the model's turn on after which the answer is brought to its shortest end (or just
             ends, without a schema).
         show_schema: whether the prompt says what to fill in (``True``), as a short text at the end of the user's
@@ -62,6 +66,8 @@ class Options(CompileOptions, total=False):
     stop: str | Sequence[str]
     logit_bias: Mapping[int, float]
     repeat_penalty: float
+    presence_penalty: float
+    frequency_penalty: float
     timeout: float | None
     show_schema: bool | str
 
@@ -135,7 +141,8 @@ def options_beside(options: AnyOptions, schema: object) -> AnyOptions:
 
 _CHAT_KEYS = frozenset(("tools", "tool_choice", "parallel_tool_calls", "tool_format", "allow_refusal", "thinking"))
 _COMPILE_KEYS = frozenset(CompileOptions.__annotations__)
-_SAMPLING_KEYS = frozenset(("temperature", "top_p", "top_k", "min_p", "seed", "logit_bias", "repeat_penalty"))
+_PENALTIES = ("repeat_penalty", "presence_penalty", "frequency_penalty")
+_SAMPLING_KEYS = frozenset(("temperature", "top_p", "top_k", "min_p", "seed", "logit_bias", *_PENALTIES))
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,8 +158,13 @@ def _options(body: Mapping[str, Any]) -> ChatOptions:
         options["temperature"] = temperature
     if (top_p := number(body, "top_p", 0, 1)) is not None:
         options["top_p"] = top_p
-    if (seed := integer(body, "seed", -(2**63), 2**63 - 1)) is not None:  # OpenAI's endpoint has none
+    # OpenAI's endpoint has no seeds and no penalties.
+    if (seed := integer(body, "seed", -(2**63), 2**63 - 1)) is not None:
         options["seed"] = seed % _SEEDS
+    if (presence := number(body, "presence_penalty", -2, 2)) is not None:
+        options["presence_penalty"] = presence
+    if (frequency := number(body, "frequency_penalty", -2, 2)) is not None:
+        options["frequency_penalty"] = frequency
     return options
 
 
