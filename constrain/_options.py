@@ -21,6 +21,9 @@ MAX_NUMBER_TOKENS = 64
 """Tokens of one number, unless ``max_number_tokens`` says otherwise. A token is a digit or more; a 64-bit float has at
 most 17 digits that count, an integer of 128 bits 39."""
 
+MAX_TOP_LOGPROBS = 20
+"""OpenAI's limit."""
+
 
 class Options(CompileOptions, total=False):
     """The keywords that ``generate``, ``complete`` and ``stream`` share; all may be left out.
@@ -47,6 +50,10 @@ class Options(CompileOptions, total=False):
             for none.
         frequency_penalty: subtracted from the logits of tokens as often as the answer has them already; -2 to 2,
             0 (the default) for none.
+        logprobs: whether the answer tells how likely its tokens are (``Completion.logprobs``, ``TextDelta.logprobs``).
+            Then forced tokens are evaluated one by one, and a ``timeout`` does not spare the evaluation of what is
+            written in the end.
+        top_logprobs: so many of the most likely tokens are told for each place, too; 0 (the default) to 20.
         timeout: seconds from the model's turn on after which the answer is brought to its shortest end (or just
             ends, without a schema).
         show_schema: whether the prompt says what to fill in (``True``), as a short text at the end of the user's
@@ -68,6 +75,8 @@ class Options(CompileOptions, total=False):
     repeat_penalty: float
     presence_penalty: float
     frequency_penalty: float
+    logprobs: bool
+    top_logprobs: int
     timeout: float | None
     show_schema: bool | str
 
@@ -154,6 +163,8 @@ class Request:
     max_number_tokens: int | None = MAX_NUMBER_TOKENS
     max_reasoning_tokens: int | None = None
     stop: str | Sequence[str] = ()
+    logprobs: bool = False
+    top_logprobs: int = 0
     timeout: float | None = None
     show_schema: bool | str = True
     stops: tuple[str, ...] = field(init=False)
@@ -167,6 +178,10 @@ class Request:
                 raise ValueError(f"{name} is {limit}; it must be 1 or more")
         if self.max_reasoning_tokens is None and self.max_tokens is not None:
             object.__setattr__(self, "max_reasoning_tokens", max(1, self.max_tokens // 2))
+        if not 0 <= self.top_logprobs <= MAX_TOP_LOGPROBS:
+            raise ValueError(f"top_logprobs is {self.top_logprobs}; it must be 0 to {MAX_TOP_LOGPROBS}")
+        if self.top_logprobs and not self.logprobs:
+            raise ValueError("top_logprobs is only for answers with logprobs=True")
         if self.timeout is not None and not self.timeout >= 0:
             raise ValueError(f"timeout is {self.timeout}; it must be 0 seconds or more")
         stops = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)
