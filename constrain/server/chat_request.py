@@ -11,6 +11,7 @@ from constrain.server.errors import ApiError
 from constrain.server.fields import array, boolean, integer, mapping, missing, number, unsupported, wrong_type
 from constrain.server.formats import read_response_format
 from constrain.server.generation import Question
+from constrain.server.logprobs import read_logprobs
 from constrain.server.tools import read_tool_choice, read_tools
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ def _options(body: Mapping[str, Any]) -> tuple[ChatOptions, str]:
         "seed": None if (seed := integer(body, "seed", -(2**63), 2**63 - 1)) is None else seed % _SEEDS,
         "stop": _stop(body.get("stop")),
         "logit_bias": _logit_bias(body.get("logit_bias")),
+        **read_logprobs(body),
     }
     limits = {name: integer(body, name, 1) for name in ("max_completion_tokens", "max_tokens")}
     given = {name: value for name, value in limits.items() if value is not None}
@@ -182,9 +184,6 @@ def _include_usage(body: Mapping[str, Any], *, stream: bool) -> bool:
 
 def _refuse_unsupported(body: Mapping[str, Any]) -> None:
     """Raises ``ApiError`` for what would have to be ignored."""
-    if boolean(body, "logprobs") or integer(body, "top_logprobs", 0, 20):
-        name = "logprobs" if body.get("logprobs") else "top_logprobs"
-        raise unsupported(name, "This server does not tell log probabilities.")
     for name, instead in (("functions", "tools"), ("function_call", "tool_choice")):
         if body.get(name) is not None:
             raise unsupported(name, f"Use '{instead}' instead.")

@@ -66,6 +66,24 @@ def test_a_seed_is_passed_on(seed: int, taken: int) -> None:
     assert _read(seed=seed).options == {"seed": taken}
 
 
+@pytest.mark.parametrize(
+    ("fields", "options"),
+    [
+        ({"include": ["message.output_text.logprobs"]}, {"logprobs": True, "top_logprobs": 0}),
+        ({"include": ["message.output_text.logprobs"], "top_logprobs": 3}, {"logprobs": True, "top_logprobs": 3}),
+        ({"top_logprobs": 20}, {"logprobs": True, "top_logprobs": 20}),
+        ({"include": ["reasoning.encrypted_content"], "top_logprobs": 0}, {}),
+        ({"include": None, "top_logprobs": None}, {}),
+    ],
+)
+def test_log_probabilities_are_told_where_they_are_included_or_counted(
+    fields: dict[str, Any], options: dict[str, Any]
+) -> None:
+    request = _read(**fields)
+    assert request.options == options
+    assert request.repeated["top_logprobs"] == options.get("top_logprobs", 0)
+
+
 def test_penalties_are_passed_on() -> None:
     penalties = {"presence_penalty": 0.5, "frequency_penalty": -2.0}
     assert _read(**penalties).options == penalties
@@ -186,8 +204,6 @@ def test_a_previous_response_may_be_all_the_input() -> None:
         ({"max_output_tokens": 0}, "max_output_tokens", "integer_below_min_value"),
         ({"max_output_tokens": 1.5}, "max_output_tokens", "invalid_type"),
         ({"top_logprobs": 21}, "top_logprobs", "integer_above_max_value"),
-        ({"top_logprobs": 3}, "top_logprobs", "unsupported_parameter"),
-        ({"include": ["message.output_text.logprobs"]}, "include[0]", "unsupported_parameter"),
         ({"include": ["all"]}, "include[0]", "invalid_value"),
         ({"include": "all"}, "include", "invalid_type"),
         ({"store": "yes"}, "store", "invalid_type"),
