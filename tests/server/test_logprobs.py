@@ -10,7 +10,7 @@ import openai
 import pytest
 
 from constrain import TokenLogprob
-from constrain.server.logprobs import logprob_objects
+from constrain._logprobs import logprob_objects
 from tests.server.support import SECONDS, ask, chat, chunks_of
 
 if TYPE_CHECKING:
