@@ -57,7 +57,7 @@ def serve(
     try:
         from constrain.server.app import Application
         from constrain.server.auth import read_keys
-        from constrain.server.models import ServedModel
+        from constrain.server.models import Models, ModelSource
         from constrain.server.run import Server
         from constrain.server.settings import Settings
     except ModuleNotFoundError as error:
@@ -82,7 +82,8 @@ def serve(
             cors_origins=tuple(cors_origin or ()),
             grace_seconds=grace,
         )
-        application = Application({name: ServedModel(name, loaded, created) for name in names}, settings)
+        source = ModelSource(tuple(names), created, parallel, 0, lambda: loaded)
+        application = Application(Models([source]), settings)
 
         def greet(url: str) -> None:
             console.print(_greeting(url, names, has_keys=bool(keys)), markup=False)

@@ -178,6 +178,10 @@ class Answer:
             self._finish("length")
         return (token,)
 
+    def end_by(self, deadline: float) -> None:
+        """Brings the answer to its end at ``deadline`` (``time.monotonic()``), if nothing ends it before."""
+        self.deadline = deadline if self.deadline is None else min(self.deadline, deadline)
+
     @property
     def is_prepared(self) -> bool:
         """Whether ``prepare`` has nothing to do."""

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from constrain.server.account import current
+
 if TYPE_CHECKING:
     from constrain._completion import Completion
 
@@ -42,7 +44,8 @@ class Metrics:
         }
 
     def add(self, completion: Completion) -> None:
-        """Counts an answer."""
+        """Counts an answer to the request that is being answered."""
+        current.get().add(completion)
         usage, timings = completion.usage, completion.timings
         self._tokens.labels("prompt").inc(usage.prompt_tokens - usage.cached_tokens)
         self._tokens.labels("cached_prompt").inc(usage.cached_tokens)

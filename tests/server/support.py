@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from constrain.server.models import ServedModel
+from constrain.server.models import Models, ModelSource
 from constrain.server.run import Server
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ SECONDS = 240.0
 CHAT = "/v1/chat/completions"
 
 
-def served_as(model: constrain.Model, *names: str) -> dict[str, ServedModel]:
-    return {name: ServedModel(name, model, 1_700_000_000) for name in names}
+def served_as(model: constrain.Model, *names: str) -> Models:
+    return Models([ModelSource(names, 1_700_000_000, model.parallel, 0, lambda: model)])
 
 
 def ask(application: Application, method: str, path: str, **options: Any) -> httpx.Response:
