@@ -141,11 +141,15 @@ class _Sequence:
 
 
 class Scheduler:
-    """Runs requests on an evaluator, as many at once as it has sequences. Safe to use from any thread."""
+    """Runs requests on an evaluator, as many at once as it has sequences. Safe to use from any thread.
 
-    def __init__(self, evaluator: Evaluator) -> None:
+    Without ``keep_prompts`` every prompt is evaluated from its beginning, whatever the others are.
+    """
+
+    def __init__(self, evaluator: Evaluator, *, keep_prompts: bool = True) -> None:
         self.n_ctx = evaluator.n_ctx
-        self.slots = Slots(evaluator)
+        self.slots = Slots(evaluator, keep_prompts=keep_prompts)
+        self._keep_prompts = keep_prompts
         self._evaluator = evaluator
         self._candidates = Candidates(evaluator.n_vocab)
         self._lock = threading.Lock()
@@ -252,6 +256,8 @@ class Scheduler:
     def _follow(self, sequence: _Sequence) -> None:
         """Looks for an earlier sequence that is about to read the same tokens, to take them over from it."""
         sequence.leader, sequence.shared = None, sequence.place.length + self.slots.worth_copying - 1
+        if not self._keep_prompts:
+            return
         for other in self._active[: self._active.index(sequence)]:
             shared = reusable_prefix(other.wanted, sequence.wanted)
             if shared > sequence.shared and not (self._evaluator.one_state and other.place.length > shared):

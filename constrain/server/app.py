@@ -44,7 +44,7 @@ class Application:
 
     def __init__(self, models: Models, settings: Settings) -> None:
         self._settings = settings
-        self._metrics = Metrics()
+        self._metrics = Metrics(models)
         self.generator = Generator(models.parallel, settings.max_queue, self._metrics)
         serving = Serving(models, self.generator, settings, self._metrics)
         routes = [

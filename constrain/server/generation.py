@@ -116,7 +116,7 @@ class Generator:
         """
         account = current.get()
         job = await self.aside(partial(_prepare, served, question))
-        answers = Answers(job, question.n, self._live)
+        answers = Answers(job, question.n, self._live, self._metrics)
         answers.end_by(account.until if self._deadline is None else min(account.until, self._deadline))
         try:
             await self.aside(partial(_submit, answers, question, served.model.n_ctx - len(job.tokens)))
@@ -144,7 +144,8 @@ class Answers:
     ``events`` must be read to the end, or ``close`` called.
     """
 
-    def __init__(self, job: Job, count: int, live: set[Run]) -> None:
+    def __init__(self, job: Job, count: int, live: set[Run], metrics: Metrics) -> None:
+        self._metrics = metrics
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[tuple[int, StreamEvent | None]] = asyncio.Queue()
         self._runs = [Run(job.sample(number), partial(self._show, number)) for number in range(count)]
@@ -189,6 +190,7 @@ class Answers:
                 run = self._runs[number]
                 run.request.done.result()
                 last, completion = run.finish()
+                self._metrics.add_masks(run.request.answer)
                 for each in last:
                     yield number, each
                 yield number, Finished(completion)
