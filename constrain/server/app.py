@@ -16,8 +16,9 @@ from constrain.server.auth import require_key
 from constrain.server.chat import ChatCompletions
 from constrain.server.cors import cors_headers, preflight
 from constrain.server.endpoint import Serving
-from constrain.server.errors import ApiError, on_api_error, on_failure, on_http_error
+from constrain.server.errors import ApiError, on_api_error, on_failure, on_http_error, unavailable
 from constrain.server.generation import Generator
+from constrain.server.logs import log_request
 from constrain.server.metrics import Metrics
 from constrain.server.models import model_list, model_object
 from constrain.server.responses import responses_routes
@@ -43,6 +44,7 @@ class Application:
     """
 
     def __init__(self, models: Models, settings: Settings) -> None:
+        self._models = models
         self._settings = settings
         self._metrics = Metrics(models)
         self.generator = Generator(models.parallel, settings.max_queue, self._metrics)
@@ -51,7 +53,7 @@ class Application:
             Route("/v1/chat/completions", ChatCompletions(serving), methods=["POST"]),
             *responses_routes(serving),
             *_about_models(models),
-            Route(_HEALTH, _health),
+            Route(_HEALTH, self._health),
             Route("/metrics", self._show_metrics),
         ]
         self._paths = {route.endpoint: route.path_format for route in routes}
@@ -90,10 +92,19 @@ class Application:
         finally:
             if account.status:  # else the client has left
                 self._metrics.requests.labels(self._label(scope), account.status).inc()
+            log_request(account, scope)
 
     def _label(self, scope: Scope) -> str:
         """What a path is counted as: the paths that clients make up are not remembered."""
         return self._paths.get(scope["endpoint"], "other") if "endpoint" in scope else "other"
+
+    async def _health(self, _: Request) -> Response:
+        """Whether requests can be answered: not while the server stops, and not if no model can be loaded."""
+        if self.generator.is_stopping:
+            raise unavailable("The server is shutting down.")
+        if all(state.has_failed for state in self._models.states()):
+            raise unavailable("No model can be loaded.")
+        return JSONResponse({"status": "ok"})
 
     async def _show_metrics(self, _: Request) -> Response:
         return Response(self._metrics.text(), media_type=self._metrics.media_type)
@@ -108,7 +119,3 @@ def _about_models(models: Models) -> list[Route]:
         return JSONResponse(model_object(models, name))
 
     return [Route(_MODELS, every), Route(_MODELS + "/{name:path}", one)]
-
-
-async def _health(_: Request) -> Response:
-    return JSONResponse({"status": "ok"})

@@ -76,6 +76,11 @@ class Generator:
         self._live: set[Run] = set()
         self._deadline: float | None = None
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether no more requests are taken."""
+        return self._deadline is not None
+
     @contextlib.contextmanager
     def admit(self, count: int) -> Iterator[None]:
         """Takes so many places in the queue. Raises ``ApiError`` where these are not there."""

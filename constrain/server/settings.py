@@ -7,6 +7,8 @@ from typing import Literal
 
 StrictSubset = Literal["structural", "openai", "off"]
 
+LogFormat = Literal["text", "json"]
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
