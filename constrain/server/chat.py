@@ -76,6 +76,7 @@ class ChatCompletions(Endpoint):
             asked.tools,
             is_text=asked.question.schema is None,
             include_usage=asked.include_usage,
+            logprobs=asked.question.options.get("logprobs", False),
         )
         try:
             for chunk in writer.begin(asked.question.n):
