@@ -136,6 +136,13 @@ def prepare(model: Model, prompt: Prompt, schema: Any, options: Options) -> Job:
         from constrain.chat.request import prepare_chat
 
         return prepare_chat(model, prompt, schema, options)
+    job = prepare_continuation(model, [], schema, options)
+    shown = job.request.shown(result_type(schema))
+    return replace(job, tokens=model.prompt_tokens(prompt, shown=shown, constrained=job.constraint is not None))
+
+
+def prepare_continuation(model: Model, tokens: list[int], schema: Any, options: Options) -> Job:
+    """The same for a prompt that the model goes on with as it is: without a template, and nothing of the schema."""
     sampling, request = split_options(options)
     policies = compile_options(options, schema)
     result = result_type(schema)
@@ -144,8 +151,6 @@ def prepare(model: Model, prompt: Prompt, schema: Any, options: Options) -> Job:
     if schema is not None:
         constraint = _constraint._compile(schema, model.vocabulary, close_objects=True, **policies)
     compile_seconds = time.perf_counter() - started
-    shown = request.shown(result)
-    tokens = model.prompt_tokens(prompt, shown=shown, constrained=constraint is not None)
     progress = partial(TextProgress, result, request.stops, cuts=constraint is None)
     return Job(model, tokens, constraint, progress, sampling, request, compile_seconds)
 
