@@ -1,0 +1,25 @@
+"""The clients that all tests of this folder use, and the model that they ask."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import openai
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SECONDS = 240.0
+
+
+@pytest.fixture(scope="session")
+def model() -> str:
+    return os.environ["CONSTRAIN_MODEL"]
+
+
+@pytest.fixture(scope="session")
+def client() -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(max_retries=0, timeout=SECONDS) as found:
+        yield found
