@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import httpx2
 import openai
 import pytest
 
@@ -22,4 +23,12 @@ def model() -> str:
 @pytest.fixture(scope="session")
 def client() -> Iterator[openai.OpenAI]:
     with openai.OpenAI(max_retries=0, timeout=SECONDS) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def raw() -> Iterator[httpx2.Client]:
+    """For what the client cannot express."""
+    headers = {"Authorization": f"Bearer {os.environ['OPENAI_API_KEY']}"}
+    with httpx2.Client(base_url=os.environ["OPENAI_BASE_URL"], headers=headers, timeout=SECONDS) as found:
         yield found
