@@ -60,7 +60,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     keys = folder / "keys"
     keys.write_text("\n".join(KEYS))
     options = ["--port", "0", "--alias", MODEL, "--ctx", str(TOKENS), "--parallel", str(SEQUENCES), "--threads", "1"]
-    command = [sys.executable, "-m", "constrain", "serve", *options, "--api-key-file", str(keys)]
+    options += ["--api-key-file", str(keys), "--cors-origin", "*"]
+    command = [sys.executable, "-m", "constrain", "serve", *options]
     environment = {**os.environ, "NO_COLOR": "1", "CONSTRAIN_CACHE": str(folder / "cache")}
     said: list[str] = []
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, cwd=folder) as program:

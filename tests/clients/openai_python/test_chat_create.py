@@ -180,8 +180,10 @@ def test_a_penalty_never_leaves_the_schema(client: OpenAI, model: str, name: str
 def test_a_frequency_penalty_changes_what_repeats(client: OpenAI, model: str) -> None:
     messages: Any = [{"role": "user", "content": "Repeat: ha ha ha ha ha ha ha ha ha ha"}]
     options: Any = {"model": model, "messages": messages, "temperature": 0, "max_tokens": 30}
-    texts = {client.chat.completions.create(**options, frequency_penalty=value).choices[0].message.content
-             for value in (0, 2)}
+    texts = {
+        client.chat.completions.create(**options, frequency_penalty=value).choices[0].message.content
+        for value in (0, 2)
+    }
     assert len(texts) == 2
 
 

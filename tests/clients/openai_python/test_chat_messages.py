@@ -39,9 +39,7 @@ def test_developer_is_read_as_system(client: OpenAI, model: str) -> None:
 
 def test_content_as_parts_is_the_same_as_a_string(client: OpenAI, model: str) -> None:
     parts = [{"type": "text", "text": "Tell me of "}, {"type": "text", "text": "Emma."}]
-    one, other = (
-        ask(client, model, [{"role": "user", "content": content}]) for content in (parts, "Tell me of Emma.")
-    )
+    one, other = (ask(client, model, [{"role": "user", "content": content}]) for content in (parts, "Tell me of Emma."))
     assert one.usage
     assert other.usage
     assert one.usage.prompt_tokens == other.usage.prompt_tokens

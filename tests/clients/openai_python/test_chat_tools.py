@@ -106,7 +106,13 @@ def test_parameters_with_everything_that_clients_write(client: OpenAI, model: st
 def test_no_parallel_calls(client: OpenAI, model: str) -> None:
     for seed in range(3):
         completion = ask(
-            client, model, tools=[MOVE, SAY], tool_choice="required", parallel_tool_calls=False, seed=seed, temperature=1
+            client,
+            model,
+            tools=[MOVE, SAY],
+            tool_choice="required",
+            parallel_tool_calls=False,
+            seed=seed,
+            temperature=1,
         )
         assert len(calls_of(completion)) == 1
 
@@ -219,8 +225,7 @@ def test_a_limit_that_is_too_small_names_one_that_works(client: OpenAI, model: s
 REFUSED: dict[str, tuple[dict[str, Any], str, str | None]] = {
     "required without tools": ({"tool_choice": "required"}, "tool_choice", None),
     "required with no tools": ({"tool_choice": "required", "tools": []}, "tool", None),
-    "a name that is not there": (
-        {"tools": [SAY], "tool_choice": NAMED}, "tool_choice", None),
+    "a name that is not there": ({"tools": [SAY], "tool_choice": NAMED}, "tool_choice", None),
     "an unknown choice": ({"tools": [SAY], "tool_choice": "maybe"}, "tool_choice", "invalid_value"),
     "an allowed tool that is not there": (
         {
