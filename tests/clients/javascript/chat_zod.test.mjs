@@ -122,7 +122,9 @@ test('members come in the order of the schema', async () => {
 });
 
 test('a schema whose root is no object is refused in words of OpenAI', async () => {
-  await refusal(parse(z.array(z.string())), OpenAI.BadRequestError, {
+  const json_schema = { name: 'answer', strict: true, schema: z.toJSONSchema(z.array(z.string())) };
+  const request = client.chat.completions.create(chat({ response_format: { type: 'json_schema', json_schema } }));
+  await refusal(request, OpenAI.BadRequestError, {
     param: 'response_format',
     code: 'invalid_json_schema',
     message: /schema must be a JSON Schema of 'type: "object"', got 'type: "array"'/,
