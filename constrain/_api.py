@@ -92,7 +92,7 @@ def stream(
 def _run(job: Job) -> Iterator[StreamEvent | Finished]:
     from constrain.llama.decode import Decoding
 
-    progress = job.progress(job.number)
+    progress = job.progress()
     waiting = time.perf_counter()
     with job.model.turn() as context:
         queue_seconds = time.perf_counter() - waiting

@@ -31,25 +31,27 @@ if TYPE_CHECKING:
 class Job:
     """A request that a model can begin with.
 
-    ``tokens``: the prompt's. ``progress`` makes what follows one answer, from its ``number`` among those to the same
-    prompt. ``compile_seconds``: for the schema.
+    ``tokens``: the prompt's. ``progress`` makes what follows one answer. ``compile_seconds``: for the schema.
     """
 
     model: Model
     tokens: list[int]
     constraint: Constraint | None
-    progress: Callable[[int], Progress]
+    progress: Callable[[], Progress]
     sampling: Sampling
     request: Request
     compile_seconds: float
-    number: int = 0
 
     def sample(self, number: int) -> Job:
-        """The same for another answer, with a seed of its own: that of the job plus ``number``, if it has one."""
+        """The same with a seed of its own: that of the job plus ``number``, if it has one."""
         from llama_cpp import LLAMA_DEFAULT_SEED
 
-        seed = None if self.sampling.seed is None else (self.sampling.seed + number) % LLAMA_DEFAULT_SEED
-        return replace(self, number=number, sampling=replace(self.sampling, seed=seed))
+        seed = self.sampling.seed
+        return (
+            self
+            if seed is None
+            else replace(self, sampling=replace(self.sampling, seed=(seed + number) % LLAMA_DEFAULT_SEED))
+        )
 
     def answer(self, progress: Progress) -> Answer:
         """The answer, before its first token; ``progress`` hears of its tokens."""
@@ -115,10 +117,7 @@ def prepare(model: Model, prompt: Prompt, schema: Any, options: Options) -> Job:
     compile_seconds = time.perf_counter() - started
     shown = request.shown(result)
     tokens = model.prompt_tokens(prompt, shown=shown, constrained=constraint is not None)
-
-    def progress(_: int) -> TextProgress:
-        return TextProgress(result, request.stops, cuts=constraint is None)
-
+    progress = partial(TextProgress, result, request.stops, cuts=constraint is None)
     return Job(model, tokens, constraint, progress, sampling, request, compile_seconds)
 
 
@@ -132,7 +131,7 @@ class Run:
         from constrain.llama.scheduler import Request
 
         self._job = job
-        self._progress = job.progress(job.number)
+        self._progress = job.progress()
         self._show = show
         self.request: scheduler.Request = Request(job.answer(self._progress), self._receive, job.request.timeout)
 

@@ -97,7 +97,6 @@ class ReplyProgress:
         stops: texts in the content that end the answer. Free text ends before them.
         prompt: the tokens of the prompt, which calls get their ids from where the form has none, or the model wrote one
             twice: so these differ from turn to turn, and equal seeds reproduce them.
-        number: which of several answers to the prompt it is; the ids tell them apart, too.
         wants_reply: whether the value is a ``Reply``.
     """
 
@@ -108,7 +107,6 @@ class ReplyProgress:
         result: ResultType,
         stops: Sequence[str],
         prompt: Sequence[int],
-        number: int,
         *,
         wants_reply: bool,
     ) -> None:
@@ -119,7 +117,6 @@ class ReplyProgress:
         self._has_ids = bool(answer.format.id_pattern)
         self._wants_reply = wants_reply
         self._prompt = prompt
-        self._number = number
         self._reasoning = ""
         self._refusal: str | None = None
         self._ids: list[str] = []
@@ -200,5 +197,5 @@ class ReplyProgress:
         """The id that the model wrote, if it tells this call from those before it, or else a new one."""
         if written and written not in self._ids:
             return written
-        digest = hashlib.sha256(f"{self._number} {index} {' '.join(map(str, self._prompt))}".encode())
+        digest = hashlib.sha256(f"{index} {' '.join(map(str, self._prompt))}".encode())
         return f"call_{digest.hexdigest()[:24]}"

@@ -77,8 +77,7 @@ def prepare_chat(model: Model, prompt: Prompt, schema: Any, given: Options) -> J
     constraint = _constraint._compile(answer, model.vocabulary, close_objects=True)
     compile_seconds = time.perf_counter() - started
     by_name = {tool.name: tool for tool in tools}
-    told = (answer, by_name, result, request.stops, prompted.tokens)
-    progress = partial(ReplyProgress, *told, wants_reply=bool(tools))
+    progress = partial(ReplyProgress, answer, by_name, result, request.stops, prompted.tokens, wants_reply=bool(tools))
     return Job(model, prompted.tokens, constraint, progress, sampling, request, compile_seconds)
 
 

@@ -49,7 +49,6 @@ def progress(
     schema: Any = None,
     stops: Sequence[str] = (),
     prompt: Sequence[int] = (1, 2),
-    number: int = 0,
     wants_reply: bool = True,
     **options: Any,
 ) -> ReplyProgress:
@@ -57,7 +56,7 @@ def progress(
     content = None if schema is None else Value(json.dumps(schema))
     answer = Answer(form, tools=tools, content=content, **options)
     by_name = {"get_weather": WEATHER, "note": NOTE}
-    return ReplyProgress(answer, by_name, result_type(schema), stops, prompt, number, wants_reply=wants_reply)
+    return ReplyProgress(answer, by_name, result_type(schema), stops, prompt, wants_reply=wants_reply)
 
 
 def read(text: str | bytes, reader: ReplyProgress, *, size: int = 1) -> tuple[list[StreamEvent], Any]:
@@ -164,10 +163,6 @@ def test_ids_are_the_same_for_the_same_prompt_and_others_for_another() -> None:
     first, again, later = (ids(TWO_CALLS, progress(prompt=prompt)) for prompt in ((1, 2), (1, 2), (12,)))
     assert first == again
     assert len({*first, *later}) == 4
-
-
-def test_several_answers_to_a_prompt_have_ids_of_their_own() -> None:
-    assert len({*ids(TWO_CALLS, progress(number=0)), *ids(TWO_CALLS, progress(number=1))}) == 4
 
 
 LISTED = (
