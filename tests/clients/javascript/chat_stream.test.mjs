@@ -7,7 +7,7 @@ import OpenAI from 'openai';
 import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream';
 import { zodFunction, zodResponseFormat } from 'openai/helpers/zod';
 
-import { BASE_URL, MESSAGES, MODEL, MOVE, Move, Person, WAIT, all, chat, client, refusal } from './support.mjs';
+import { AUTHORIZED, BASE_URL, MESSAGES, MODEL, MOVE, Move, Person, WAIT, all, chat, client, refusal } from './support.mjs';
 
 const streamed = async (more) => all(await client.chat.completions.create(chat({ stream: true, ...more })));
 
@@ -213,7 +213,7 @@ test('what is refused is refused before the stream', async () => {
 test('the bytes of a stream are server-sent events that end with [DONE]', async () => {
   const response = await fetch(`${BASE_URL}/chat/completions`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: 'Bearer any' },
+    headers: { ...AUTHORIZED, 'content-type': 'application/json' },
     body: JSON.stringify(chat({ stream: true, max_tokens: 3 })),
   });
   assert.match(response.headers.get('content-type'), /^text\/event-stream/);

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 
 import OpenAI from 'openai';
 
-import { BASE_URL, MESSAGES, MODEL, all, chat, client, refusal } from './support.mjs';
+import { AUTHORIZED, BASE_URL, MESSAGES, MODEL, all, chat, client, refusal } from './support.mjs';
 
 const complete = (more) =>
   client.completions.create({ model: MODEL, prompt: 'Once upon a', max_tokens: 5, temperature: 0, ...more });
@@ -76,7 +76,7 @@ test('a streamed completion says the same', async () => {
   assert.ok(chunks.every(({ object }) => object === 'text_completion'));
 });
 
-test('a page of another origin may not ask, unless the server says so', async () => {
+test('a page in a browser may ask, with all headers of the package', async () => {
   const answer = await fetch(`${BASE_URL}/chat/completions`, {
     method: 'OPTIONS',
     headers: {
@@ -85,17 +85,35 @@ test('a page of another origin may not ask, unless the server says so', async ()
       'access-control-request-headers': 'authorization,content-type,x-stainless-lang,x-stainless-retry-count',
     },
   });
-  await answer.text();
-  const allowed = answer.headers.get('access-control-allow-origin');
-  if (allowed === null) {
-    assert.notEqual(answer.status, 204);
-    return;
-  }
   assert.equal(answer.status, 204);
-  const headers = answer.headers.get('access-control-allow-headers').toLowerCase();
+  assert.ok(['*', 'https://example.org'].includes(answer.headers.get('access-control-allow-origin')));
+  assert.match(answer.headers.get('access-control-allow-methods'), /POST/);
+  const allowed = answer.headers.get('access-control-allow-headers').toLowerCase();
   for (const name of ['authorization', 'content-type', 'x-stainless-lang', 'x-stainless-retry-count']) {
-    assert.ok(headers.includes(name));
+    assert.ok(allowed.includes(name));
   }
+});
+
+test('a page in a browser can read errors, too', async () => {
+  const answer = await fetch(`${BASE_URL}/nothing`, { headers: { ...AUTHORIZED, origin: 'https://example.org' } });
+  assert.equal(answer.status, 404);
+  assert.ok(answer.headers.get('access-control-allow-origin'));
+  assert.equal((await answer.json()).error.code, 'unknown_url');
+});
+
+test('a wrong key is an authentication error', async () => {
+  const stranger = client.withOptions({ apiKey: 'wrong' });
+  const expected = { status: 401, code: 'invalid_api_key' };
+  await refusal(stranger.models.list(), OpenAI.AuthenticationError, expected);
+  await refusal(stranger.chat.completions.create(chat({ stream: true })), OpenAI.AuthenticationError, expected);
+});
+
+test('the responses of one key are not there for another', async () => {
+  const other = client.withOptions({ apiKey: process.env.CONSTRAIN_OTHER_KEY });
+  const made = await client.responses.create({ model: MODEL, input: 'Hello.', max_output_tokens: 2 });
+  await refusal(other.responses.retrieve(made.id), OpenAI.NotFoundError);
+  await refusal(other.responses.delete(made.id), OpenAI.NotFoundError);
+  assert.equal((await client.responses.retrieve(made.id)).id, made.id);
 });
 
 test('every response has an id of its own, errors too', async () => {
@@ -115,7 +133,7 @@ test('endpoints that this server does not have are not found', async () => {
 });
 
 test('a body that is no JSON is refused in words', async () => {
-  const headers = { 'content-type': 'application/json', authorization: 'Bearer any' };
+  const headers = { ...AUTHORIZED, 'content-type': 'application/json' };
   for (const body of ['{"model": ', '[]', '']) {
     const answer = await fetch(`${BASE_URL}/chat/completions`, { method: 'POST', headers, body });
     assert.equal(answer.status, 400);

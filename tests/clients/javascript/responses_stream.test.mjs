@@ -7,7 +7,7 @@ import OpenAI from 'openai';
 import { ResponsesToolRunner, ResponsesToolRunnerError, runnerFunction } from 'openai/helpers/responses-tool-runner';
 import { zodResponsesFunction, zodTextFormat } from 'openai/helpers/zod';
 
-import { BASE_URL, MODEL, Move, Person, all, client, refusal, response } from './support.mjs';
+import { AUTHORIZED, BASE_URL, MODEL, Move, Person, all, client, refusal, response } from './support.mjs';
 
 const streamed = async (more) => all(await client.responses.create(response({ stream: true, ...more })));
 const kinds = (events) => events.map((event) => event.type.replace(/^response\./, ''));
@@ -171,7 +171,7 @@ test('what is refused is refused before the stream', async () => {
 test('every event is named by its type', async () => {
   const answer = await fetch(`${BASE_URL}/responses`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: 'Bearer any' },
+    headers: { ...AUTHORIZED, 'content-type': 'application/json' },
     body: JSON.stringify({ model: MODEL, input: 'Hello.', stream: true, max_output_tokens: 3 }),
   });
   assert.match(answer.headers.get('content-type'), /^text\/event-stream/);

@@ -13,6 +13,8 @@ assert.ok(MODEL && BASE_URL, 'CONSTRAIN_MODEL and OPENAI_BASE_URL name the serve
 // Retries would hide errors of the server.
 export const client = new OpenAI({ maxRetries: 0, timeout: 240_000 });
 
+export const AUTHORIZED = { authorization: `Bearer ${client.apiKey}` };
+
 export const MESSAGES = [
   { role: 'system', content: 'Be brief.' },
   { role: 'user', content: 'Tell me of Emma, aged 21.' },
