@@ -49,12 +49,13 @@ class ChatCompletions(Endpoint):
                     code="integer_above_max_value",
                 )
             with generator.admit(asked.question.n - 1):
-                answers = await generator.start(self._serving.models[asked.model], asked.question)
-                with contextlib.closing(answers):
-                    if asked.stream:
-                        await send_stream(send, self._chunks(answers, asked))
-                        return
-                    response = await self._response(answers, asked)
+                async with self._serving.models.lease(asked.model) as served:
+                    answers = await generator.start(served, asked.question)
+                    with contextlib.closing(answers):
+                        if asked.stream:
+                            await send_stream(send, self._chunks(answers, asked))
+                            return
+                        response = await self._response(answers, asked)
         await response(request.scope, request.receive, send)
 
     async def _response(self, answers: Answers, asked: ChatRequest) -> JSONResponse:
@@ -75,6 +76,7 @@ class ChatCompletions(Endpoint):
             asked.tools,
             is_text=asked.question.schema is None,
             include_usage=asked.include_usage,
+            logprobs=asked.question.options.get("logprobs", False),
         )
         try:
             for chunk in writer.begin(asked.question.n):

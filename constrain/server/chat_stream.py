@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from openai.types.chat import ChatCompletionChunk
-from openai.types.chat.chat_completion_chunk import Choice, ChoiceDelta, ChoiceDeltaToolCall
+from openai.types.chat.chat_completion_chunk import Choice, ChoiceDelta, ChoiceDeltaToolCall, ChoiceLogprobs
 
 from constrain._completion import (
     ArgumentsDelta,
@@ -22,11 +22,12 @@ from constrain._completion import (
 )
 from constrain.chat.tools import CustomTool
 from constrain.server.chat_response import finish_reason, usage_of
+from constrain.server.logprobs import logprob_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from constrain._completion import Completion, StreamEvent
+    from constrain._completion import Completion, StreamEvent, TokenLogprob
     from constrain.chat.tools import Tool
     from constrain.server.chat_response import Heading
 
@@ -39,15 +40,19 @@ class ChunkWriter:
         tools: those that may be called.
         is_text: nothing was said about what content is.
         include_usage: the last chunk tells numbers of tokens, and the others that they do not.
+        logprobs: whether pieces of text tell how likely their tokens were.
     """
 
-    def __init__(self, heading: Heading, tools: Sequence[Tool], *, is_text: bool, include_usage: bool) -> None:
+    def __init__(
+        self, heading: Heading, tools: Sequence[Tool], *, is_text: bool, include_usage: bool, logprobs: bool
+    ) -> None:
         self._heading = heading
         self._custom = {tool.name for tool in tools if isinstance(tool, CustomTool)}
         self._kinds: dict[tuple[int, int], str] = {}
         self._is_text = is_text
         self._usage: dict[str, Any] = {"usage": None} if include_usage else {}
         self._first_content = None if tools else ""
+        self._logprobs = logprobs
         self._completions: dict[int, Completion] = {}
 
     def begin(self, count: int) -> Iterator[str]:
@@ -58,8 +63,8 @@ class ChunkWriter:
     def write(self, number: int, event: StreamEvent | Finished) -> Iterator[str]:
         """The chunks for something that happened in an answer."""
         match event:
-            case TextDelta(text):
-                yield self._chunk(number, ChoiceDelta(content=text))
+            case TextDelta(text, tokens):
+                yield self._chunk(number, ChoiceDelta(content=text), tokens=tokens if self._logprobs else None)
             case ReasoningDelta(text):
                 yield self._chunk(number, ChoiceDelta.model_construct(reasoning_content=text))
             case RefusalDelta(text):
@@ -89,8 +94,12 @@ class ChunkWriter:
         call = ChoiceDeltaToolCall.model_construct(index=index, **members)
         return self._chunk(number, ChoiceDelta.model_construct(tool_calls=[call]))
 
-    def _chunk(self, number: int, delta: ChoiceDelta, reason: Any = None) -> str:
-        choice = Choice(index=number, delta=delta, finish_reason=reason, logprobs=None)
+    def _chunk(
+        self, number: int, delta: ChoiceDelta, reason: Any = None, tokens: Sequence[TokenLogprob] | None = None
+    ) -> str:
+        told = None if tokens is None else {"content": logprob_objects(tokens), "refusal": None}
+        logprobs = None if told is None else ChoiceLogprobs.model_validate(told)
+        choice = Choice(index=number, delta=delta, finish_reason=reason, logprobs=logprobs)
         return self._data([choice], self._usage)
 
     def _data(self, choices: list[Choice], usage: dict[str, Any]) -> str:
