@@ -14,10 +14,12 @@ from starlette.routing import Route
 from constrain.server.auth import require_key
 from constrain.server.chat import ChatCompletions
 from constrain.server.cors import cors_headers, preflight
+from constrain.server.endpoint import Serving
 from constrain.server.errors import ApiError, on_api_error, on_failure, on_http_error
 from constrain.server.generation import Generator
 from constrain.server.metrics import Metrics
 from constrain.server.models import find_model, model_list, model_object
+from constrain.server.responses import responses_routes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,14 +48,15 @@ class Application:
         self._metrics = Metrics()
         parallel = sum(model.parallel for model in {id(one.model): one.model for one in models.values()}.values())
         self.generator = Generator(parallel, settings.max_queue, self._metrics)
-        chat = ChatCompletions(models, self.generator, settings, self._metrics)
+        serving = Serving(models, self.generator, settings, self._metrics)
         routes = [
-            Route("/v1/chat/completions", chat, methods=["POST"]),
+            Route("/v1/chat/completions", ChatCompletions(serving), methods=["POST"]),
+            *responses_routes(serving),
             *_about_models(models),
             Route(_HEALTH, _health),
             Route("/metrics", self._show_metrics),
         ]
-        self._paths = {route.path for route in routes}
+        self._paths = {route.endpoint: route.path_format for route in routes}
         self._app = Starlette(
             routes=routes,
             exception_handlers={ApiError: on_api_error, HTTPException: on_http_error, Exception: on_failure},
@@ -88,13 +91,11 @@ class Application:
             await error.response()(scope, receive, answer)
         finally:
             if status:  # else the client has left
-                self._metrics.requests.labels(self._label(scope["path"]), status).inc()
+                self._metrics.requests.labels(self._label(scope), status).inc()
 
-    def _label(self, path: str) -> str:
+    def _label(self, scope: Scope) -> str:
         """What a path is counted as: the paths that clients make up are not remembered."""
-        if path.startswith(_MODELS + "/"):
-            return _MODELS + "/{name}"
-        return path if path in self._paths else "other"
+        return self._paths.get(scope["endpoint"], "other") if "endpoint" in scope else "other"
 
     async def _show_metrics(self, _: Request) -> Response:
         return Response(self._metrics.text(), media_type=self._metrics.media_type)

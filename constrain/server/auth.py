@@ -22,17 +22,27 @@ def require_key(headers: Headers, keys: Sequence[str]) -> None:
     """
     if not keys:
         return
-    scheme, _, given = headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not given.strip():
+    given = _given_key(headers)
+    if not given:
         raise ApiError(
             "You didn't provide an API key. Send it in the header: Authorization: Bearer YOUR_KEY.",
             status=401,
             code="invalid_api_key",
             headers=_CHALLENGE,
         )
-    digest = _digest(given.strip())
+    digest = _digest(given)
     if not any([hmac.compare_digest(digest, _digest(key)) for key in keys]):  # noqa: C419 - all of them
         raise ApiError("Incorrect API key provided.", status=401, code="invalid_api_key", headers=_CHALLENGE)
+
+
+def owner_of(headers: Headers, keys: Sequence[str]) -> str:
+    """Who sent a request that passed ``require_key``: a digest of its key. Without keys, everybody is the same."""
+    return _digest(_given_key(headers)).hex() if keys else ""
+
+
+def _given_key(headers: Headers) -> str:
+    scheme, _, given = headers.get("authorization", "").partition(" ")
+    return given.strip() if scheme.lower() == "bearer" else ""
 
 
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}

@@ -10,6 +10,7 @@ from constrain.chat.messages import MessageError, check_messages
 from constrain.server.errors import ApiError
 from constrain.server.fields import array, boolean, integer, mapping, missing, number, unsupported, wrong_type
 from constrain.server.formats import read_response_format
+from constrain.server.generation import Question
 from constrain.server.tools import read_tool_choice, read_tools
 
 if TYPE_CHECKING:
@@ -37,22 +38,14 @@ class ChatRequest:
 
     Attributes:
         model: its name.
-        messages: in OpenAI's shape, checked.
-        schema: the JSON Schema of the content; None for any text.
+        question: for the model.
         tools: what the model may call.
-        options: for the generation.
-        limit: the name by which ``max_tokens`` was given, ``""`` if it was not.
-        n: the number of answers.
         stream: whether they are sent as they are written; ``include_usage``: and last the number of tokens.
     """
 
     model: str
-    messages: list[dict[str, Any]]
-    schema: dict[str, Any] | None
+    question: Question
     tools: tuple[Tool, ...]
-    options: ChatOptions
-    limit: str
-    n: int
     stream: bool
     include_usage: bool
 
@@ -91,12 +84,8 @@ def read_chat_request(body: Mapping[str, Any], settings: Settings) -> ChatReques
         boolean(body, "parallel_tool_calls")
     return ChatRequest(
         model=model,
-        messages=messages,
-        schema=schema,
+        question=Question(messages, schema, options, limit, integer(body, "n", 1, MAX_CHOICES) or 1),
         tools=tools,
-        options=options,
-        limit=limit,
-        n=1 if (n := integer(body, "n", 1, MAX_CHOICES)) is None else n,
         stream=stream,
         include_usage=_include_usage(body, stream=stream),
     )

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from constrain._completion import Completion, StreamEvent
     from constrain._job import Job
-    from constrain.server.chat_request import ChatRequest
+    from constrain._options import ChatOptions
     from constrain.server.metrics import Metrics
     from constrain.server.models import ServedModel
 
@@ -32,6 +33,25 @@ T = TypeVar("T")
 
 _PREPARING = 4
 """Requests that are read and compiled at once. The others wait for a thread, not in the event loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a model is asked.
+
+    Attributes:
+        messages: in OpenAI's shape, checked.
+        schema: the JSON Schema of the content; None for any text.
+        options: for the generation.
+        limit: the name by which the request gave ``max_tokens``, ``""`` if it did not.
+        n: the number of answers.
+    """
+
+    messages: list[dict[str, Any]]
+    schema: dict[str, Any] | None
+    options: ChatOptions
+    limit: str
+    n: int = 1
 
 
 class Generator:
@@ -87,14 +107,14 @@ class Generator:
                 "A schema, a grammar or a message in the request is nested too deeply.", code="invalid_value"
             ) from error
 
-    async def start(self, served: ServedModel, request: ChatRequest) -> Answers:
-        """Makes a request ready and queues its answers. Raises ``ApiError`` if it cannot be answered."""
-        job = await self.aside(partial(_prepare, served, request))
-        answers = Answers(job, request.n, self._live)
+    async def start(self, served: ServedModel, question: Question) -> Answers:
+        """Makes a question ready and queues its answers. Raises ``ApiError`` if it cannot be answered."""
+        job = await self.aside(partial(_prepare, served, question))
+        answers = Answers(job, question.n, self._live)
         if self._deadline is not None:
             answers.end_by(self._deadline)
         try:
-            await self.aside(partial(_submit, answers, request, served.model.n_ctx - len(job.tokens)))
+            await self.aside(partial(_submit, answers, question, served.model.n_ctx - len(job.tokens)))
         except BaseException:
             answers.close()
             raise
@@ -186,10 +206,10 @@ def _end_by(run: Run, deadline: float) -> None:
     run.request.answer.deadline = deadline
 
 
-def _prepare(served: ServedModel, request: ChatRequest) -> Job:
-    """The job of a request. Raises ``ApiError``."""
+def _prepare(served: ServedModel, question: Question) -> Job:
+    """The job of a question. Raises ``ApiError``."""
     model = served.model
-    unknown = [token for token in request.options.get("logit_bias", ()) if token >= model.vocabulary.n_vocab]
+    unknown = [token for token in question.options.get("logit_bias", ()) if token >= model.vocabulary.n_vocab]
     if unknown:
         raise ApiError(
             f"Invalid key in 'logit_bias': {unknown[0]}. The model has {model.vocabulary.n_vocab} tokens.",
@@ -197,7 +217,7 @@ def _prepare(served: ServedModel, request: ChatRequest) -> Job:
             code="invalid_value",
         )
     try:
-        job = prepare(model, request.messages, request.schema, request.options)
+        job = prepare(model, question.messages, question.schema, question.options)
     except ModelError as error:
         if model.is_closed:
             raise unavailable("The model was closed.") from error
@@ -207,7 +227,7 @@ def _prepare(served: ServedModel, request: ChatRequest) -> Job:
     except ToolError as error:
         raise ApiError(str(error), param="tools", code="invalid_value") from error
     except ConstrainError as error:
-        raise _refused(request, error) from error
+        raise _refused(question, error) from error
     except ValueError as error:
         raise ApiError(str(error), param="messages", code="invalid_value") from error
     if len(job.tokens) >= model.n_ctx:
@@ -215,18 +235,18 @@ def _prepare(served: ServedModel, request: ChatRequest) -> Job:
     return job
 
 
-def _refused(request: ChatRequest, error: ConstrainError) -> ApiError:
+def _refused(question: Question, error: ConstrainError) -> ApiError:
     """What is answered where an answer cannot be compiled; tools were, each for itself."""
-    if request.schema is None:
+    if question.schema is None:
         return ApiError(f"The tools cannot be used together: {error}", param="tools", code="invalid_grammar")
     return ApiError(
-        f"Invalid schema for response_format: {refused_schema(request.schema, error)}",
+        f"Invalid schema for response_format: {refused_schema(question.schema, error)}",
         param="response_format",
         code="invalid_json_schema",
     )
 
 
-def _submit(answers: Answers, request: ChatRequest, room: int) -> None:
+def _submit(answers: Answers, question: Question, room: int) -> None:
     """Queues the answers, for which the context has ``room``. Raises ``ApiError``."""
     try:
         answers.submit()
@@ -234,9 +254,9 @@ def _submit(answers: Answers, request: ChatRequest, room: int) -> None:
         if error.needed > room:
             raise _overflow(f"any answer takes {error.needed} tokens, and there is room for {room}") from error
         raise ApiError(
-            f"Invalid '{request.limit}': {request.options['max_tokens']} tokens are too few for any answer that "
+            f"Invalid '{question.limit}': {question.options['max_tokens']} tokens are too few for any answer that "
             f"matches what was asked for; {error.needed} are enough.",
-            param=request.limit,
+            param=question.limit,
             code="integer_below_min_value",
         ) from error
     except ModelError as error:

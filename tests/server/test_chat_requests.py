@@ -52,26 +52,26 @@ def test_what_clients_send_is_accepted(case: dict[str, Any]) -> None:
 
 def test_the_smaller_of_two_limits_counts() -> None:
     request = read({"max_tokens": 20, "max_completion_tokens": 10})
-    assert (request.options["max_tokens"], request.limit) == (10, "max_completion_tokens")
+    assert (request.question.options["max_tokens"], request.question.limit) == (10, "max_completion_tokens")
 
 
 def test_a_format_of_any_object_leaves_it_open() -> None:
-    assert read({"response_format": {"type": "json_object"}}).schema == {"type": "object"}
+    assert read({"response_format": {"type": "json_object"}}).question.schema == {"type": "object"}
 
 
 def test_a_schema_beside_json_object_is_not_dropped() -> None:
-    assert read({"response_format": {"type": "json_object", "schema": OPEN_SCHEMA}}).schema == OPEN_SCHEMA
+    assert read({"response_format": {"type": "json_object", "schema": OPEN_SCHEMA}}).question.schema == OPEN_SCHEMA
 
 
 def test_strict_rules_are_only_checked_where_asked_for() -> None:
     lenient = {"type": "json_schema", "json_schema": {"name": "x", "schema": OPEN_SCHEMA}}
-    assert read({"response_format": lenient}).schema == OPEN_SCHEMA
+    assert read({"response_format": lenient}).question.schema == OPEN_SCHEMA
 
 
 def test_a_server_may_leave_out_the_strict_rules() -> None:
     tool = {"type": "function", "function": {"name": "f", "strict": True, "parameters": OPEN_SCHEMA}}
     asked = {"response_format": strict_format(OPEN_SCHEMA), "tools": [tool]}
-    assert read(asked, Settings(strict_subset="off")).schema == OPEN_SCHEMA
+    assert read(asked, Settings(strict_subset="off")).question.schema == OPEN_SCHEMA
 
 
 def test_a_server_may_keep_to_all_of_openais_rules() -> None:
@@ -81,12 +81,12 @@ def test_a_server_may_keep_to_all_of_openais_rules() -> None:
         "required": ["a"],
         "additionalProperties": False,
     }
-    assert read({"response_format": strict_format(schema)}).schema == schema
+    assert read({"response_format": strict_format(schema)}).question.schema == schema
     with pytest.raises(ApiError, match="'uri' is not a valid format"):
         read({"response_format": strict_format(schema)}, Settings(strict_subset="openai"))
 
 
 def test_equal_seeds_stay_equal() -> None:
-    seeds = [read({"seed": seed}).options["seed"] for seed in (7, 7, -1, 2**32 + 6)]
+    seeds = [read({"seed": seed}).question.options["seed"] for seed in (7, 7, -1, 2**32 + 6)]
     assert seeds[0] == seeds[1] == 7
     assert all(0 <= seed < 2**32 - 1 for seed in seeds)
