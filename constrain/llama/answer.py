@@ -111,6 +111,8 @@ class Answer:
         tokens: all tokens of the answer so far, without the end of generation.
         is_done: whether the answer is complete.
         finish_reason: why, once it is.
+        n_masks, n_computed_masks: the masks it was chosen with, and how many of them were not known.
+        mask_seconds: wall-clock time that these took.
     """
 
     prompt: Sequence[int]
@@ -130,6 +132,9 @@ class Answer:
     tokens: list[int] = field(default_factory=list, init=False)
     is_done: bool = field(default=False, init=False)
     finish_reason: FinishReason = field(default="stop", init=False)
+    n_masks: int = field(default=0, init=False)
+    n_computed_masks: int = field(default=0, init=False)
+    mask_seconds: float = field(default=0.0, init=False)
     _limit: int = field(default=0, init=False)
 
     def begin(self, n_ctx: int) -> tuple[int, ...]:
@@ -161,7 +166,11 @@ class Answer:
         assert matcher is not None
         if self._late():
             return self._close(matcher, "timeout")
+        self.n_masks += 1
+        self.n_computed_masks += not matcher.knows_mask
+        started = time.perf_counter()
         count = matcher.fill_candidates(logits, candidates.buffer)
+        self.mask_seconds += time.perf_counter() - started
         token = candidates.first() if count == 1 else self.chain.choose(candidates, count)
         self._accept(matcher, token)
         if token in self.eos:
@@ -183,6 +192,10 @@ class Answer:
         elif len(self.tokens) == self._limit:
             self._finish("length")
         return (token,)
+
+    def end_by(self, deadline: float) -> None:
+        """Brings the answer to its end at ``deadline`` (``time.monotonic()``), if nothing ends it before."""
+        self.deadline = deadline if self.deadline is None else min(self.deadline, deadline)
 
     @property
     def unscored(self) -> int:
@@ -208,7 +221,10 @@ class Answer:
         """Computes the next mask, which needs no logits; another thread may do that before ``choose`` is called."""
         if not self.is_prepared:
             assert self.matcher is not None
+            self.n_computed_masks += 1
+            started = time.perf_counter()
             self.matcher.compute_mask()
+            self.mask_seconds += time.perf_counter() - started
 
     def _room(self, n_ctx: int) -> tuple[int, str]:
         """The most tokens that may be generated, and what limits them."""

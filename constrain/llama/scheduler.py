@@ -60,6 +60,7 @@ class Request:
         receive: called with tokens as they are taken, from the thread that drives the model; what it raises ends this
             request alone.
         timeout: seconds from its first step on, after which the answer is brought to its end.
+        begun: set when it is its turn.
         done: set when the answer is complete, or to the error that ended it. Cancelling it, from any thread, takes the
             request out of the model before the next step.
         cached_tokens: tokens of the prompt that were known.
@@ -70,6 +71,7 @@ class Request:
     answer: Answer
     receive: Callable[[tuple[int, ...]], None] = _ignore
     timeout: float | None = None
+    begun: Future[None] = field(default_factory=Future, init=False)
     done: Future[None] = field(default_factory=Future, init=False)
     cached_tokens: int = field(default=0, init=False)
     queue_seconds: float = field(default=0.0, init=False)
@@ -151,11 +153,15 @@ class _Sequence:
 
 
 class Scheduler:
-    """Runs requests on an evaluator, as many at once as it has sequences. Safe to use from any thread."""
+    """Runs requests on an evaluator, as many at once as it has sequences. Safe to use from any thread.
 
-    def __init__(self, evaluator: Evaluator) -> None:
+    Without ``keep_prompts`` every prompt is evaluated from its beginning, whatever the others are.
+    """
+
+    def __init__(self, evaluator: Evaluator, *, keep_prompts: bool = True) -> None:
         self.n_ctx = evaluator.n_ctx
-        self.slots = Slots(evaluator)
+        self.slots = Slots(evaluator, keep_prompts=keep_prompts)
+        self._keep_prompts = keep_prompts
         self._evaluator = evaluator
         self._candidates = Candidates(evaluator.n_vocab)
         self._lock = threading.Lock()
@@ -251,16 +257,19 @@ class Scheduler:
             self._active.append(sequence)
             self._follow(sequence)
         sequence.begun = True
+        request.begun.set_result(None)
         request.queue_seconds = sequence.lap()
         if sequence.slot is not None:
             request.cached_tokens = min(sequence.slot.length, len(answer.prompt))
         if request.timeout is not None:
-            answer.deadline = time.monotonic() + request.timeout
+            answer.end_by(time.monotonic() + request.timeout)
         self._advance(sequence, lambda: sequence.first)
 
     def _follow(self, sequence: _Sequence) -> None:
         """Looks for an earlier sequence that is about to read the same tokens, to take them over from it."""
         sequence.leader, sequence.shared = None, sequence.place.length + self.slots.worth_copying - 1
+        if not self._keep_prompts:
+            return
         for other in self._active[: self._active.index(sequence)]:
             shared = reusable_prefix(other.wanted, sequence.reusable)
             if shared > sequence.shared and not (self._evaluator.one_state and other.place.length > shared):
