@@ -20,6 +20,7 @@ from constrain.server.generation import Generator
 from constrain.server.metrics import Metrics
 from constrain.server.models import find_model, model_list, model_object
 from constrain.server.responses import responses_routes
+from constrain.server.worker import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +48,8 @@ class Application:
         self._settings = settings
         self._metrics = Metrics()
         parallel = sum(model.parallel for model in {id(one.model): one.model for one in models.values()}.values())
-        self.generator = Generator(parallel, settings.max_queue, self._metrics)
+        limits = Limits(settings.compile_seconds, settings.compile_memory_bytes)
+        self.generator = Generator(parallel, settings.max_queue, limits, self._metrics)
         serving = Serving(models, self.generator, settings, self._metrics)
         routes = [
             Route("/v1/chat/completions", ChatCompletions(serving), methods=["POST"]),

@@ -18,6 +18,8 @@ class Settings:
             in the schema; all that OpenAI refuses (``"openai"``); or nothing (``"off"``).
         max_body_bytes: the largest request.
         max_queue: answers that may wait for the model, beside those that are being written.
+        compile_seconds: of computing that tools and schemas of one request may take to be read and compiled.
+        compile_memory_bytes: that they may take meanwhile.
         cors_origins: of web pages that may ask; ``"*"`` for all.
         grace_seconds: after a signal to stop, in which answers that are being written are finished.
     """
@@ -26,5 +28,7 @@ class Settings:
     strict_subset: StrictSubset = "structural"
     max_body_bytes: int = 8 << 20
     max_queue: int = 64
+    compile_seconds: float = 3.0
+    compile_memory_bytes: int = 1 << 30
     cors_origins: tuple[str, ...] = ()
     grace_seconds: float = 30.0
