@@ -13,6 +13,7 @@ from constrain._options import asks_for_chat, compile_options, split_options
 from constrain._policies import CompileOptions
 from constrain._progress import TextProgress
 from constrain._result import result_type
+from constrain._text_tokens import TextTokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from constrain._completion import StreamEvent
     from constrain._models import Prompt
     from constrain._options import Options, Request
-    from constrain._progress import Outcome, Progress
+    from constrain._progress import Progress
     from constrain.constraint import Constraint, Matcher, Packed
     from constrain.llama import scheduler
     from constrain.llama.answer import Answer
@@ -34,13 +35,14 @@ if TYPE_CHECKING:
 class Job:
     """A request that a model can begin with.
 
-    ``tokens``: the prompt's. ``progress`` makes what follows one answer. ``compile_seconds``: for the schema.
+    ``tokens``: the prompt's. ``progress`` makes what follows one answer, and finds the tokens of its text where these
+    are wanted. ``compile_seconds``: for the schema.
     """
 
     model: Model
     tokens: list[int]
     constraint: Constraint | None
-    progress: Callable[[], Progress]
+    progress: Callable[[TextTokens | None], Progress]
     sampling: Sampling
     request: Request
     compile_seconds: float
@@ -56,16 +58,20 @@ class Job:
             else replace(self, sampling=replace(self.sampling, seed=(seed + number) % LLAMA_DEFAULT_SEED))
         )
 
-    def answer(self, progress: Progress) -> Answer:
-        """The answer, before its first token; ``progress`` hears of its tokens."""
+    def begin(self) -> Writing:
+        """An answer, before its first token."""
         from constrain.llama.answer import Answer
+        from constrain.llama.logprobs import Logprobs
         from constrain.llama.sampler import Chain
 
         vocabulary = self.model.vocabulary
         assert vocabulary.encode is not None
-        return Answer(
+        logprobs = Logprobs(self.request.top_logprobs, self._described) if self.request.logprobs else None
+        text_tokens = None if logprobs is None else TextTokens(logprobs.tokens)
+        progress = self.progress(text_tokens)
+        answer = Answer(
             self.tokens,
-            Chain(self.sampling, vocabulary.n_vocab),
+            Chain(self.sampling, vocabulary.n_vocab, self.model.n_ctx),
             self._start(),
             eos=frozenset(vocabulary.eos),
             encode=vocabulary.encode,
@@ -73,7 +79,14 @@ class Job:
             special_tokens=vocabulary.special_tokens,
             max_tokens=self.request.max_tokens,
             wants_stop=lambda token: progress.feed(vocabulary.marked_bytes(token)),
+            logprobs=logprobs,
         )
+        return Writing(self, answer, progress, text_tokens)
+
+    def _described(self, token: int) -> tuple[str, bytes]:
+        """The text and the bytes of a token."""
+        data = self.model.vocabulary.token_bytes(token)
+        return data.decode("utf-8", "backslashreplace") if data else self.model.tokenizer.name(token), data
 
     def _start(self) -> Callable[[int], Matcher] | None:
         """What makes the matcher for a number of tokens."""
@@ -86,18 +99,34 @@ class Job:
             max_reasoning_tokens=self.request.max_reasoning_tokens,
         )
 
-    def completion(self, answer: Answer, outcome: Outcome, cached_tokens: int, timings: Timings) -> Completion:
-        """The finished answer."""
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """One answer to a job, while it is written.
+
+    ``progress`` hears of the tokens that ``answer`` takes; ``text_tokens`` finds those of its text.
+    """
+
+    job: Job
+    answer: Answer
+    progress: Progress
+    text_tokens: TextTokens | None
+
+    def completion(self, cached_tokens: int, timings: Timings) -> Completion:
+        """The finished answer, after ``progress.finish``. Raises ``OutputValidationError``."""
+        job, answer, outcome = self.job, self.answer, self.progress.outcome()
         return Completion(
             value=outcome.value,
             text=outcome.text,
             tokens=tuple(answer.tokens),
-            usage=Usage(len(self.tokens), cached_tokens, len(answer.tokens)),
+            usage=Usage(len(job.tokens), cached_tokens, len(answer.tokens)),
             timings=timings,
             finish_reason=answer.finish_reason,
-            report=None if self.constraint is None else self.constraint.report,
+            report=None if job.constraint is None else job.constraint.report,
             shortened=0 if answer.matcher is None else answer.matcher.n_shortened,
             reasoning=outcome.reasoning,
+            logprobs=None if answer.logprobs is None else tuple(answer.logprobs.tokens),
+            text_logprobs=None if self.text_tokens is None else tuple(self.text_tokens.told),
         )
 
 
@@ -127,7 +156,7 @@ class Plan:
     model: Model
     language: Language | None
     tokens: Callable[[], list[int]]
-    progress: Callable[[], Progress]
+    progress: Callable[[TextTokens | None], Progress]
     sampling: Sampling
     request: Request
 
@@ -139,10 +168,7 @@ class Plan:
 
 def prepare(model: Model, prompt: Prompt, schema: Any, options: Options) -> Job:
     """Checks the options, compiles the schema and tokenizes the prompt. Raises as ``complete`` does."""
-    plan = make_plan(model, prompt, schema, options)
-    started = time.perf_counter()
-    constraint = None if plan.language is None else plan.language.compile(model.vocabulary)
-    return plan.job(constraint, time.perf_counter() - started)
+    return _prepared(make_plan(model, prompt, schema, options))
 
 
 def make_plan(model: Model, prompt: Prompt, schema: Any, options: Options) -> Plan:
@@ -154,17 +180,33 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, options: Options) -> Pl
         from constrain.chat.request import plan_chat
 
         return plan_chat(model, prompt, schema, options)
-    sampling, request = split_options(options)
-    policies = compile_options(options, schema)
-    result = result_type(schema)
-    is_constrained = schema is not None
+    plan = plan_continuation(model, [], schema, options)
 
     def tokens() -> list[int]:
-        return model.prompt_tokens(prompt, shown=request.shown(result), constrained=is_constrained)
+        shown = plan.request.shown(result_type(schema))
+        return model.prompt_tokens(prompt, shown=shown, constrained=plan.language is not None)
 
-    progress = partial(TextProgress, result, request.stops, cuts=not is_constrained)
-    language = Language(schema, policies) if is_constrained else None
-    return Plan(model, language, tokens, progress, sampling, request)
+    return replace(plan, tokens=tokens)
+
+
+def prepare_continuation(model: Model, tokens: list[int], schema: Any, options: Options) -> Job:
+    """The same for a prompt that the model goes on with as it is: without a template, and nothing of the schema."""
+    return _prepared(plan_continuation(model, tokens, schema, options))
+
+
+def plan_continuation(model: Model, tokens: list[int], schema: Any, options: Options) -> Plan:
+    """``prepare_continuation`` up to where the schema is compiled."""
+    sampling, request = split_options(options)
+    policies = compile_options(options, schema)
+    language = None if schema is None else Language(schema, policies)
+    progress = partial(TextProgress, result_type(schema), request.stops, cuts=language is None)
+    return Plan(model, language, lambda: tokens, progress, sampling, request)
+
+
+def _prepared(plan: Plan) -> Job:
+    started = time.perf_counter()
+    constraint = None if plan.language is None else plan.language.compile(plan.model.vocabulary)
+    return plan.job(constraint, time.perf_counter() - started)
 
 
 class Run:
@@ -176,24 +218,23 @@ class Run:
     def __init__(self, job: Job, show: Callable[[StreamEvent], None] | None = None) -> None:
         from constrain.llama.scheduler import Request
 
-        self._job = job
-        self._progress = job.progress()
+        self._writing = job.begin()
         self._show = show
-        self.request: scheduler.Request = Request(job.answer(self._progress), self._receive, job.request.timeout)
+        self.request: scheduler.Request = Request(self._writing.answer, self._receive, job.request.timeout)
 
     def submit(self) -> None:
         """Queues it. Raises ``BudgetError`` and ``ModelError``."""
-        self._job.model.scheduler.submit(self.request)
+        self._writing.job.model.scheduler.submit(self.request)
 
     def finish(self) -> tuple[list[StreamEvent], Completion]:
         """The last events, and the answer, once it is complete. Raises ``OutputValidationError``."""
         request = self.request
         seconds = (request.queue_seconds, request.prompt_seconds, request.generation_seconds)
-        timings = Timings(self._job.compile_seconds, *seconds)
-        last = self._progress.finish()
-        return last, self._job.completion(request.answer, self._progress.outcome(), request.cached_tokens, timings)
+        timings = Timings(self._writing.job.compile_seconds, *seconds)
+        last = self._writing.progress.finish()
+        return last, self._writing.completion(request.cached_tokens, timings)
 
     def _receive(self, _: tuple[int, ...]) -> None:
         if self._show is not None:
-            for event in self._progress.take():
+            for event in self._writing.progress.take():
                 self._show(event)

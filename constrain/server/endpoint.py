@@ -16,13 +16,13 @@ from constrain.server.models import find_model
 from constrain.server.reading import Readings, is_large, read_again, reading_key, rehearsed
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import AsyncGenerator, Callable
 
     from starlette.types import Receive, Scope, Send
 
     from constrain.server.generation import Generator
     from constrain.server.metrics import Metrics
-    from constrain.server.models import ServedModel
+    from constrain.server.models import Models
     from constrain.server.session import Session
     from constrain.server.settings import Settings
 
@@ -39,7 +39,7 @@ _STREAM_HEADERS = (
 class Serving:
     """What all endpoints answer with: models by name, what runs them, and how."""
 
-    models: Mapping[str, ServedModel]
+    models: Models
     generator: Generator
     settings: Settings
     metrics: Metrics
@@ -68,15 +68,14 @@ class Endpoint(ABC):
         """
         generator, readings = self._serving.generator, self._readings
         if is_large(body):
-            with generator.session() as reader:
-                await rehearsed(read, body, reader, None)
+            await rehearsed(read, body, session)
         document = await generator.aside(partial(parse_body, body))
         key = await generator.aside(partial(reading_key, document))
         if isinstance(name := document.get("model"), str):
-            model = find_model(self._serving.models, name).model
-            if not readings.knows(key):
-                await rehearsed(read, body, session, model.vocabulary)
-                readings.add(key)
+            find_model(self._serving.models, name)
+        if not readings.knows(key):
+            await rehearsed(read, body, session)
+            readings.add(key)
         return await generator.aside(partial(read_again, read, document))
 
     @abstractmethod

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from constrain.server.session import Session
-    from constrain.vocabulary import Vocabulary
 
 T = TypeVar("T")
 
@@ -94,12 +93,10 @@ def reading_key(document: Mapping[str, Any]) -> bytes:
     return hashlib.sha256(json.dumps(slow, sort_keys=True).encode()).digest() if slow else b""
 
 
-async def rehearsed(
-    read: Callable[[dict[str, Any]], object], body: bytes, session: Session, vocabulary: Vocabulary | None
-) -> None:
+async def rehearsed(read: Callable[[dict[str, Any]], object], body: bytes, session: Session) -> None:
     """Has a body read in a session. Raises ``ApiError``."""
     try:
-        await session.run(vocabulary, rehearse, read, body)
+        await session.run(None, rehearse, read, body)
     except LimitError as error:
         place = session.place
         if place is None:

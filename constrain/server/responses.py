@@ -101,18 +101,18 @@ class Responses(Endpoint):
             read = partial(read_request, strict_subset=self._serving.settings.strict_subset)
             asked = await self.read(body, read, session)
             previous, question = await generator.aside(partial(self._continued, asked, owner))
-            served = self._serving.models[asked.model]
-            try:
-                answers = await generator.start(served, question, session)
-            except ApiError as error:
-                raise for_responses(error) from error
-            head = ResponseHead(asked, new_response_id(), time.time(), asked.model)
-            with contextlib.closing(answers):
-                made = _Made(head, previous, owner, served)
-                if asked.stream:
-                    await send_stream(send, self._events(answers, made))
-                    return
-                response = await self._response(answers, made)
+            async with self._serving.models.lease(asked.model) as served:
+                try:
+                    answers = await generator.start(served, question, session)
+                except ApiError as error:
+                    raise for_responses(error) from error
+                head = ResponseHead(asked, new_response_id(), time.time(), asked.model)
+                with contextlib.closing(answers):
+                    made = _Made(head, previous, owner, served)
+                    if asked.stream:
+                        await send_stream(send, self._events(answers, made))
+                        return
+                    response = await self._response(answers, made)
         await response(request.scope, request.receive, send)
 
     def _continued(self, asked: ResponsesRequest, owner: str) -> tuple[StoredResponse | None, Question]:

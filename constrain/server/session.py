@@ -70,6 +70,7 @@ class Session:
         self._turns = turns
         self._limits = limits
         self._deadline = 0.0
+        self._known: frozenset[bytes] = frozenset()
         self._process = 0
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
@@ -80,9 +81,11 @@ class Session:
 
         Raises what it raises; ``LimitError`` if it takes too much; ``ApiError`` if too much else is going on.
         """
-        if self._writer is None:
+        if not self._deadline:
             self._deadline = time.monotonic() + self._limits.seconds + _WAITING_SECONDS
         async with self._turn(self._turns.first):
+            if vocabulary is not None and vocabulary.fingerprint not in self._known:
+                self.close()
             if self._writer is None:
                 await self._begin(vocabulary)
             self._send((function, args))
@@ -119,7 +122,8 @@ class Session:
 
     async def _begin(self, vocabulary: Vocabulary | None) -> None:
         try:
-            connection = await asyncio.get_running_loop().run_in_executor(None, workers().fork, vocabulary)
+            loop = asyncio.get_running_loop()
+            connection, self._known = await loop.run_in_executor(None, workers().fork, vocabulary)
         except OSError as error:
             _log.exception("no process can be made to compile in")
             raise unavailable("The server cannot compile anything now.") from error

@@ -7,6 +7,8 @@ from typing import Literal
 
 StrictSubset = Literal["structural", "openai", "off"]
 
+LogFormat = Literal["text", "json"]
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -21,6 +23,8 @@ class Settings:
         compile_seconds: of computing that tools and schemas of one request may take to be read and compiled.
         compile_memory_bytes: that they may take meanwhile.
         cors_origins: of web pages that may ask; ``"*"`` for all.
+        timeout: seconds in which a request is answered. Then an answer that is being written is brought to its end,
+            and a request whose answer is not begun is refused.
         grace_seconds: after a signal to stop, in which answers that are being written are finished.
     """
 
@@ -31,4 +35,5 @@ class Settings:
     compile_seconds: float = 3.0
     compile_memory_bytes: int = 1 << 30
     cors_origins: tuple[str, ...] = ()
+    timeout: float = 600.0
     grace_seconds: float = 30.0

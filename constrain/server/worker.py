@@ -106,7 +106,8 @@ def vocabulary_of(fingerprint: bytes) -> Vocabulary:
 
 def main(control: socket.socket) -> None:
     """Forks processes until the server is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal, it is meant for the server
+    for number in (signal.SIGINT, signal.SIGTERM):  # sent to the whole group, they are meant for the server
+        signal.signal(number, signal.SIG_IGN)
     children: set[int] = set()
     with control:
         core.offer_seed(_exactly(control, SEED_BYTES))

@@ -43,28 +43,32 @@ class Workers:
         with self._lock:
             self._running(vocabulary)
 
-    def fork(self, vocabulary: Vocabulary | None) -> socket.socket:
-        """The socket of a new process, which knows a vocabulary (see ``constrain.server.worker``). Raises OSError."""
+    def fork(self, vocabulary: Vocabulary | None) -> tuple[socket.socket, frozenset[bytes]]:
+        """A new process: its socket, and the fingerprints of vocabularies that it knows, the given one among them.
+
+        See ``constrain.server.worker``. Raises OSError.
+        """
         ours, theirs = socket.socketpair()
         with theirs:
             try:
-                self._fork(theirs, vocabulary)
+                known = self._fork(theirs, vocabulary)
             except OSError:  # somebody has ended the program
-                self._fork(theirs, vocabulary)
-        return ours
+                known = self._fork(theirs, vocabulary)
+        return ours, known
 
     def close(self) -> None:
         """Ends the program, and with it all processes."""
         with self._lock:
             self._end()
 
-    def _fork(self, connection: socket.socket, vocabulary: Vocabulary | None) -> None:
+    def _fork(self, connection: socket.socket, vocabulary: Vocabulary | None) -> frozenset[bytes]:
         with self._lock:
             try:
                 socket.send_fds(self._running(vocabulary), [FORK], [connection.fileno()])
             except OSError:
                 self._end()
                 raise
+            return frozenset(self._known)
 
     def _running(self, vocabulary: Vocabulary | None) -> socket.socket:
         if self._control is None:
