@@ -38,10 +38,10 @@ class Workers:
         self._control: socket.socket | None = None
         self._known: set[bytes] = set()
 
-    def start(self, vocabulary: Vocabulary) -> None:
-        """Starts the program, if it does not run, and teaches it a vocabulary."""
+    def start(self) -> None:
+        """Starts the program, if it does not run."""
         with self._lock:
-            self._running(vocabulary)
+            self._running(None)
 
     def fork(self, vocabulary: Vocabulary | None) -> tuple[socket.socket, frozenset[bytes]]:
         """A new process: its socket, and the fingerprints of vocabularies that it knows, the given one among them.
