@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from constrain.llama.binding import Candidates
+    from constrain.llama.logprobs import Logprobs
     from constrain.llama.sampler import Chain
 
 FinishReason = Literal["stop", "length", "timeout"]
@@ -89,6 +90,9 @@ class Answer:
     for an answer without matcher) with what the model says after the last token, and evaluate what that returns.
     What is returned last, with ``is_done``, needs no evaluation.
 
+    With ``logprobs``, ``score`` is to be called with what the model says before each token of the answer, in order:
+    after ``begin``, ``choose`` and ``take``, as long as tokens are ``unscored``, also where the answer is done.
+
     Args:
         prompt: the tokens of the prompt; only their number matters here.
         chain: chooses among the allowed tokens.
@@ -100,6 +104,7 @@ class Answer:
         max_tokens: the most tokens to generate, end of generation not counted; ``None`` for what the context holds.
         deadline: the ``time.monotonic()`` after which the answer is brought to its end.
         wants_stop: called with each token as it is taken; ``True`` ends the answer.
+        logprobs: takes down how likely its tokens are; ``None`` where nobody wants to know.
 
     Attributes:
         matcher: what is allowed next, once the answer has begun; ``None`` for anything.
@@ -121,6 +126,7 @@ class Answer:
     max_tokens: int | None = None
     deadline: float | None = None
     wants_stop: Callable[[int], bool] = _never
+    logprobs: Logprobs | None = None
 
     matcher: Matcher | None = field(default=None, init=False)
     tokens: list[int] = field(default_factory=list, init=False)
@@ -190,6 +196,21 @@ class Answer:
     def end_by(self, deadline: float) -> None:
         """Brings the answer to its end at ``deadline`` (``time.monotonic()``), if nothing ends it before."""
         self.deadline = deadline if self.deadline is None else min(self.deadline, deadline)
+
+    @property
+    def unscored(self) -> int:
+        """How many tokens ``score`` is to be called for: the last ones of the answer."""
+        return 0 if self.logprobs is None else len(self.tokens) - len(self.logprobs.tokens)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the model has nothing to say any more."""
+        return self.is_done and not self.unscored
+
+    def score(self, logits: NDArray[np.float32]) -> None:
+        """Takes what the model says before the first token that is ``unscored``; arguments as for ``choose``."""
+        assert self.logprobs is not None
+        self.logprobs.add(self.tokens[len(self.logprobs.tokens)], logits)
 
     @property
     def is_prepared(self) -> bool:
