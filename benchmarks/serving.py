@@ -224,7 +224,6 @@ async def measure(server: Server, clients: int, seconds: float, arguments: argpa
     await asyncio.gather(*(client() for _ in range(clients)), watching)
     load.server_seconds = processor_seconds(server.process) - spent[0]
     load.client_seconds = processor_seconds(psutil.Process()) - spent[1]
-    if os.environ.get("DUMP"): print("\n".join(l for l in get(server.port, "/metrics").splitlines() if "tokens_total" in l))
     load.leaked = None if server.is_peer else await admitted(server)
     judge_answers(load, answers, arguments.model)
     return load
