@@ -45,7 +45,7 @@ class Job:
     number: int = 0
 
     def sample(self, number: int) -> Job:
-        """The same for the answer of a number, with a seed of its own: that of the job plus ``number``, if it has one."""
+        """The same for the answer of a number; its seed, if the job has one, is that of the job plus ``number``."""
         from llama_cpp import LLAMA_DEFAULT_SEED
 
         seed = self.sampling.seed
