@@ -24,6 +24,7 @@ from constrain.llama.text import TextStream
 if TYPE_CHECKING:
     from constrain._completion import StreamEvent
     from constrain._result import ResultType
+    from constrain._text_tokens import TextTokens
     from constrain.chat.answers import Answer
     from constrain.chat.calls import ToolCall
     from constrain.chat.tools import Tool
@@ -98,6 +99,7 @@ class ReplyProgress:
         prompt: the tokens of the prompt, which calls get their ids from where the form has none, or the model wrote one
             twice: so these differ from turn to turn, and equal seeds reproduce them.
         number: of the answer, of several to one prompt.
+        tokens: finds those of the content, if anybody wants to know.
         wants_reply: whether the value is a ``Reply``.
     """
 
@@ -109,6 +111,7 @@ class ReplyProgress:
         stops: Sequence[str],
         prompt: Sequence[int],
         number: int = 0,
+        tokens: TextTokens | None = None,
         *,
         wants_reply: bool,
     ) -> None:
@@ -119,6 +122,7 @@ class ReplyProgress:
         self._has_ids = bool(answer.format.id_pattern)
         self._wants_reply = wants_reply
         self._identity = [number, *prompt]
+        self._tokens = tokens
         self._reasoning = ""
         self._refusal: str | None = None
         self._ids: list[str] = []
@@ -128,12 +132,16 @@ class ReplyProgress:
 
     def feed(self, data: bytes) -> bool:
         """See ``Progress``."""
+        if self._tokens is not None:
+            self._tokens.feed(data)
         return self._note(self._reader.feed(data))
 
     def take(self) -> list[StreamEvent]:
         """See ``Progress``."""
         events, self._events = self._events, []
-        return events
+        if self._tokens is None:
+            return events
+        return [self._tokens.tell(event.text) if isinstance(event, TextDelta) else event for event in events]
 
     def finish(self) -> list[StreamEvent]:
         """See ``Progress``."""
@@ -164,6 +172,9 @@ class ReplyProgress:
         for event in events:
             match event:
                 case TextDelta(text):
+                    span = self._reader.spans.popleft()
+                    if self._tokens is not None:
+                        self._tokens.place(*span, self._content.length)
                     stopped |= self._content.feed(text.encode())
                     self._add_text(self._content.take())
                 case ReasoningDelta(text):

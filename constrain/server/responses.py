@@ -101,18 +101,18 @@ class Responses(Endpoint):
         owner = owner_of(request.headers, self._serving.settings.api_keys)
         with generator.admit(1):
             asked, previous, question = await generator.aside(partial(self._read, body, owner))
-            served = self._serving.models[asked.model]
-            try:
-                answers = await generator.start(served, question)
-            except ApiError as error:
-                raise for_responses(error) from error
-            head = ResponseHead(asked, new_response_id(), time.time(), asked.model)
-            with contextlib.closing(answers):
-                made = _Made(head, previous, owner, served)
-                if asked.stream:
-                    await send_stream(send, self._events(answers, made))
-                    return
-                response = await self._response(answers, made)
+            async with self._serving.models.lease(asked.model) as served:
+                try:
+                    answers = await generator.start(served, question)
+                except ApiError as error:
+                    raise for_responses(error) from error
+                head = ResponseHead(asked, new_response_id(), time.time(), asked.model)
+                with contextlib.closing(answers):
+                    made = _Made(head, previous, owner, served)
+                    if asked.stream:
+                        await send_stream(send, self._events(answers, made))
+                        return
+                    response = await self._response(answers, made)
         await response(request.scope, request.receive, send)
 
     def _read(self, body: bytes, owner: str) -> tuple[ResponsesRequest, StoredResponse | None, Question]:

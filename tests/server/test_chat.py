@@ -238,6 +238,14 @@ def test_a_stream_tells_its_usage_last_where_asked_for(application: Application)
     assert all(chunk["usage"] is None for chunk in chunks[:-1])
 
 
+def test_a_stream_is_split_into_lines_by_its_own_line_ends_alone(application: Application) -> None:
+    text = "a\u0085b\u2028c\u2029d"
+    schema = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"const": text}}}
+    response = chat(application, response_format=schema, max_tokens=100, stream=True)
+    chunks = [json.loads(line.removeprefix("data: ")) for line in response.text.splitlines()[:-2] if line]
+    assert json.loads(joined(chunks)["content"]) == text
+
+
 @pytest.mark.parametrize("name", ["get_weather", "open_door"])
 def test_a_streamed_call_names_itself_once(application: Application, name: str) -> None:
     kind, value = ("function", "arguments") if name == "get_weather" else ("custom", "input")
