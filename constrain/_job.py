@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class Job:
     """A request that a model can begin with.
 
-    ``tokens``: the prompt's. ``number``: of the answer, of several. ``progress`` makes what follows the answer of a
-    number, and finds the tokens of its text where these are wanted. ``compile_seconds``: for the schema.
+    ``tokens``: the prompt's. ``progress`` makes what follows one answer, of its number (``number``, of several to one
+    prompt), and finds the tokens of its text where these are wanted. ``compile_seconds``: for the schema.
     """
 
     model: Model
@@ -46,7 +46,7 @@ class Job:
     number: int = 0
 
     def sample(self, number: int) -> Job:
-        """The same for the answer of a number; its seed, if the job has one, is that of the job plus ``number``."""
+        """The same for the answer of a number, with a seed of its own: that of the job plus the number, if any."""
         from llama_cpp import LLAMA_DEFAULT_SEED
 
         seed = self.sampling.seed

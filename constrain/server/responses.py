@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
@@ -79,10 +80,14 @@ def responses_routes(serving: Serving) -> list[Route]:
         store.get(owner(request), request.path_params["id"])
         raise ApiError("Only responses with 'background' can be cancelled, and this server makes none.")
 
+    async def unknown(_: Request) -> Response:
+        raise HTTPException(404)  # compact, input_tokens: not "a method that is not allowed" for a response's id
+
     return [
         Route(_PATH, Responses(serving, store), methods=["POST"]),
         Route(_PATH + "/{id}", show, methods=["GET"]),
         Route(_PATH + "/{id}", delete, methods=["DELETE"]),
+        Route(_PATH + "/{name}", unknown, methods=["POST"]),
         Route(_PATH + "/{id}/input_items", list_input, methods=["GET"]),
         Route(_PATH + "/{id}/cancel", cancel, methods=["POST"]),
     ]
