@@ -1,0 +1,23 @@
+"""Agents' settings and output types that several tests use."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from agents import ModelSettings
+from pydantic import BaseModel, Field
+
+PROMPT = "Tell me of Emma, aged 21."
+
+
+class Person(BaseModel):
+    """A person."""
+
+    name: str = Field(max_length=20)
+    age: int = Field(ge=0, le=150)
+    mood: Literal["good", "bad"]
+
+
+def settings(**given: Any) -> ModelSettings:
+    """One call a turn, and a short one."""
+    return ModelSettings(**{"temperature": 0, "max_tokens": 150, **given})
