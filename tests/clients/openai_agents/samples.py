@@ -8,6 +8,11 @@ from agents import ModelSettings
 from pydantic import BaseModel, Field
 
 PROMPT = "Tell me of Emma, aged 21."
+SUM = "What is 2+2?"
+"""Something that has a short answer: the SDK takes one that is cut for an error."""
+
+LONG = 400
+"""More tokens than any answer has."""
 
 
 class Person(BaseModel):

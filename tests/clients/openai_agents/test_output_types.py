@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 import pytest
 from agents import Agent, AgentOutputSchema, Model, Runner
 from pydantic import BaseModel, Field
 from samples import PROMPT, Person, settings
+from typing_extensions import TypedDict
 
 
 @dataclass

@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal
 
 import pytest
 from agents import (
@@ -28,9 +28,11 @@ from agents import (
     output_guardrail,
 )
 from pydantic import BaseModel, Field
-from samples import PROMPT, Person, settings
+from samples import LONG, PROMPT, SUM, Person, settings
+from typing_extensions import TypedDict
 
 FORCED = settings(tool_choice="required", parallel_tool_calls=False)
+THEN_FREE = settings(tool_choice="required", parallel_tool_calls=False, max_tokens=LONG)
 
 
 @function_tool
@@ -51,7 +53,7 @@ def look() -> str:
     return "nothing to see"
 
 
-def run(agent: Agent[Any], given: Any = PROMPT, **options: Any) -> Any:
+def run(agent: Agent[Any], given: Any = SUM, **options: Any) -> Any:
     return asyncio.run(Runner.run(agent, given, **options))
 
 
@@ -212,12 +214,11 @@ def once(model: Model, **options: Any) -> Agent[Any]:
         used.append(True)
         return sides // 2
 
-    return Agent(name="once", model=model, tools=[roll], **{"model_settings": FORCED, **options})
+    return Agent(name="once", model=model, tools=[roll], **{"model_settings": THEN_FREE, **options})
 
 
 def test_a_text_after_a_call(model: Model) -> None:
-    given = settings(tool_choice="required", parallel_tool_calls=False, max_tokens=60)
-    result = run(once(model, model_settings=given))
+    result = run(once(model))
     assert [item.type for item in result.new_items] == [
         "tool_call_item",
         "tool_call_output_item",
@@ -259,8 +260,7 @@ def test_a_tool_that_fails(model: Model) -> None:
         used.append(True)
         raise ValueError("broken")
 
-    given = settings(tool_choice="required", parallel_tool_calls=False, max_tokens=40)
-    result = run(Agent(name="careful", model=model, tools=[fail], model_settings=given))
+    result = run(Agent(name="careful", model=model, tools=[fail], model_settings=THEN_FREE))
     (output,) = [item.output for item in result.new_items if item.type == "tool_call_output_item"]
     assert "broken" in output
     assert result.final_output
@@ -285,7 +285,7 @@ def test_parallel_calls(model: Model) -> None:
 
 def test_calls_in_a_stream(model: Model) -> None:
     async def work() -> tuple[list[str], Any]:
-        result = Runner.run_streamed(once(model), PROMPT)
+        result = Runner.run_streamed(once(model), SUM)
         names = [event.name async for event in result.stream_events() if event.type == "run_item_stream_event"]
         return names, result.final_output
 
@@ -310,8 +310,8 @@ def test_arguments_in_a_stream(model: Model) -> None:
 def test_a_session_with_calls(model: Model) -> None:
     async def work() -> list[Any]:
         session = SQLiteSession("calls")
-        await Runner.run(once(model), PROMPT, session=session)
-        await Runner.run(once(model), "Again.", session=session)
+        await Runner.run(once(model), SUM, session=session)
+        await Runner.run(once(model), "What is 3+3?", session=session)
         return await session.get_items()
 
     kinds = [item.get("type", "message") for item in asyncio.run(work())]
@@ -320,8 +320,8 @@ def test_a_session_with_calls(model: Model) -> None:
 
 def test_a_run_with_calls_goes_on(model: Model) -> None:
     first = run(once(model))
-    agent: Agent[Any] = Agent(name="brief", model=model, model_settings=settings(max_tokens=5))
-    assert run(agent, [*first.to_input_list(), {"role": "user", "content": "And now?"}]).final_output
+    agent: Agent[Any] = Agent(name="brief", model=model, model_settings=settings(max_tokens=LONG))
+    assert run(agent, [*first.to_input_list(), {"role": "user", "content": "What is 3+3?"}]).final_output
 
 
 def test_calls_go_on_by_id(responses: Model) -> None:
@@ -332,8 +332,7 @@ def test_calls_go_on_by_id(responses: Model) -> None:
 def test_an_agent_as_a_tool(model: Model) -> None:
     inner: Agent[Any] = Agent(name="inner", model=model, output_type=bool, model_settings=settings())
     tool = inner.as_tool(tool_name="ask_inner", tool_description="Asks another.")
-    given = settings(tool_choice="required", parallel_tool_calls=False, max_tokens=80)
-    assert run(caller(model, tool, model_settings=given)).final_output in ("True", "False", True, False)
+    assert run(caller(model, tool)).final_output in ("True", "False", True, False)
 
 
 def other(model: Model, **options: Any) -> Agent[Any]:
@@ -403,8 +402,7 @@ def test_custom_tools(responses: Model, name: str) -> None:
         return "taken"
 
     tool = CustomTool(name="write", description="Writes.", on_invoke_tool=invoke, format=form)
-    given = settings(tool_choice="required", parallel_tool_calls=False, max_tokens=60)
-    result = run(caller(responses, tool, model_settings=given))
+    result = run(caller(responses, tool))
     assert result.new_items[0].raw_item.type == "custom_tool_call"
     assert re.fullmatch(pattern, result.new_items[0].raw_item.input)
     assert result.final_output == "taken"
@@ -416,8 +414,10 @@ def test_a_text_after_a_custom_call(responses: Model) -> None:
 
     tool = CustomTool(name="write", description="Writes.", on_invoke_tool=invoke, format=CUSTOM["regex"][0])
     first = run(caller(responses, tool))
-    agent: Agent[Any] = Agent(name="brief", model=responses, tools=[tool], model_settings=settings(tool_choice="none"))
-    assert run(agent, [*first.to_input_list(), {"role": "user", "content": "And now?"}]).final_output
+    agent: Agent[Any] = Agent(
+        name="brief", model=responses, tools=[tool], model_settings=settings(tool_choice="none", max_tokens=LONG)
+    )
+    assert run(agent, [*first.to_input_list(), {"role": "user", "content": "What is 3+3?"}]).final_output
 
 
 def test_an_input_guardrail(model: Model) -> None:
@@ -441,7 +441,7 @@ def test_a_guardrail_that_asks_the_model(model: Model) -> None:
         )
 
     agent: Agent[Any] = Agent(
-        name="guarded", model=model, input_guardrails=[ask], model_settings=settings(max_tokens=5)
+        name="guarded", model=model, input_guardrails=[ask], model_settings=settings(max_tokens=LONG)
     )
     result = run(agent)
     assert isinstance(result.input_guardrail_results[0].output.output_info, Person)

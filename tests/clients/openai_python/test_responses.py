@@ -215,8 +215,8 @@ def test_a_result_without_a_call(client: OpenAI, model: str, kind: str) -> None:
     with pytest.raises(BadRequestError) as caught:
         ask(client, model, items)
     assert caught.value.param == "input"
-    assert "call output with call_id call_9" in caught.value.message
-    assert caught.value.message.startswith("No tool call found for")
+    words = kind.removesuffix("_output").replace("_", " ")
+    assert f"No tool call found for {words} output with call_id call_9" in caught.value.message
 
 
 def test_an_unknown_model(client: OpenAI) -> None:
