@@ -27,6 +27,7 @@ def connect() -> Callable[..., ChatOpenAI]:
         max_retries=0,
         timeout=120,
         max_tokens=MAX_TOKENS,
+        stream_usage=True,
     )
 
 

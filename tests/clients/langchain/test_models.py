@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import asyncio  # noqa: TC003
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +59,7 @@ def test_a_conversation_may_be_kept_by_the_server(connect: Callable[..., ChatOpe
 
 
 def test_an_answer_is_streamed(model: ChatOpenAI) -> None:
-    chunks = list(model.stream(ASK, stream_usage=True))
+    chunks = list(model.stream(ASK))
     whole = chunks[0]
     for chunk in chunks[1:]:
         whole += chunk

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import asyncio  # noqa: TC003
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import openai

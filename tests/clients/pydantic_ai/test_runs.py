@@ -20,6 +20,7 @@ from pydantic_ai import (
     UsageLimits,
     capture_run_messages,
 )
+from pydantic_ai.capabilities import NativeTool
 from pydantic_ai.direct import model_request_stream_sync, model_request_sync
 from pydantic_ai.messages import (
     BinaryContent,
@@ -35,6 +36,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.openai import OpenAIChatModelSettings, OpenAIResponsesModelSettings
+from pydantic_ai.native_tools import WebSearchTool
 from pydantic_ai.tools import ToolDefinition
 from typing_extensions import TypedDict
 
@@ -311,3 +313,22 @@ def test_texts_are_embedded(provider: OpenAIProvider) -> None:
     result = embedder.embed_documents_sync(["red", "green"])
     assert len(result.embeddings) == 2
     assert len(result.embeddings[0]) == len(result.embeddings[1]) > 1
+
+
+def test_settings_of_responses_alone(responses_model: OpenAIResponsesModel) -> None:
+    settings = OpenAIResponsesModelSettings(
+        openai_store=False,
+        openai_truncation="disabled",
+        openai_text_verbosity="low",
+        openai_reasoning_effort="low",
+        openai_reasoning_summary="auto",
+        openai_send_reasoning_ids=False,
+    )
+    assert isinstance(Agent(responses_model, output_type=Trip).run_sync(ASK, model_settings=settings).output, Trip)
+
+
+def test_tools_of_the_provider_are_refused_by_name(responses_model: OpenAIResponsesModel) -> None:
+    """There is no web to search here, and leaving the tool out would be a lie."""
+    with pytest.raises(ModelHTTPError, match="web_search") as caught:
+        Agent(responses_model, capabilities=[NativeTool(WebSearchTool())]).run_sync("Search.")
+    assert caught.value.status_code == 400
