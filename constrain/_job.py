@@ -32,28 +32,26 @@ if TYPE_CHECKING:
 class Job:
     """A request that a model can begin with.
 
-    ``tokens``: the prompt's. ``progress`` makes what follows one answer, and finds the tokens of its text where these
-    are wanted. ``compile_seconds``: for the schema.
+    ``tokens``: the prompt's. ``progress`` makes what follows one answer, of its number (``number``, of several to one
+    prompt), and finds the tokens of its text where these are wanted. ``compile_seconds``: for the schema.
     """
 
     model: Model
     tokens: list[int]
     constraint: Constraint | None
-    progress: Callable[[TextTokens | None], Progress]
+    progress: Callable[[int, TextTokens | None], Progress]
     sampling: Sampling
     request: Request
     compile_seconds: float
+    number: int = 0
 
     def sample(self, number: int) -> Job:
-        """The same with a seed of its own: that of the job plus ``number``, if it has one."""
+        """The same for the answer of a number, with a seed of its own: that of the job plus the number, if any."""
         from llama_cpp import LLAMA_DEFAULT_SEED
 
         seed = self.sampling.seed
-        return (
-            self
-            if seed is None
-            else replace(self, sampling=replace(self.sampling, seed=(seed + number) % LLAMA_DEFAULT_SEED))
-        )
+        own_seed = None if seed is None else (seed + number) % LLAMA_DEFAULT_SEED
+        return replace(self, sampling=replace(self.sampling, seed=own_seed), number=number)
 
     def begin(self) -> Writing:
         """An answer, before its first token."""
@@ -65,7 +63,7 @@ class Job:
         assert vocabulary.encode is not None
         logprobs = Logprobs(self.request.top_logprobs, self._described) if self.request.logprobs else None
         text_tokens = None if logprobs is None else TextTokens(logprobs.tokens)
-        progress = self.progress(text_tokens)
+        progress = self.progress(self.number, text_tokens)
         answer = Answer(
             self.tokens,
             Chain(self.sampling, vocabulary.n_vocab, self.model.n_ctx),
@@ -136,6 +134,13 @@ def prepare(model: Model, prompt: Prompt, schema: Any, options: Options) -> Job:
         from constrain.chat.request import prepare_chat
 
         return prepare_chat(model, prompt, schema, options)
+    job = prepare_continuation(model, [], schema, options)
+    shown = job.request.shown(result_type(schema))
+    return replace(job, tokens=model.prompt_tokens(prompt, shown=shown, constrained=job.constraint is not None))
+
+
+def prepare_continuation(model: Model, tokens: list[int], schema: Any, options: Options) -> Job:
+    """The same for a prompt that the model goes on with as it is: without a template, and nothing of the schema."""
     sampling, request = split_options(options)
     policies = compile_options(options, schema)
     result = result_type(schema)
@@ -144,9 +149,10 @@ def prepare(model: Model, prompt: Prompt, schema: Any, options: Options) -> Job:
     if schema is not None:
         constraint = _constraint._compile(schema, model.vocabulary, close_objects=True, **policies)
     compile_seconds = time.perf_counter() - started
-    shown = request.shown(result)
-    tokens = model.prompt_tokens(prompt, shown=shown, constrained=constraint is not None)
-    progress = partial(TextProgress, result, request.stops, cuts=constraint is None)
+
+    def progress(_: int, tokens: TextTokens | None) -> Progress:
+        return TextProgress(result, request.stops, tokens, cuts=constraint is None)
+
     return Job(model, tokens, constraint, progress, sampling, request, compile_seconds)
 
 

@@ -14,7 +14,7 @@ from constrain._errors import ModelError
 from constrain.llama.context import Context
 from constrain.llama.loading import collected_errors, load
 from constrain.llama.openmp import release_workers
-from constrain.llama.prompt import Message, as_messages, chat_tokens, raw_tokens, with_schema
+from constrain.llama.prompt import Message, as_messages, chat_tokens, raw_tokens, text_tokens, with_schema
 from constrain.llama.scheduler import Scheduler
 from constrain.llama.sequences import Sequences
 from constrain.llama.tokenizer import Tokenizer
@@ -135,6 +135,14 @@ class Model:
             return raw_tokens(self.tokenizer, messages)
         variables: dict[str, object] = {"enable_thinking": False} if constrained else {}
         return chat_tokens(self.tokenizer, self.chat_template, messages, variables)
+
+    def text_tokens(self, text: str) -> list[int]:
+        """The token ids of a text that the model shall go on with: no template, no token that the text names.
+
+        In front is the token that begins a text, if the model's texts have one.
+        """
+        self._require_open()
+        return text_tokens(self.tokenizer, text)
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[Context]:

@@ -129,7 +129,11 @@ def guarded_tokens(tokenizer: Tokenizer, texts: Iterable[str], write: Callable[[
 
 def raw_tokens(tokenizer: Tokenizer, messages: list[dict[str, str]]) -> list[int]:
     """The token ids of a prompt without a template: the texts of the messages, with empty lines between."""
-    text = "\n\n".join(message["content"] for message in messages)
+    return text_tokens(tokenizer, "\n\n".join(message["content"] for message in messages))
+
+
+def text_tokens(tokenizer: Tokenizer, text: str) -> list[int]:
+    """The token ids of a text that stands for itself, from its beginning."""
     return _with_bos(tokenizer, tokenizer.tokenize(text))
 
 

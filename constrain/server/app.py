@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -55,7 +56,10 @@ class Application:
             *_about_models(models),
             Route(_HEALTH, self._health),
             Route("/metrics", self._show_metrics),
+            Route("/openapi.json", self._describe),
         ]
+        self._routes = routes
+        self._description: dict[str, Any] | None = None
         self._paths = {route.endpoint: route.path_format for route in routes}
         self._app = Starlette(
             routes=routes,
@@ -108,6 +112,15 @@ class Application:
 
     async def _show_metrics(self, _: Request) -> Response:
         return Response(self._metrics.text(), media_type=self._metrics.media_type)
+
+    async def _describe(self, _: Request) -> Response:
+        if self._description is None:
+            from constrain.server.openapi import describe
+
+            names = [model["id"] for model in model_list(self._models)["data"]]
+            describing = partial(describe, self._routes, names, has_keys=bool(self._settings.api_keys))
+            self._description = await self.generator.aside(describing)
+        return JSONResponse(self._description)
 
 
 def _about_models(models: Models) -> list[Route]:

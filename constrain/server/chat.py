@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,10 +13,11 @@ from constrain._completion import Finished
 from constrain._errors import ConstrainError
 from constrain.server.body import parse_body
 from constrain.server.chat_request import read_chat_request
-from constrain.server.chat_response import Heading, chat_completion
+from constrain.server.chat_response import Heading, Shape, chat_completion
 from constrain.server.chat_stream import ChunkWriter
 from constrain.server.endpoint import Endpoint, send_stream
 from constrain.server.errors import ApiError, failure
+from constrain.server.events import data_event
 from constrain.server.models import find_model
 
 if TYPE_CHECKING:
@@ -66,15 +66,14 @@ class ChatCompletions(Endpoint):
             raise failure() from error
         for completion in completions:
             self._serving.metrics.add(completion)
-        is_text = asked.question.schema is None
-        return JSONResponse(chat_completion(Heading(asked.model), completions, is_text=is_text))
+        return JSONResponse(chat_completion(Heading(asked.model), completions, _shape(asked)))
 
     async def _chunks(self, answers: Answers, asked: ChatRequest) -> AsyncGenerator[str, None]:
         """The answers as they are written, as server-sent events."""
         writer = ChunkWriter(
             Heading(asked.model),
             asked.tools,
-            is_text=asked.question.schema is None,
+            _shape(asked),
             include_usage=asked.include_usage,
             logprobs=asked.question.options.get("logprobs", False),
         )
@@ -91,7 +90,11 @@ class ChatCompletions(Endpoint):
                 yield chunk
         except Exception:  # noqa: BLE001 - the client has to hear of it, whatever it is
             _log.exception("a generation failed")
-            yield f"data: {json.dumps(failure().body())}\n\n"
+            yield data_event(failure().body())
+
+
+def _shape(asked: ChatRequest) -> Shape:
+    return Shape(is_text=asked.question.schema is None, has_functions=asked.has_functions)
 
 
 def _read(body: bytes, serving: Serving) -> ChatRequest:

@@ -10,6 +10,7 @@ from constrain.chat.messages import MessageError, check_messages
 from constrain.server.errors import ApiError
 from constrain.server.fields import array, boolean, integer, mapping, missing, number, unsupported, wrong_type
 from constrain.server.formats import read_response_format
+from constrain.server.functions import names_functions, read_functions, with_old_names, with_tool_calls
 from constrain.server.generation import Question
 from constrain.server.logprobs import read_logprobs
 from constrain.server.tools import read_tool_choice, read_tools
@@ -19,16 +20,17 @@ if TYPE_CHECKING:
 
     from constrain._options import ChatOptions
     from constrain.chat.tools import Tool
-    from constrain.server.settings import Settings
+    from constrain.server.settings import Settings, StrictSubset
 
 MAX_CHOICES = 128
 MAX_STOPS = 4
 LARGEST_BIAS = 100
-MAX_TOOLS = 128
 """OpenAI's limits."""
 
 _SEEDS = 2**32 - 1
 """The sampler has so many seeds; others stand for one of them."""
+
+_INDEX = re.compile(r"messages\[(\d+)\]")
 
 _TOKEN_ID = re.compile(r"[0-9]{1,9}")
 
@@ -41,12 +43,14 @@ class ChatRequest:
         model: its name.
         question: for the model.
         tools: what the model may call.
+        has_functions: whether the request names them, and the answer its calls, as it was done before there were tools.
         stream: whether they are sent as they are written; ``include_usage``: and last the number of tokens.
     """
 
     model: str
     question: Question
     tools: tuple[Tool, ...]
+    has_functions: bool
     stream: bool
     include_usage: bool
 
@@ -67,40 +71,43 @@ def read_chat_request(body: Mapping[str, Any], settings: Settings) -> ChatReques
     stream = boolean(body, "stream") or False
     options, limit = _options(body)
     schema = read_response_format(body.get("response_format"), settings.strict_subset)
-    if isinstance(body.get("tools"), list) and len(body["tools"]) > MAX_TOOLS:
-        raise ApiError(
-            f"Invalid 'tools': array too long. Expected an array with maximum length {MAX_TOOLS}, but got an array "
-            f"with length {len(body['tools'])} instead.",
-            param="tools",
-            code="array_above_max_length",
-        )
-    tools = read_tools(body.get("tools"), settings.strict_subset)
-    choice = read_tool_choice(body.get("tool_choice"), tools)
+    has_functions = names_functions(body)
+    tools, choice = (read_functions if has_functions else _tools)(body, settings.strict_subset)
+    several = boolean(body, "parallel_tool_calls") is not False and not has_functions
     if tools:
         options["tools"] = tools
-        options["parallel_tool_calls"] = boolean(body, "parallel_tool_calls") is not False
+        options["parallel_tool_calls"] = several
         if choice is not None:
             options["tool_choice"] = choice
-    else:
-        boolean(body, "parallel_tool_calls")
     return ChatRequest(
         model=model,
         question=Question(messages, schema, options, limit, integer(body, "n", 1, MAX_CHOICES) or 1),
         tools=tools,
+        has_functions=has_functions,
         stream=stream,
         include_usage=_include_usage(body, stream=stream),
     )
+
+
+def _tools(body: Mapping[str, Any], subset: StrictSubset) -> tuple[tuple[Tool, ...], object]:
+    """The tools of a request, each compiled, and its ``tool_choice``."""
+    tools = read_tools(body.get("tools"), subset)
+    return tools, read_tool_choice(body.get("tool_choice"), tools)
 
 
 def _messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     given = body.get("messages")
     if given is None:
         raise missing("messages")
-    messages = [_without_parsed(message) for message in array(given, "messages")]
+    written = [_without_parsed(message) for message in array(given, "messages")]
+    messages = with_tool_calls(written)
     try:
         check_messages(messages)
     except MessageError as error:
-        raise ApiError(f"Invalid value: {error}.", param=error.param, code="invalid_value") from error
+        refused = ApiError(f"Invalid value: {error}.", param=error.param, code="invalid_value")
+        found = _INDEX.match(error.param)
+        was_changed = found and messages[int(found[1])] is not written[int(found[1])]
+        raise with_old_names(refused) if was_changed else refused from error
     return [{**message, "role": "system"} if message["role"] == "developer" else message for message in messages]
 
 
@@ -135,14 +142,7 @@ def _options(body: Mapping[str, Any]) -> tuple[ChatOptions, str]:
 def _stop(given: object) -> list[str] | None:
     if given is None:
         return None
-    stops = [given] if isinstance(given, str) else array(given, "stop")
-    if len(stops) > MAX_STOPS:
-        raise ApiError(
-            f"Invalid 'stop': array too long. Expected an array with maximum length {MAX_STOPS}, but got an array with "
-            f"length {len(stops)} instead.",
-            param="stop",
-            code="array_above_max_length",
-        )
+    stops = [given] if isinstance(given, str) else array(given, "stop", MAX_STOPS)
     for index, stop in enumerate(stops):
         if not isinstance(stop, str):
             raise wrong_type(f"stop[{index}]", "a string", stop)
@@ -184,9 +184,6 @@ def _include_usage(body: Mapping[str, Any], *, stream: bool) -> bool:
 
 def _refuse_unsupported(body: Mapping[str, Any]) -> None:
     """Raises ``ApiError`` for what would have to be ignored."""
-    for name, instead in (("functions", "tools"), ("function_call", "tool_choice")):
-        if body.get(name) is not None:
-            raise unsupported(name, f"Use '{instead}' instead.")
     modalities = body.get("modalities")
     if modalities is not None and array(modalities, "modalities") != ["text"]:
         raise unsupported("modalities", "This server writes text only.")

@@ -15,6 +15,7 @@ from openai.types.chat import (
     ChatCompletionMessageFunctionToolCall,
 )
 from openai.types.chat.chat_completion import Choice, ChoiceLogprobs
+from openai.types.chat.chat_completion_message import FunctionCall as OldFunctionCall
 from openai.types.chat.chat_completion_message_custom_tool_call import Custom
 from openai.types.chat.chat_completion_message_function_tool_call import Function
 from openai.types.completion_usage import CompletionTokensDetails, PromptTokensDetails
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from constrain._completion import Completion
     from constrain.chat.calls import ToolCall
 
-FinishReason = Literal["stop", "length", "tool_calls"]
+FinishReason = Literal["stop", "length", "tool_calls", "function_call"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,21 @@ class Heading:
     created: int = field(default_factory=lambda: int(time.time()))
 
 
-def chat_completion(heading: Heading, completions: Sequence[Completion], *, is_text: bool) -> dict[str, Any]:
-    """The response. ``is_text``: nothing was said about what content is."""
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How answers to a request are written.
+
+    Attributes:
+        is_text: nothing was said about what content is.
+        has_functions: the one call that there may be is a ``function_call``, as before there were ``tool_calls``.
+    """
+
+    is_text: bool
+    has_functions: bool = False
+
+
+def chat_completion(heading: Heading, completions: Sequence[Completion], shape: Shape) -> dict[str, Any]:
+    """The response."""
     response = ChatCompletion(
         id=heading.id,
         created=heading.created,
@@ -51,8 +65,8 @@ def chat_completion(heading: Heading, completions: Sequence[Completion], *, is_t
         choices=[
             Choice(
                 index=index,
-                message=_message(completion),
-                finish_reason=finish_reason(completion, is_text=is_text),
+                message=_message(completion, shape),
+                finish_reason=finish_reason(completion, shape),
                 logprobs=_logprobs(completion),
             )
             for index, completion in enumerate(completions)
@@ -62,11 +76,11 @@ def chat_completion(heading: Heading, completions: Sequence[Completion], *, is_t
     return response.model_dump(mode="json", exclude_unset=True)
 
 
-def finish_reason(completion: Completion, *, is_text: bool) -> FinishReason:
+def finish_reason(completion: Completion, shape: Shape) -> FinishReason:
     """Why an answer ended. Calls and values of a schema are always whole; only a text can have been cut."""
     if isinstance(completion.value, Reply) and completion.value.calls:
-        return "tool_calls"
-    return "length" if is_text and completion.finish_reason != "stop" else "stop"
+        return "function_call" if shape.has_functions else "tool_calls"
+    return "length" if shape.is_text and completion.finish_reason != "stop" else "stop"
 
 
 def usage_of(completions: Sequence[Completion]) -> CompletionUsage:
@@ -84,11 +98,13 @@ def usage_of(completions: Sequence[Completion]) -> CompletionUsage:
     )
 
 
-def _message(completion: Completion) -> ChatCompletionMessage:
+def _message(completion: Completion, shape: Shape) -> ChatCompletionMessage:
     reply = completion.value
     calls = reply.calls if isinstance(reply, Reply) else ()
     members: dict[str, Any] = {"content": None if calls and not completion.text else completion.text, "refusal": None}
-    if calls:
+    if calls and shape.has_functions:
+        members["function_call"] = OldFunctionCall(name=calls[0].name, arguments=calls[0].text)
+    elif calls:
         members["tool_calls"] = [_tool_call(call) for call in calls]
     if completion.reasoning:
         members["reasoning_content"] = completion.reasoning

@@ -9,7 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from openai.types.chat import ChatCompletionChunk
-from openai.types.chat.chat_completion_chunk import Choice, ChoiceDelta, ChoiceDeltaToolCall, ChoiceLogprobs
+from openai.types.chat.chat_completion_chunk import (
+    Choice,
+    ChoiceDelta,
+    ChoiceDeltaFunctionCall,
+    ChoiceDeltaToolCall,
+    ChoiceLogprobs,
+)
 
 from constrain._completion import (
     ArgumentsDelta,
@@ -22,6 +28,7 @@ from constrain._completion import (
 )
 from constrain.chat.tools import CustomTool
 from constrain.server.chat_response import finish_reason, usage_of
+from constrain.server.events import LAST_EVENT, data_event
 from constrain.server.logprobs import logprob_objects
 
 if TYPE_CHECKING:
@@ -29,7 +36,7 @@ if TYPE_CHECKING:
 
     from constrain._completion import Completion, StreamEvent, TokenLogprob
     from constrain.chat.tools import Tool
-    from constrain.server.chat_response import Heading
+    from constrain.server.chat_response import Heading, Shape
 
 
 class ChunkWriter:
@@ -38,18 +45,18 @@ class ChunkWriter:
     Args:
         heading: of the response.
         tools: those that may be called.
-        is_text: nothing was said about what content is.
+        shape: of the answers.
         include_usage: the last chunk tells numbers of tokens, and the others that they do not.
         logprobs: whether pieces of text tell how likely their tokens were.
     """
 
     def __init__(
-        self, heading: Heading, tools: Sequence[Tool], *, is_text: bool, include_usage: bool, logprobs: bool
+        self, heading: Heading, tools: Sequence[Tool], shape: Shape, *, include_usage: bool, logprobs: bool
     ) -> None:
         self._heading = heading
         self._custom = {tool.name for tool in tools if isinstance(tool, CustomTool)}
         self._kinds: dict[tuple[int, int], str] = {}
-        self._is_text = is_text
+        self._shape = shape
         self._usage: dict[str, Any] = {"usage": None} if include_usage else {}
         self._first_content = None if tools else ""
         self._logprobs = logprobs
@@ -69,6 +76,10 @@ class ChunkWriter:
                 yield self._chunk(number, ChoiceDelta.model_construct(reasoning_content=text))
             case RefusalDelta(text):
                 yield self._chunk(number, ChoiceDelta(refusal=text))
+            case CallStarted(_, _, name) if self._shape.has_functions:
+                yield self._function_call(number, name=name, arguments="")
+            case ArgumentsDelta(_, text) if self._shape.has_functions:
+                yield self._function_call(number, arguments=text)
             case CallStarted(index, identifier, name):
                 kind, value = ("custom", "input") if name in self._custom else ("function", "arguments")
                 self._kinds[number, index] = kind
@@ -80,19 +91,22 @@ class ChunkWriter:
                 pass
             case Finished(completion):
                 self._completions[number] = completion
-                yield self._chunk(number, ChoiceDelta(), finish_reason(completion, is_text=self._is_text))
+                yield self._chunk(number, ChoiceDelta(), finish_reason(completion, self._shape))
 
     def end(self) -> Iterator[str]:
         """What follows when all answers are finished."""
         if self._usage:
             completions = [self._completions[number] for number in sorted(self._completions)]
             yield self._data([], {"usage": usage_of(completions)})
-        yield "data: [DONE]\n\n"
+        yield LAST_EVENT
 
     def _call(self, number: int, index: int, **members: Any) -> str:
         # The type in the openai package knows functions only; what it does not know stays as it is.
         call = ChoiceDeltaToolCall.model_construct(index=index, **members)
         return self._chunk(number, ChoiceDelta.model_construct(tool_calls=[call]))
+
+    def _function_call(self, number: int, **members: str) -> str:
+        return self._chunk(number, ChoiceDelta(function_call=ChoiceDeltaFunctionCall(**members)))
 
     def _chunk(
         self, number: int, delta: ChoiceDelta, reason: Any = None, tokens: Sequence[TokenLogprob] | None = None
@@ -112,4 +126,4 @@ class ChunkWriter:
             choices=choices,
             **usage,
         )
-        return f"data: {chunk.model_dump_json(exclude_unset=True, warnings=False)}\n\n"
+        return data_event(chunk.model_dump(mode="json", exclude_unset=True, warnings=False))

@@ -86,10 +86,17 @@ def mapping(value: object, param: str) -> dict[str, Any]:
     return value
 
 
-def array(value: object, param: str) -> list[Any]:
-    """An array."""
+def array(value: object, param: str, most: int | None = None) -> list[Any]:
+    """An array of at most so many items."""
     if not isinstance(value, list):
         raise wrong_type(param, "an array", value)
+    if most is not None and len(value) > most:
+        raise ApiError(
+            f"Invalid '{param}': array too long. Expected an array with maximum length {most}, but got an array with "
+            f"length {len(value)} instead.",
+            param=param,
+            code="array_above_max_length",
+        )
     return value
 
 

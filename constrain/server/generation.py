@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from constrain._completion import Finished
 from constrain._errors import BudgetError, ConstrainError, ModelError, ToolError
 from constrain._job import Run, prepare
+from constrain.chat.tools import CustomTool
+from constrain.constraint import compile as compile_constraint
 from constrain.server.account import current
 from constrain.server.errors import ApiError, unavailable
 from constrain.server.formats import refused_schema
@@ -242,7 +244,7 @@ def _prepare(served: ServedModel, question: Question) -> Job:
     except ToolError as error:
         raise ApiError(str(error), param="tools", code="invalid_value") from error
     except ConstrainError as error:
-        raise _refused(question, error) from error
+        raise _refused(served, question, error) from error
     except ValueError as error:
         raise ApiError(str(error), param="messages", code="invalid_value") from error
     if len(job.tokens) >= model.n_ctx:
@@ -250,8 +252,17 @@ def _prepare(served: ServedModel, question: Question) -> Job:
     return job
 
 
-def _refused(question: Question, error: ConstrainError) -> ApiError:
-    """What is answered where an answer cannot be compiled; tools were, each for itself."""
+def _refused(served: ServedModel, question: Question, error: ConstrainError) -> ApiError:
+    """What is answered where an answer cannot be compiled."""
+    for index, tool in enumerate(question.options.get("tools", ())):
+        if not isinstance(tool, CustomTool) or tool.format is None:
+            continue
+        try:
+            compile_constraint(tool.format, served.model.vocabulary)
+        except ConstrainError as own:
+            return ApiError(
+                f"Invalid grammar of the tool '{tool.name}': {own}", param=f"tools[{index}]", code="invalid_grammar"
+            )
     if question.schema is None:
         return ApiError(f"The tools cannot be used together: {error}", param="tools", code="invalid_grammar")
     return ApiError(

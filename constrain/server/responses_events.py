@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from constrain._completion import ArgumentsDelta, CallEnded, CallStarted, ReasoningDelta, RefusalDelta, TextDelta
+from constrain.server.events import data_event
 from constrain.server.logprobs import logprob_objects
 from constrain.server.responses_output import (
     call_item,
@@ -36,8 +36,8 @@ Event = dict[str, Any]
 
 
 def server_sent(event: Event) -> str:
-    """An event as it is sent: named by its type; in ASCII, since some clients end lines at U+2028, too."""
-    return f"event: {event['type']}\ndata: {json.dumps(event, separators=(',', ':'))}\n\n"
+    """An event as it is sent: named by its type."""
+    return data_event(event, event["type"])
 
 
 @dataclass

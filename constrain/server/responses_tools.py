@@ -12,7 +12,7 @@ from constrain.server.errors import ApiError
 from constrain.server.fields import array, boolean, mapping, missing
 from constrain.server.formats import strict_complaint
 from constrain.server.responses_input import one_of, optional_text, required_text
-from constrain.server.tools import read_tool_choice, read_tools
+from constrain.server.tools import MAX_TOOLS, read_tool_choice, read_tools
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from constrain.server.settings import StrictSubset
 
 _FORMAT_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-
-MAX_TOOLS = 128
-"""OpenAI's limit."""
 
 _FORMATS = ("text", "json_object", "json_schema")
 
@@ -80,14 +77,7 @@ def read_format(text: object, subset: StrictSubset) -> TextFormat:
 
 def read_requested_tools(given: object, choice: object, subset: StrictSubset) -> RequestedTools:
     """The tools and which of them may be called. Raises ``ApiError``, also for the nested shape of chat completions."""
-    documents = [] if given is None else array(given, "tools")
-    if len(documents) > MAX_TOOLS:
-        raise ApiError(
-            f"Invalid 'tools': array too long. Expected an array with maximum length {MAX_TOOLS}, but got an array "
-            f"with length {len(documents)} instead.",
-            param="tools",
-            code="array_above_max_length",
-        )
+    documents = [] if given is None else array(given, "tools", MAX_TOOLS)
     for index, document in enumerate(documents):
         place = f"tools[{index}]"
         one_of(mapping(document, place).get("type"), ("function", "custom"), f"{place}.type")

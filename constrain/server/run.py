@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -12,18 +14,21 @@ from constrain.server.logs import log_config
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
+    from types import FrameType
 
     from constrain.server.app import Application
     from constrain.server.settings import LogFormat
 
-_WRITING = 0.8
+_WRITING = 0.7
 """The part of the grace period after which answers are brought to their ends. The rest is for sending them."""
 
 
 class Server(uvicorn.Server):
     """Serves an application. ``stop`` ends it, and so do SIGINT and SIGTERM.
 
-    What is being written then is finished, in ``grace_seconds`` at most; what is new is refused.
+    What is being written then is finished, in ``grace_seconds`` at most; what is new is refused. A second SIGINT brings
+    all answers to their ends at once, and a third one leaves them as they are. More than one SIGTERM says no more than
+    one: some supervisors send it to a process and to the group that it is in.
 
     Args:
         app: what to serve.
@@ -56,6 +61,8 @@ class Server(uvicorn.Server):
         self._sockets = sockets
         self._grace_seconds = grace_seconds
         self._on_start = on_start
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._hurries = False
 
     def serve_until_stopped(self) -> None:
         """Serves until it is stopped."""
@@ -65,14 +72,28 @@ class Server(uvicorn.Server):
         """Ends it, from any thread."""
         self.should_exit = True
 
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - see uvicorn.Server
+        """A signal that ends it. That it came is no error: the program's exit status is 0."""
+        if not self.should_exit:
+            self.should_exit = True
+        elif sig != signal.SIGINT:
+            return
+        elif self._hurries:
+            self.force_exit = True
+        elif self._loop is not None:
+            self._hurries = True
+            self._loop.call_soon_threadsafe(self._app.generator.end_by, 0)
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """See ``uvicorn.Server``."""
+        self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
         if self.started:
             self._on_start(url_of(self._sockets[0]))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """See ``uvicorn.Server``."""
-        self._app.generator.end_by(_WRITING * self._grace_seconds)
+        if not self._hurries:
+            self._app.generator.end_by(_WRITING * self._grace_seconds)
         await super().shutdown(sockets)
         self._app.generator.close()

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from constrain.chat.tools import Tool
     from constrain.server.settings import StrictSubset
 
+MAX_TOOLS = 128
+"""OpenAI's limit."""
+
 _KINDS = ("function", "custom")
 _CHOICES = ("none", "auto", "required")
 
@@ -26,7 +29,7 @@ def read_tools(given: object, subset: StrictSubset) -> tuple[Tool, ...]:
     if given is None:
         return ()
     tools: list[Tool] = []
-    for index, document in enumerate(array(given, "tools")):
+    for index, document in enumerate(array(given, "tools", MAX_TOOLS)):
         tool = _tool(mapping(document, f"tools[{index}]"), f"tools[{index}]", subset)
         if tool.name in [other.name for other in tools]:
             raise ApiError(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import openai
 import pytest
 
 import constrain
 from constrain.server.app import Application
 from constrain.server.settings import Settings
-from tests.server.support import served_as, serving
+from tests.server.support import SECONDS, served_as, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,4 +30,10 @@ def application(model: constrain.Model) -> Application:
 def url(model: constrain.Model) -> Iterator[str]:
     """Where a server listens, on a port of its own."""
     with serving(Application(served_as(model, "small"), Settings())) as found:
+        yield found
+
+
+@pytest.fixture
+def client(url: str) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=f"{url}/v1", api_key="any", max_retries=0, timeout=SECONDS) as found:
         yield found

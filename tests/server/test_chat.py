@@ -176,6 +176,14 @@ def test_a_choice_of_a_tool_is_kept(application: Application, choice: dict[str, 
     require_valid_calls([call])
 
 
+def test_a_grammar_whose_lexemes_collide_is_named(application: Application) -> None:
+    grammar = {"syntax": "lark", "definition": 'start: A "a"\nA: /a*/'}
+    tool = {"type": "custom", "custom": {"name": "write", "format": {"type": "grammar", "grammar": grammar}}}
+    error = error_of(chat(application, tools=[TOOLS[0], tool]))
+    assert (error["code"], error["param"]) == ("invalid_grammar", "tools[1]")
+    assert "write" in error["message"]
+
+
 def test_no_call_is_made_where_none_may_be(application: Application) -> None:
     asked = {"tools": TOOLS, "tool_choice": "none", "response_format": BOOK_FORMAT, "max_tokens": 200}
     message = completion_of(chat(application, **asked)).choices[0].message
@@ -228,6 +236,14 @@ def test_a_stream_tells_its_usage_last_where_asked_for(application: Application)
     assert chunks[-1]["choices"] == []
     assert chunks[-1]["usage"]["total_tokens"] == whole.total_tokens
     assert all(chunk["usage"] is None for chunk in chunks[:-1])
+
+
+def test_a_stream_is_split_into_lines_by_its_own_line_ends_alone(application: Application) -> None:
+    text = "a\u0085b\u2028c\u2029d"
+    schema = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"const": text}}}
+    response = chat(application, response_format=schema, max_tokens=100, stream=True)
+    chunks = [json.loads(line.removeprefix("data: ")) for line in response.text.splitlines()[:-2] if line]
+    assert json.loads(joined(chunks)["content"]) == text
 
 
 @pytest.mark.parametrize("name", ["get_weather", "open_door"])

@@ -15,8 +15,6 @@ from constrain.server.settings import Settings
 from tests.server.support import SECONDS, served_as, serving
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import constrain
 
 
@@ -35,12 +33,6 @@ class Move(BaseModel):
 
 MESSAGES: Any = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Tell me of Emma, aged 21."}]
 MOVE = openai.pydantic_function_tool(Move)
-
-
-@pytest.fixture
-def client(url: str) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=f"{url}/v1", api_key="any", max_retries=0, timeout=SECONDS) as found:
-        yield found
 
 
 def test_create(client: openai.OpenAI) -> None:

@@ -1,0 +1,18 @@
+"""Server-sent events (WHATWG HTML, section 9.2) as OpenAI's clients read them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LAST_EVENT = "data: [DONE]\n\n"
+"""What a stream without named events ends with."""
+
+
+def data_event(document: Mapping[str, Any], name: str = "") -> str:
+    """An event, named if it has a name. In ASCII: some clients end lines at U+0085, U+2028 and U+2029, too."""
+    data = f"data: {json.dumps(document, separators=(',', ':'))}\n\n"
+    return f"event: {name}\n{data}" if name else data
