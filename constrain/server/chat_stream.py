@@ -26,7 +26,7 @@ from constrain._completion import (
     TextDelta,
 )
 from constrain.chat.tools import CustomTool
-from constrain.server.chat_response import finish_reason, usage_of
+from constrain.server.chat_response import chat_completion, finish_reason, usage_of
 from constrain.server.events import LAST_EVENT, data_event
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class ChunkWriter:
-    """Writes the chunks of one response.
+    """Writes one response, or its chunks.
 
     Args:
         heading: of the response.
@@ -55,6 +55,10 @@ class ChunkWriter:
         self._usage: dict[str, Any] = {"usage": None} if include_usage else {}
         self._first_content = None if tools else ""
         self._completions: dict[int, Completion] = {}
+
+    def response(self, completions: Sequence[Completion]) -> dict[str, Any]:
+        """The response."""
+        return chat_completion(self._heading, completions, self._shape)
 
     def begin(self, count: int) -> Iterator[str]:
         """The first chunk of each of so many answers."""

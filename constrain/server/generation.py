@@ -16,18 +16,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from constrain._completion import Finished
 from constrain._errors import BudgetError, ConstrainError, ModelError, ToolError
-from constrain._job import Run, prepare
+from constrain._job import Run, prepare, prepare_continuation
 from constrain.server.errors import ApiError, unavailable
 from constrain.server.formats import refused_schema
+from constrain.server.texts import text_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator
+    from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 
     from constrain._completion import Completion, StreamEvent
     from constrain._job import Job
     from constrain._options import ChatOptions
     from constrain.server.metrics import Metrics
     from constrain.server.models import ServedModel
+    from constrain.server.texts import Text
 
 T = TypeVar("T")
 
@@ -40,18 +42,23 @@ class Question:
     """What a model is asked.
 
     Attributes:
-        messages: in OpenAI's shape, checked.
+        prompt: messages in OpenAI's shape, checked; or a text to go on with.
         schema: the JSON Schema of the content; None for any text.
         options: for the generation.
         limit: the name by which the request gave ``max_tokens``, ``""`` if it did not.
         n: the number of answers.
     """
 
-    messages: list[dict[str, Any]]
+    prompt: list[dict[str, Any]] | Text
     schema: dict[str, Any] | None
     options: ChatOptions
     limit: str
     n: int = 1
+
+    @property
+    def place(self) -> str:
+        """The name by which the request gave the prompt."""
+        return "messages" if isinstance(self.prompt, list) else "prompt"
 
 
 class Generator:
@@ -107,14 +114,19 @@ class Generator:
                 "A schema, a grammar or a message in the request is nested too deeply.", code="invalid_value"
             ) from error
 
-    async def start(self, served: ServedModel, question: Question) -> Answers:
-        """Makes a question ready and queues its answers. Raises ``ApiError`` if it cannot be answered."""
-        job = await self.aside(partial(_prepare, served, question))
-        answers = Answers(job, question.n, self._live)
+    async def start(self, served: ServedModel, *questions: Question) -> Answers:
+        """Makes questions ready and queues their answers. Raises ``ApiError`` if they cannot be answered.
+
+        Questions of one request differ in their prompts alone.
+        """
+        jobs = [await self.aside(partial(_prepare, served, question)) for question in questions]
+        n = questions[0].n
+        answers = Answers([job.sample(number) for job in jobs for number in range(n)], self._live)
         if self._deadline is not None:
             answers.end_by(self._deadline)
         try:
-            await self.aside(partial(_submit, answers, question, served.model.n_ctx - len(job.tokens)))
+            room = served.model.n_ctx - max(len(job.tokens) for job in jobs)
+            await self.aside(partial(_submit, answers, questions[0], room))
         except BaseException:
             answers.close()
             raise
@@ -137,10 +149,10 @@ class Answers:
     ``events`` must be read to the end, or ``close`` called.
     """
 
-    def __init__(self, job: Job, count: int, live: set[Run]) -> None:
+    def __init__(self, jobs: Sequence[Job], live: set[Run]) -> None:
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[tuple[int, StreamEvent | None]] = asyncio.Queue()
-        self._runs = [Run(job.sample(number), partial(self._show, number)) for number in range(count)]
+        self._runs = [Run(job, partial(self._show, number)) for number, job in enumerate(jobs)]
         self._live = live
         live.update(self._runs)
         for number, run in enumerate(self._runs):
@@ -208,7 +220,7 @@ def _end_by(run: Run, deadline: float) -> None:
 
 def _prepare(served: ServedModel, question: Question) -> Job:
     """The job of a question. Raises ``ApiError``."""
-    model = served.model
+    model, prompt = served.model, question.prompt
     unknown = [token for token in question.options.get("logit_bias", ()) if token >= model.vocabulary.n_vocab]
     if unknown:
         raise ApiError(
@@ -217,7 +229,11 @@ def _prepare(served: ServedModel, question: Question) -> Job:
             code="invalid_value",
         )
     try:
-        job = prepare(model, question.messages, question.schema, question.options)
+        if isinstance(prompt, list):
+            job = prepare(model, prompt, question.schema, question.options)
+        else:
+            tokens = text_tokens(model, prompt, question.place)
+            job = prepare_continuation(model, tokens, question.schema, question.options)
     except ModelError as error:
         if model.is_closed:
             raise unavailable("The model was closed.") from error
@@ -229,9 +245,10 @@ def _prepare(served: ServedModel, question: Question) -> Job:
     except ConstrainError as error:
         raise _refused(question, error) from error
     except ValueError as error:
-        raise ApiError(str(error), param="messages", code="invalid_value") from error
+        raise ApiError(str(error), param=question.place, code="invalid_value") from error
     if len(job.tokens) >= model.n_ctx:
-        raise _overflow(f"it has {model.n_ctx} tokens, and your messages resulted in {len(job.tokens)} tokens")
+        read = f"your {question.place} resulted in {len(job.tokens)} tokens"
+        raise _overflow(question, f"it has {model.n_ctx} tokens, and {read}")
     return job
 
 
@@ -252,7 +269,9 @@ def _submit(answers: Answers, question: Question, room: int) -> None:
         answers.submit()
     except BudgetError as error:
         if error.needed > room:
-            raise _overflow(f"any answer takes {error.needed} tokens, and there is room for {room}") from error
+            raise _overflow(
+                question, f"any answer takes {error.needed} tokens, and there is room for {room}"
+            ) from error
         raise ApiError(
             f"Invalid '{question.limit}': {question.options['max_tokens']} tokens are too few for any answer that "
             f"matches what was asked for; {error.needed} are enough.",
@@ -263,9 +282,9 @@ def _submit(answers: Answers, question: Question, room: int) -> None:
         raise unavailable(str(error)) from error
 
 
-def _overflow(what: str) -> ApiError:
+def _overflow(question: Question, what: str) -> ApiError:
     return ApiError(
-        f"This model's context is too small: {what}. Please reduce the length of the messages.",
-        param="messages",
+        f"This model's context is too small: {what}. Please reduce the length of the {question.place}.",
+        param=question.place,
         code="context_length_exceeded",
     )
