@@ -198,12 +198,12 @@ def compare(
     options: dict[str, Any] = {"encode": vocabulary.encode, "token_bytes": vocabulary.token_bytes}
     watched = Watched(model)
     SAMPLED.clear()
-    chain = Chain(Sampling(temperature=HEAT, seed=seed), vocabulary.n_vocab)
+    chain = Chain(Sampling(temperature=HEAT, seed=seed), vocabulary.n_vocab, model.n_ctx)
     eos = frozenset(vocabulary.eos)
     answer = Noted(prompt, chain, constraint.matcher, eos=eos, max_tokens=max_tokens, **options)
     seconds = timed(model, watched, answer)
     runs = [size for size in watched.runs if size]
-    chain = Chain(Sampling(temperature=HEAT, seed=seed), vocabulary.n_vocab)
+    chain = Chain(Sampling(temperature=HEAT, seed=seed), vocabulary.n_vocab, model.n_ctx)
     plain = Answer(prompt, chain, None, eos=frozenset(), max_tokens=len(answer.tokens), **options)
     plain_seconds = timed(model, Watched(model), plain)
     places = differing(vocabulary, answer.tokens, set(SAMPLED))

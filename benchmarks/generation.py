@@ -135,7 +135,7 @@ def ours(model: constrain.Model, heat: float, *, constrained: bool, forced: bool
     start = constrain.compile(SCHEMA, vocabulary).matcher
     answer = Answer(
         model.prompt_tokens(PROMPT),
-        Chain(Sampling(temperature=heat, seed=SEED), vocabulary.n_vocab),
+        Chain(Sampling(temperature=heat, seed=SEED), vocabulary.n_vocab, model.n_ctx),
         (start if forced else lambda limit: Sampled(start(limit))) if constrained else None,
         eos=frozenset(vocabulary.eos) if constrained else frozenset(),
         encode=vocabulary.encode,

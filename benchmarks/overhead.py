@@ -199,7 +199,7 @@ def per_step(
 def bare(timed: Timed, model: constrain.Model, heat: float, allowed: np.ndarray, tokens: int) -> float:
     """The median time of a gather and the sampler chain, in microseconds."""
     candidates = timed.candidates
-    chain = Chain(Sampling(temperature=heat, seed=SEED), model.vocabulary.n_vocab)
+    chain = Chain(Sampling(temperature=heat, seed=SEED), model.vocabulary.n_vocab, model.n_ctx)
     timed.prefill(model.prompt_tokens(PROMPT))
     spent = []
     for _ in range(tokens):
@@ -221,7 +221,7 @@ def decoding(
     vocabulary = model.vocabulary
     answer = Answer(
         model.prompt_tokens(PROMPT),
-        Chain(Sampling(temperature=heat, seed=SEED), vocabulary.n_vocab),
+        Chain(Sampling(temperature=heat, seed=SEED), vocabulary.n_vocab, model.n_ctx),
         None if constraint is None else constraint.matcher,
         eos=frozenset(vocabulary.eos) if constraint else frozenset(),
         encode=vocabulary.encode,

@@ -16,6 +16,7 @@ from constrain._completion import (
     RefusalDelta,
     TextDelta,
     Timings,
+    TokenLogprob,
     Usage,
 )
 from constrain._errors import (
@@ -88,6 +89,7 @@ __all__ = [
     "TextDelta",
     "TextExplanation",
     "Timings",
+    "TokenLogprob",
     "ToolCall",
     "ToolContext",
     "ToolError",

@@ -92,11 +92,11 @@ def stream(
 def _run(job: Job) -> Iterator[StreamEvent | Finished]:
     from constrain.llama.decode import Decoding
 
-    progress = job.progress()
+    writing = job.begin()
+    answer, progress = writing.answer, writing.progress
     waiting = time.perf_counter()
     with job.model.turn() as context:
         queue_seconds = time.perf_counter() - waiting
-        answer = job.answer(progress)
         if job.request.timeout is not None:
             answer.deadline = time.monotonic() + job.request.timeout
         decoding = Decoding(context, answer)
@@ -104,4 +104,4 @@ def _run(job: Job) -> Iterator[StreamEvent | Finished]:
             yield from progress.take()
     yield from progress.finish()
     timings = Timings(job.compile_seconds, queue_seconds, decoding.prompt_seconds, decoding.generation_seconds)
-    yield Finished(job.completion(answer, progress.outcome(), decoding.cached_tokens, timings))
+    yield Finished(writing.completion(decoding.cached_tokens, timings))

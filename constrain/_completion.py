@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import builtins
+
     from constrain.constraint import Report
     from constrain.llama.answer import FinishReason
 
@@ -30,6 +32,26 @@ class Timings:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    r"""How likely a token was where it stands (``logprobs``).
+
+    Attributes:
+        token: its id.
+        text: what it says; bytes that are no whole character as ``\xe2``; of a special token its name.
+        bytes: the bytes that it adds to the text; none of a special token.
+        logprob: the natural logarithm of its probability in the model's own distribution over the whole vocabulary,
+            before masks, biases, penalties and the temperature.
+        top: the most likely tokens in its place, most likely first (``top_logprobs`` of them).
+    """
+
+    token: int
+    text: str
+    bytes: builtins.bytes
+    logprob: float
+    top: tuple[TokenLogprob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Completion:
     """A finished answer.
 
@@ -46,6 +68,8 @@ class Completion:
         shortened: how many strings and numbers of the answer reached ``max_string_tokens`` or ``max_number_tokens`` and
             were brought to their ends. It says nothing about ``finish_reason``: the model went on after them.
         reasoning: what a model that reasons wrote before its answer, ``""`` for nothing.
+        logprobs: of each of ``tokens``; ``None`` if they were not asked for.
+        text_logprobs: of those of them that ``text`` is made of.
     """
 
     value: Any
@@ -57,13 +81,20 @@ class Completion:
     report: Report | None
     shortened: int = 0
     reasoning: str = ""
+    logprobs: tuple[TokenLogprob, ...] | None = None
+    text_logprobs: tuple[TokenLogprob, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """A piece of the answer's text; all pieces together are the text."""
+    """A piece of the answer's text; all pieces together are the text.
+
+    ``logprobs``: of the tokens that begin in it, if they were asked for. A piece may be the rest of a token, and then
+    has none.
+    """
 
     text: str
+    logprobs: tuple[TokenLogprob, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

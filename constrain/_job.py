@@ -12,6 +12,7 @@ from constrain._completion import Completion, Timings, Usage
 from constrain._options import asks_for_chat, compile_options, split_options
 from constrain._progress import TextProgress
 from constrain._result import result_type
+from constrain._text_tokens import TextTokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from constrain._completion import StreamEvent
     from constrain._models import Prompt
     from constrain._options import Options, Request
-    from constrain._progress import Outcome, Progress
+    from constrain._progress import Progress
     from constrain.constraint import Constraint, Matcher
     from constrain.llama import scheduler
     from constrain.llama.answer import Answer
@@ -31,38 +32,41 @@ if TYPE_CHECKING:
 class Job:
     """A request that a model can begin with.
 
-    ``tokens``: the prompt's. ``progress`` makes what follows one answer. ``compile_seconds``: for the schema.
+    ``tokens``: the prompt's. ``progress`` makes what follows one answer, of its number (``number``, of several to one
+    prompt), and finds the tokens of its text where these are wanted. ``compile_seconds``: for the schema.
     """
 
     model: Model
     tokens: list[int]
     constraint: Constraint | None
-    progress: Callable[[], Progress]
+    progress: Callable[[int, TextTokens | None], Progress]
     sampling: Sampling
     request: Request
     compile_seconds: float
+    number: int = 0
 
     def sample(self, number: int) -> Job:
-        """The same with a seed of its own: that of the job plus ``number``, if it has one."""
+        """The same for the answer of a number, with a seed of its own: that of the job plus the number, if any."""
         from llama_cpp import LLAMA_DEFAULT_SEED
 
         seed = self.sampling.seed
-        return (
-            self
-            if seed is None
-            else replace(self, sampling=replace(self.sampling, seed=(seed + number) % LLAMA_DEFAULT_SEED))
-        )
+        own_seed = None if seed is None else (seed + number) % LLAMA_DEFAULT_SEED
+        return replace(self, sampling=replace(self.sampling, seed=own_seed), number=number)
 
-    def answer(self, progress: Progress) -> Answer:
-        """The answer, before its first token; ``progress`` hears of its tokens."""
+    def begin(self) -> Writing:
+        """An answer, before its first token."""
         from constrain.llama.answer import Answer
+        from constrain.llama.logprobs import Logprobs
         from constrain.llama.sampler import Chain
 
         vocabulary = self.model.vocabulary
         assert vocabulary.encode is not None
-        return Answer(
+        logprobs = Logprobs(self.request.top_logprobs, self._described) if self.request.logprobs else None
+        text_tokens = None if logprobs is None else TextTokens(logprobs.tokens)
+        progress = self.progress(self.number, text_tokens)
+        answer = Answer(
             self.tokens,
-            Chain(self.sampling, vocabulary.n_vocab),
+            Chain(self.sampling, vocabulary.n_vocab, self.model.n_ctx),
             self._start(),
             eos=frozenset(vocabulary.eos),
             encode=vocabulary.encode,
@@ -70,7 +74,14 @@ class Job:
             special_tokens=vocabulary.special_tokens,
             max_tokens=self.request.max_tokens,
             wants_stop=lambda token: progress.feed(vocabulary.marked_bytes(token)),
+            logprobs=logprobs,
         )
+        return Writing(self, answer, progress, text_tokens)
+
+    def _described(self, token: int) -> tuple[str, bytes]:
+        """The text and the bytes of a token."""
+        data = self.model.vocabulary.token_bytes(token)
+        return data.decode("utf-8", "backslashreplace") if data else self.model.tokenizer.name(token), data
 
     def _start(self) -> Callable[[int], Matcher] | None:
         """What makes the matcher for a number of tokens."""
@@ -83,18 +94,34 @@ class Job:
             max_reasoning_tokens=self.request.max_reasoning_tokens,
         )
 
-    def completion(self, answer: Answer, outcome: Outcome, cached_tokens: int, timings: Timings) -> Completion:
-        """The finished answer."""
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """One answer to a job, while it is written.
+
+    ``progress`` hears of the tokens that ``answer`` takes; ``text_tokens`` finds those of its text.
+    """
+
+    job: Job
+    answer: Answer
+    progress: Progress
+    text_tokens: TextTokens | None
+
+    def completion(self, cached_tokens: int, timings: Timings) -> Completion:
+        """The finished answer, after ``progress.finish``. Raises ``OutputValidationError``."""
+        job, answer, outcome = self.job, self.answer, self.progress.outcome()
         return Completion(
             value=outcome.value,
             text=outcome.text,
             tokens=tuple(answer.tokens),
-            usage=Usage(len(self.tokens), cached_tokens, len(answer.tokens)),
+            usage=Usage(len(job.tokens), cached_tokens, len(answer.tokens)),
             timings=timings,
             finish_reason=answer.finish_reason,
-            report=None if self.constraint is None else self.constraint.report,
+            report=None if job.constraint is None else job.constraint.report,
             shortened=0 if answer.matcher is None else answer.matcher.n_shortened,
             reasoning=outcome.reasoning,
+            logprobs=None if answer.logprobs is None else tuple(answer.logprobs.tokens),
+            text_logprobs=None if self.text_tokens is None else tuple(self.text_tokens.told),
         )
 
 
@@ -122,7 +149,10 @@ def prepare_continuation(model: Model, tokens: list[int], schema: Any, options: 
     if schema is not None:
         constraint = _constraint._compile(schema, model.vocabulary, close_objects=True, **policies)
     compile_seconds = time.perf_counter() - started
-    progress = partial(TextProgress, result, request.stops, cuts=constraint is None)
+
+    def progress(_: int, tokens: TextTokens | None) -> Progress:
+        return TextProgress(result, request.stops, tokens, cuts=constraint is None)
+
     return Job(model, tokens, constraint, progress, sampling, request, compile_seconds)
 
 
@@ -135,24 +165,23 @@ class Run:
     def __init__(self, job: Job, show: Callable[[StreamEvent], None] | None = None) -> None:
         from constrain.llama.scheduler import Request
 
-        self._job = job
-        self._progress = job.progress()
+        self._writing = job.begin()
         self._show = show
-        self.request: scheduler.Request = Request(job.answer(self._progress), self._receive, job.request.timeout)
+        self.request: scheduler.Request = Request(self._writing.answer, self._receive, job.request.timeout)
 
     def submit(self) -> None:
         """Queues it. Raises ``BudgetError`` and ``ModelError``."""
-        self._job.model.scheduler.submit(self.request)
+        self._writing.job.model.scheduler.submit(self.request)
 
     def finish(self) -> tuple[list[StreamEvent], Completion]:
         """The last events, and the answer, once it is complete. Raises ``OutputValidationError``."""
         request = self.request
         seconds = (request.queue_seconds, request.prompt_seconds, request.generation_seconds)
-        timings = Timings(self._job.compile_seconds, *seconds)
-        last = self._progress.finish()
-        return last, self._job.completion(request.answer, self._progress.outcome(), request.cached_tokens, timings)
+        timings = Timings(self._writing.job.compile_seconds, *seconds)
+        last = self._writing.progress.finish()
+        return last, self._writing.completion(request.cached_tokens, timings)
 
     def _receive(self, _: tuple[int, ...]) -> None:
         if self._show is not None:
-            for event in self._progress.take():
+            for event in self._writing.progress.take():
                 self._show(event)

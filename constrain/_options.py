@@ -21,6 +21,9 @@ MAX_NUMBER_TOKENS = 64
 """Tokens of one number, unless ``max_number_tokens`` says otherwise. A token is a digit or more; a 64-bit float has at
 most 17 digits that count, an integer of 128 bits 39."""
 
+MAX_TOP_LOGPROBS = 20
+"""OpenAI's limit."""
+
 
 class Options(CompileOptions, total=False):
     """The keywords that ``generate``, ``complete`` and ``stream`` share; all may be left out.
@@ -43,6 +46,14 @@ class Options(CompileOptions, total=False):
             on to its shortest end, since it could not be valid otherwise.
         logit_bias: added to the logits of these token ids; may be infinite.
         repeat_penalty: divides the logits of tokens among the last 64 of the answer; 1 (the default) for none.
+        presence_penalty: subtracted from the logits of tokens that the answer has already; -2 to 2, 0 (the default)
+            for none.
+        frequency_penalty: subtracted from the logits of tokens as often as the answer has them already; -2 to 2,
+            0 (the default) for none.
+        logprobs: whether the answer tells how likely its tokens are (``Completion.logprobs``, ``TextDelta.logprobs``).
+            Then forced tokens are evaluated one by one, and a ``timeout`` does not spare the evaluation of what is
+            written in the end.
+        top_logprobs: so many of the most likely tokens are told for each place, too; 0 (the default) to 20.
         timeout: seconds from the model's turn on after which the answer is brought to its shortest end (or just
             ends, without a schema).
         show_schema: whether the prompt says what to fill in (``True``), as a short text at the end of the user's
@@ -62,6 +73,10 @@ class Options(CompileOptions, total=False):
     stop: str | Sequence[str]
     logit_bias: Mapping[int, float]
     repeat_penalty: float
+    presence_penalty: float
+    frequency_penalty: float
+    logprobs: bool
+    top_logprobs: int
     timeout: float | None
     show_schema: bool | str
 
@@ -135,7 +150,8 @@ def options_beside(options: AnyOptions, schema: object) -> AnyOptions:
 
 _CHAT_KEYS = frozenset(("tools", "tool_choice", "parallel_tool_calls", "tool_format", "allow_refusal", "thinking"))
 _COMPILE_KEYS = frozenset(CompileOptions.__annotations__)
-_SAMPLING_KEYS = frozenset(("temperature", "top_p", "top_k", "min_p", "seed", "logit_bias", "repeat_penalty"))
+_PENALTIES = ("repeat_penalty", "presence_penalty", "frequency_penalty")
+_SAMPLING_KEYS = frozenset(("temperature", "top_p", "top_k", "min_p", "seed", "logit_bias", *_PENALTIES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +163,8 @@ class Request:
     max_number_tokens: int | None = MAX_NUMBER_TOKENS
     max_reasoning_tokens: int | None = None
     stop: str | Sequence[str] = ()
+    logprobs: bool = False
+    top_logprobs: int = 0
     timeout: float | None = None
     show_schema: bool | str = True
     stops: tuple[str, ...] = field(init=False)
@@ -160,6 +178,10 @@ class Request:
                 raise ValueError(f"{name} is {limit}; it must be 1 or more")
         if self.max_reasoning_tokens is None and self.max_tokens is not None:
             object.__setattr__(self, "max_reasoning_tokens", max(1, self.max_tokens // 2))
+        if not 0 <= self.top_logprobs <= MAX_TOP_LOGPROBS:
+            raise ValueError(f"top_logprobs is {self.top_logprobs}; it must be 0 to {MAX_TOP_LOGPROBS}")
+        if self.top_logprobs and not self.logprobs:
+            raise ValueError("top_logprobs is only for answers with logprobs=True")
         if self.timeout is not None and not self.timeout >= 0:
             raise ValueError(f"timeout is {self.timeout}; it must be 0 seconds or more")
         stops = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from constrain._completion import StreamEvent
     from constrain._result import ResultType
+    from constrain._text_tokens import TextTokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,29 +48,39 @@ class Progress(Protocol):
 class TextProgress:
     """An answer that is a text, and stands for a value."""
 
-    def __init__(self, result: ResultType, stops: Sequence[str], *, cuts: bool) -> None:
+    def __init__(
+        self, result: ResultType, stops: Sequence[str], tokens: TextTokens | None = None, *, cuts: bool
+    ) -> None:
         # Imported here: a module below llama.
         from constrain.llama.text import TextStream
 
         self._result = result
         self._text = TextStream(stops, cuts=cuts)
+        self._tokens = tokens
 
     def feed(self, data: bytes) -> bool:
         """See ``Progress``. Special tokens are no part of the text."""
-        return self._text.feed(without_special(data))
+        text = without_special(data)
+        if self._tokens is not None:
+            begin = self._tokens.position
+            self._tokens.feed(data)
+            if text:
+                self._tokens.place(begin, self._tokens.position, self._text.length)
+        return self._text.feed(text)
 
     def take(self) -> list[StreamEvent]:
         """See ``Progress``."""
-        return _delta(self._text.take())
+        return self._deltas(self._text.take())
 
     def finish(self) -> list[StreamEvent]:
         """See ``Progress``."""
-        return _delta(self._text.finish())
+        return self._deltas(self._text.finish())
 
     def outcome(self) -> Outcome:
         """See ``Progress``."""
         return Outcome(self._result.parse(self._text.text), self._text.text)
 
-
-def _delta(piece: str) -> list[StreamEvent]:
-    return [TextDelta(piece)] if piece else []
+    def _deltas(self, piece: str) -> list[StreamEvent]:
+        if not piece:
+            return []
+        return [TextDelta(piece) if self._tokens is None else self._tokens.tell(piece)]

@@ -368,6 +368,17 @@ class LogitsProcessor:
         return np.where(allowed, scores, np.float32("-inf"))
 
 
+@dataclass(slots=True)
+class CacheCounts:
+    """How often ``compile`` was asked for something it remembered, and for something it did not."""
+
+    known: int = 0
+    new: int = 0
+
+
+cache_counts = CacheCounts()
+"""Of this process."""
+
 _cache: OrderedDict[tuple[object, ...], Constraint] = OrderedDict()
 _cache_lock = threading.Lock()
 
@@ -504,7 +515,9 @@ def _remembered(key: tuple[object, ...], vocabulary: Vocabulary, make: Callable[
         known = _cache.get(key)
         if known is not None and known.vocabulary is vocabulary:
             _cache.move_to_end(key)
+            cache_counts.known += 1
             return known
+        cache_counts.new += 1
     constraint = make()
     with _cache_lock:
         _cache[key] = constraint

@@ -72,6 +72,8 @@ class _Line(BaseModel):
     stop: str | list[str] = ""
     logit_bias: dict[Annotated[int, Field(strict=False)], float] = {}
     repeat_penalty: float = 0
+    presence_penalty: float = 0
+    frequency_penalty: float = 0
     timeout: float | None = None
     tools: list[dict[str, Any]] = []
     tool_choice: str | dict[str, Any] | list[str] | None = None

@@ -17,16 +17,26 @@ _QUOTE, _BACKSLASH = b'"\\'
 
 
 class Incoming:
-    """The bytes; ``at_end``: there are no more to come."""
+    """The bytes.
+
+    Attributes:
+        buffer: those that are not read yet.
+        at_end: whether there are no more to come.
+        position: how many were read.
+        span: the first byte of the text that ``text`` emits, and the one behind its last.
+    """
 
     def __init__(self) -> None:
         self.buffer = bytearray()
         self.at_end = False
+        self.position = 0
+        self.span = (0, 0)
 
     def take(self, length: int) -> bytes:
         """The next bytes."""
         taken = bytes(self.buffer[:length])
         del self.buffer[:length]
+        self.position += len(taken)
         return taken
 
     def byte(self) -> Generator[None, None, bytes]:
@@ -49,6 +59,7 @@ class Incoming:
     def text(self, stops: list[bytes], emit: Callable[[str], object]) -> Generator[None, None, bytes | None]:
         """Emits text up to the first of some texts, which is returned and not taken."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        begin = self.position
         while True:
             places = [(place, stop) for stop in stops if (place := self.buffer.find(stop)) >= 0]
             place, found = min(places) if places else (len(self.buffer), None)
@@ -56,6 +67,7 @@ class Incoming:
                 place -= _held_back(self.buffer, stops)
             text = decoder.decode(self.take(place), final=found is not None or self.at_end)
             if text:
+                self.span, begin = (begin, self.position), self.position
                 emit(text)
             if found is not None or self.at_end:
                 return found

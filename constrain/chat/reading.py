@@ -6,6 +6,7 @@ as it is, and of calls what there is of them.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -70,13 +71,18 @@ Event = TextDelta | ReasoningDelta | RefusalDelta | CallStarted | ArgumentsDelta
 
 
 class Reader:
-    """Reads pieces of one answer. Special tokens are written as between the bytes 0xFF and 0xFE, which no text has."""
+    """Reads pieces of one answer. Special tokens are written as between the bytes 0xFF and 0xFE, which no text has.
+
+    ``spans``: for each ``TextDelta``, where in the answer its bytes begin and end; for whoever reads the events to take
+    away.
+    """
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
         self._plan = plan(answer)
         self._incoming = Incoming()
         self._events: list[Event] = []
+        self.spans: deque[tuple[int, int]] = deque()
         self._calls = 0
         self._reading = self._read()
         self._go_on()
@@ -97,7 +103,12 @@ class Reader:
         return events
 
     def _emits(self, kind: type[ReasoningDelta | TextDelta | RefusalDelta]) -> Callable[[str], None]:
-        return lambda text: self._events.append(kind(text))
+        def emit(text: str) -> None:
+            self._events.append(kind(text))
+            if kind is TextDelta:
+                self.spans.append(self._incoming.span)
+
+        return emit
 
     # What an answer is made of. Generators go on where ``Incoming`` does.
 

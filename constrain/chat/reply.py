@@ -24,6 +24,7 @@ from constrain.llama.text import TextStream
 if TYPE_CHECKING:
     from constrain._completion import StreamEvent
     from constrain._result import ResultType
+    from constrain._text_tokens import TextTokens
     from constrain.chat.answers import Answer
     from constrain.chat.calls import ToolCall
     from constrain.chat.tools import Tool
@@ -97,6 +98,8 @@ class ReplyProgress:
         stops: texts in the content that end the answer. Free text ends before them.
         prompt: the tokens of the prompt, which calls get their ids from where the form has none, or the model wrote one
             twice: so these differ from turn to turn, and equal seeds reproduce them.
+        number: of the answer, of several to one prompt.
+        tokens: finds those of the content, if anybody wants to know.
         wants_reply: whether the value is a ``Reply``.
     """
 
@@ -107,6 +110,8 @@ class ReplyProgress:
         result: ResultType,
         stops: Sequence[str],
         prompt: Sequence[int],
+        number: int = 0,
+        tokens: TextTokens | None = None,
         *,
         wants_reply: bool,
     ) -> None:
@@ -116,7 +121,8 @@ class ReplyProgress:
         self._content = TextStream(stops, cuts=answer.content is None)
         self._has_ids = bool(answer.format.id_pattern)
         self._wants_reply = wants_reply
-        self._prompt = prompt
+        self._identity = [number, *prompt]
+        self._tokens = tokens
         self._reasoning = ""
         self._refusal: str | None = None
         self._ids: list[str] = []
@@ -126,12 +132,16 @@ class ReplyProgress:
 
     def feed(self, data: bytes) -> bool:
         """See ``Progress``."""
+        if self._tokens is not None:
+            self._tokens.feed(data)
         return self._note(self._reader.feed(data))
 
     def take(self) -> list[StreamEvent]:
         """See ``Progress``."""
         events, self._events = self._events, []
-        return events
+        if self._tokens is None:
+            return events
+        return [self._tokens.tell(event.text) if isinstance(event, TextDelta) else event for event in events]
 
     def finish(self) -> list[StreamEvent]:
         """See ``Progress``."""
@@ -162,6 +172,9 @@ class ReplyProgress:
         for event in events:
             match event:
                 case TextDelta(text):
+                    span = self._reader.spans.popleft()
+                    if self._tokens is not None:
+                        self._tokens.place(*span, self._content.length)
                     stopped |= self._content.feed(text.encode())
                     self._add_text(self._content.take())
                 case ReasoningDelta(text):
@@ -197,5 +210,5 @@ class ReplyProgress:
         """The id that the model wrote, if it tells this call from those before it, or else a new one."""
         if written and written not in self._ids:
             return written
-        digest = hashlib.sha256(f"{index} {' '.join(map(str, self._prompt))}".encode())
+        digest = hashlib.sha256(f"{index} {' '.join(map(str, self._identity))}".encode())
         return f"call_{digest.hexdigest()[:24]}"

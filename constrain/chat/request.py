@@ -77,8 +77,8 @@ def prepare_chat(model: Model, prompt: Prompt, schema: Any, given: Options) -> J
     constraint = _constraint._compile(answer, model.vocabulary, close_objects=True)
     compile_seconds = time.perf_counter() - started
     by_name = {tool.name: tool for tool in tools}
-    progress = partial(ReplyProgress, answer, by_name, result, request.stops, prompted.tokens, wants_reply=bool(tools))
-    return Job(model, prompted.tokens, constraint, progress, sampling, request, compile_seconds)
+    follow = partial(ReplyProgress, answer, by_name, result, request.stops, prompted.tokens, wants_reply=bool(tools))
+    return Job(model, prompted.tokens, constraint, follow, sampling, request, compile_seconds)
 
 
 def _callable(tool: Tool) -> FunctionCalls | CustomCalls:

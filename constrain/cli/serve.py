@@ -1,100 +1,166 @@
-"""``constrain serve``: a model behind an endpoint that OpenAI's clients can talk to."""
+"""``constrain serve``: models behind an endpoint that OpenAI's clients can talk to."""
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from constrain.cli import shared
 
+if TYPE_CHECKING:
+    from constrain.server.config import ServerConfig
+    from constrain.server.models import Models
+
 _KEY_VARIABLE = "CONSTRAIN_API_KEY"
 
 _SUBSETS = ("structural", "openai", "off")
 
-_DEFAULT_PORT = 8080
+_LOG_FORMATS = ("text", "json")
 
 
-def _subset(value: str) -> str:
-    if value not in _SUBSETS:
-        raise typer.BadParameter(f"{value!r} is none of {', '.join(_SUBSETS)}")
-    return value
+def _one_of(choices: tuple[str, ...], about: str) -> Any:
+    """An option that has one of these values, the first by default."""
+
+    def check(value: str | None) -> str | None:
+        if value is not None and value not in choices:
+            raise typer.BadParameter(f"{value!r} is none of {', '.join(choices)}")
+        return value
+
+    return typer.Option(metavar="|".join(choices), callback=check, help=about, show_default=choices[0])
 
 
 def serve(
     *,
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file with models and what these flags say; flags count before it.")
+    ] = None,
     model: shared.ModelFile = None,
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all of this machine's.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = _DEFAULT_PORT,
+    host: Annotated[
+        str | None,
+        typer.Option(help="Address to listen on; 0.0.0.0 for all of this machine's.", show_default="127.0.0.1"),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="0 for any that is free.", show_default="8080")
+    ] = None,
     alias: Annotated[
         list[str] | None, typer.Option(help="Name of the model in requests, by default its file's; may be repeated.")
     ] = None,
-    n_ctx: shared.Context = None,
-    n_threads: shared.Threads = None,
-    parallel: Annotated[int, typer.Option(min=1, help="Answers that are written at once.")] = 8,
-    max_queue: Annotated[int, typer.Option("--queue", min=0, help="Answers that may wait; more get a 429.")] = 64,
-    gpu_layers: Annotated[int, typer.Option(min=-1, help="Layers to offload to a GPU; -1 for all.")] = -1,
+    ctx: shared.Context = None,
+    threads: shared.Threads = None,
+    parallel: Annotated[
+        int | None, typer.Option(min=1, help="Answers that a model writes at once.", show_default="8")
+    ] = None,
+    gpu_layers: Annotated[
+        int | None, typer.Option(min=-1, help="Layers to offload to a GPU; -1 for all.", show_default="-1")
+    ] = None,
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help='What loaded models may take ("6 GiB"); those that are not in use make room for others.',
+            show_default="none",
+        ),
+    ] = None,
+    queue: Annotated[
+        int | None, typer.Option(min=0, help="Answers that may wait; more get a 429.", show_default="64")
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(help="Seconds in which a request is answered; then its answer is ended.", show_default="600"),
+    ] = None,
+    deterministic: Annotated[
+        bool | None,
+        typer.Option(
+            "--deterministic/--no-deterministic",
+            help="One answer at a time, from the first token on: equal requests get equal answers.",
+            show_default="no",
+        ),
+    ] = None,
     api_key_file: Annotated[
         Path | None, typer.Option(help=f"File with API keys, one a line; {_KEY_VARIABLE} in the environment is one.")
     ] = None,
     strict_subset: Annotated[
-        str,
-        typer.Option(
-            metavar="|".join(_SUBSETS),
-            callback=_subset,
-            help='What schemas with "strict": true must keep: the structural rules, all that OpenAI has, or none.',
+        str | None,
+        _one_of(
+            _SUBSETS, 'What schemas with "strict": true must keep: the structural rules, all that OpenAI has, or none.'
         ),
-    ] = _SUBSETS[0],
+    ] = None,
     cors_origin: Annotated[
         list[str] | None, typer.Option(help='Origin of web pages that may ask, "*" for all; may be repeated.')
     ] = None,
-    grace: Annotated[float, typer.Option(min=1, help="Seconds to finish answers in, when it is stopped.")] = 30.0,
+    grace: Annotated[
+        float | None, typer.Option(min=1, help="Seconds to finish answers in, when it is stopped.", show_default="30")
+    ] = None,
+    log_format: Annotated[
+        str | None, _one_of(_LOG_FORMATS, "How requests and events are logged, on standard error.")
+    ] = None,
 ) -> None:
-    """Serves a model to OpenAI's clients; every schema, grammar and tool in a request is enforced, or it is refused."""
+    """Serves models to OpenAI's clients; every schema, grammar and tool in a request is enforced, or it is refused."""
+    given = locals()
     try:
-        from constrain.server.app import Application
-        from constrain.server.auth import read_keys
-        from constrain.server.models import ServedModel
-        from constrain.server.run import Server
-        from constrain.server.settings import Settings
+        from constrain.server.config import ServerConfig, read_config
+        from constrain.server.listening import bind
     except ModuleNotFoundError as error:
         raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[server]'") from error
-    from constrain.llama.model import Model, default_model_path
 
-    keys = () if api_key_file is None else read_keys(api_key_file)
+    flags = {name: given[name] for name in ServerConfig.model_fields if given.get(name) is not None}
+    settled = read_config(config, flags)
+    sockets = bind(settled.host, settled.port)
+    _serve(settled, model, alias or [], sockets)
+
+
+def _serve(config: ServerConfig, model: Path | None, aliases: list[str], sockets: list[Any]) -> None:
+    from constrain.server.app import Application
+    from constrain.server.auth import read_keys
+    from constrain.server.logs import log_event
+    from constrain.server.model_files import find_models
+    from constrain.server.run import Server
+    from constrain.server.settings import Settings
+
+    keys = () if config.api_key_file is None else read_keys(config.api_key_file)
     if from_environment := os.environ.get(_KEY_VARIABLE, "").strip():
         keys += (from_environment,)
-    path = model or default_model_path()
-    names = alias or [path.stem]
+    models = find_models(config, model, aliases)
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    with shared.working(console, f"Loading {path.name}"):
-        loaded = Model(path, n_ctx=n_ctx, n_threads=n_threads, parallel=parallel, n_gpu_layers=gpu_layers)
-    with loaded:
-        _ = loaded.scheduler  # its memory is taken now, or never
-        created = int(path.stat().st_mtime)
-        settings = Settings(
-            keys,
-            strict_subset,  # type: ignore[arg-type]
-            max_queue=max_queue,
-            cors_origins=tuple(cors_origin or ()),
-            grace_seconds=grace,
-        )
-        application = Application({name: ServedModel(name, loaded, created) for name in names}, settings)
+    settings = Settings(
+        keys,
+        config.strict_subset,
+        max_queue=config.queue,
+        cors_origins=tuple(config.cors_origin),
+        timeout=config.timeout,
+        grace_seconds=config.grace,
+    )
+    application = Application(models, settings)
 
-        def greet(url: str) -> None:
-            console.print(_greeting(url, names, has_keys=bool(keys)), markup=False)
+    def greet(url: str) -> None:
+        if config.log_format == "json":
+            log_event("started", "listening", url=url, models=list(models))
+        else:
+            console.print(_greeting(url, models, has_keys=bool(keys)), markup=False)
 
-        Server(application, host, port, grace_seconds=grace, on_start=greet).run()
+    server = Server(
+        application, sockets, log_format=config.log_format, grace_seconds=settings.grace_seconds, on_start=greet
+    )
+    try:
+        if len(models.states()) == 1:
+            name = next(iter(models))
+            with shared.working(console, f"Loading {name}"):
+                models.load(name)
+        server.serve_until_stopped()
+    finally:
+        models.close()
 
 
-def _greeting(url: str, names: list[str], *, has_keys: bool) -> str:
+def _greeting(base: str, models: Models, *, has_keys: bool) -> str:
     """Where it is, and how to ask it."""
     key = " -H 'Authorization: Bearer YOUR_KEY'" if has_keys else ""
-    body = f'{{"model": "{names[0]}", "messages": [{{"role": "user", "content": "Hello"}}]}}'
-    return (
-        f"{', '.join(names)} at {url}/v1\n\n"
-        f"  curl {url}/v1/chat/completions -H 'Content-Type: application/json'{key} -d '{body}'\n"
-    )
+    body = json.dumps({"model": next(iter(models)), "messages": [{"role": "user", "content": "Hello"}]})
+    url = shlex.quote(f"{base}/v1/chat/completions")
+    curl = f"curl {url} -H 'Content-Type: application/json'{key} -d {shlex.quote(body)}"
+    return f"{', '.join(models)} at {base}/v1\n\n  {curl}\n".translate(shared.HARMLESS)

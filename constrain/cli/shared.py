@@ -114,6 +114,12 @@ def options(
     top_p: Annotated[float, typer.Option(min=0, max=1, help="Sample from tokens of this probability.")] = 0.95,
     min_p: Annotated[float, typer.Option(min=0, max=1, help="Least probability beside the greatest.")] = 0.05,
     repeat_penalty: Annotated[float, typer.Option(help="Divides the logits of recent tokens.")] = 1.0,
+    presence_penalty: Annotated[
+        float, typer.Option(min=-2, max=2, help="Subtracted from the logits of tokens that were written already.")
+    ] = 0.0,
+    frequency_penalty: Annotated[
+        float, typer.Option(min=-2, max=2, help="The same, as often as they were written.")
+    ] = 0.0,
     timeout: Annotated[float | None, typer.Option(min=0, help="Seconds until the answer is ended.")] = None,
     show_schema: Annotated[bool, typer.Option(help="Whether the prompt shows the schema.")] = True,
 ) -> Options:
@@ -127,6 +133,8 @@ def options(
         "top_p": top_p,
         "min_p": min_p,
         "repeat_penalty": repeat_penalty,
+        "presence_penalty": presence_penalty,
+        "frequency_penalty": frequency_penalty,
         "timeout": timeout,
         "show_schema": show_schema,
     }

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from constrain.llama.binding import Candidates
+    from constrain.llama.logprobs import Logprobs
     from constrain.llama.sampler import Chain
 
 FinishReason = Literal["stop", "length", "timeout"]
@@ -89,6 +90,9 @@ class Answer:
     for an answer without matcher) with what the model says after the last token, and evaluate what that returns.
     What is returned last, with ``is_done``, needs no evaluation.
 
+    With ``logprobs``, ``score`` is to be called with what the model says before each token of the answer, in order:
+    after ``begin``, ``choose`` and ``take``, as long as tokens are ``unscored``, also where the answer is done.
+
     Args:
         prompt: the tokens of the prompt; only their number matters here.
         chain: chooses among the allowed tokens.
@@ -100,12 +104,15 @@ class Answer:
         max_tokens: the most tokens to generate, end of generation not counted; ``None`` for what the context holds.
         deadline: the ``time.monotonic()`` after which the answer is brought to its end.
         wants_stop: called with each token as it is taken; ``True`` ends the answer.
+        logprobs: takes down how likely its tokens are; ``None`` where nobody wants to know.
 
     Attributes:
         matcher: what is allowed next, once the answer has begun; ``None`` for anything.
         tokens: all tokens of the answer so far, without the end of generation.
         is_done: whether the answer is complete.
         finish_reason: why, once it is.
+        n_masks, n_computed_masks: the masks it was chosen with, and how many of them were not known.
+        mask_seconds: wall-clock time that these took.
     """
 
     prompt: Sequence[int]
@@ -119,11 +126,15 @@ class Answer:
     max_tokens: int | None = None
     deadline: float | None = None
     wants_stop: Callable[[int], bool] = _never
+    logprobs: Logprobs | None = None
 
     matcher: Matcher | None = field(default=None, init=False)
     tokens: list[int] = field(default_factory=list, init=False)
     is_done: bool = field(default=False, init=False)
     finish_reason: FinishReason = field(default="stop", init=False)
+    n_masks: int = field(default=0, init=False)
+    n_computed_masks: int = field(default=0, init=False)
+    mask_seconds: float = field(default=0.0, init=False)
     _limit: int = field(default=0, init=False)
 
     def begin(self, n_ctx: int) -> tuple[int, ...]:
@@ -155,7 +166,11 @@ class Answer:
         assert matcher is not None
         if self._late():
             return self._close(matcher, "timeout")
+        self.n_masks += 1
+        self.n_computed_masks += not matcher.knows_mask
+        started = time.perf_counter()
         count = matcher.fill_candidates(logits, candidates.buffer)
+        self.mask_seconds += time.perf_counter() - started
         token = candidates.first() if count == 1 else self.chain.choose(candidates, count)
         self._accept(matcher, token)
         if token in self.eos:
@@ -178,6 +193,25 @@ class Answer:
             self._finish("length")
         return (token,)
 
+    def end_by(self, deadline: float) -> None:
+        """Brings the answer to its end at ``deadline`` (``time.monotonic()``), if nothing ends it before."""
+        self.deadline = deadline if self.deadline is None else min(self.deadline, deadline)
+
+    @property
+    def unscored(self) -> int:
+        """How many tokens ``score`` is to be called for: the last ones of the answer."""
+        return 0 if self.logprobs is None else len(self.tokens) - len(self.logprobs.tokens)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the model has nothing to say any more."""
+        return self.is_done and not self.unscored
+
+    def score(self, logits: NDArray[np.float32]) -> None:
+        """Takes what the model says before the first token that is ``unscored``; arguments as for ``choose``."""
+        assert self.logprobs is not None
+        self.logprobs.add(self.tokens[len(self.logprobs.tokens)], logits)
+
     @property
     def is_prepared(self) -> bool:
         """Whether ``prepare`` has nothing to do."""
@@ -187,7 +221,10 @@ class Answer:
         """Computes the next mask, which needs no logits; another thread may do that before ``choose`` is called."""
         if not self.is_prepared:
             assert self.matcher is not None
+            self.n_computed_masks += 1
+            started = time.perf_counter()
             self.matcher.compute_mask()
+            self.mask_seconds += time.perf_counter() - started
 
     def _room(self, n_ctx: int) -> tuple[int, str]:
         """The most tokens that may be generated, and what limits them."""

@@ -28,11 +28,13 @@ class Context:
     """Evaluates tokens with the context of a ``llama_cpp.Llama``.
 
     Which tokens are in the KV cache is kept where the ``Llama`` itself keeps it (``input_ids``, ``n_tokens``), so
-    calls through it and calls through this may alternate, and both reuse what the other left.
+    calls through it and calls through this may alternate, and both reuse what the other left. Without ``keep_prompts``
+    this one does not: every prompt is evaluated from its beginning.
     """
 
-    def __init__(self, llama: llama_cpp.Llama) -> None:
+    def __init__(self, llama: llama_cpp.Llama, *, keep_prompts: bool = True) -> None:
         self._llama = llama
+        self._keep_prompts = keep_prompts
         self._pointer = llama._ctx.ctx
         self._memory = llama_cpp.llama_get_memory(self._pointer)
         if llama.context_params.embeddings or self._memory is None:
@@ -61,7 +63,7 @@ class Context:
         token, once ``time.monotonic()`` is past ``deadline``.
         """
         wanted = np.asarray(tokens, dtype=np.intc)
-        kept = self._keep(self._exchange(wanted))
+        kept = self._keep(self._exchange(wanted) if self._keep_prompts else 0)
         self._evaluate(wanted[kept:], deadline)
         return kept
 

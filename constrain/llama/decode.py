@@ -3,7 +3,8 @@
     prompt --prefill--> logits --choose--> tokens --decode--> logits ...
                                            mask  --compute-->
 
-The mask is computed by another thread while llama.cpp computes (``preparing``).
+The mask is computed by another thread while llama.cpp computes (``preparing``). Where log-probabilities are wanted,
+the logits before every token are, and forced tokens are evaluated one by one.
 """
 
 from __future__ import annotations
@@ -78,25 +79,30 @@ class Decoding:
         """
         answer = self.answer
         tokens = answer.begin(self.evaluator.n_ctx)
-        if answer.is_done:  # nothing is left to the model
+        if answer.is_complete:  # nothing is left to the model
             yield from tokens
             return
         started = time.perf_counter()
-        self.cached_tokens = min(self._prefill(tokens), len(answer.prompt))
+        pending: tuple[int, ...] = ()
+        if answer.logprobs is None:
+            self._prefill([*answer.prompt, *tokens], answer.deadline)
+        else:
+            self._prefill(answer.prompt, None)  # Its logits are wanted, however late it is.
+            pending = self._score(tokens)
         self.prompt_seconds = time.perf_counter() - started
         yield from tokens
-        tokens = ()
         while not answer.is_done:
             started = time.perf_counter()
-            if tokens:
-                self._decode(tokens)
+            if pending:
+                self._decode(pending)
             tokens = self._next()
+            pending = self._score(tokens) if answer.unscored else tokens
             self.generation_seconds += time.perf_counter() - started
             yield from tokens
 
-    def _prefill(self, tokens: Sequence[int]) -> int:
-        answer = self.answer
-        return self._preparing(lambda: self.evaluator.prefill([*answer.prompt, *tokens], answer.deadline))
+    def _prefill(self, tokens: Sequence[int], deadline: float | None) -> None:
+        known = self._preparing(lambda: self.evaluator.prefill(tokens, deadline))
+        self.cached_tokens = min(known, len(self.answer.prompt))
 
     def _decode(self, tokens: Sequence[int]) -> None:
         self._preparing(lambda: self.evaluator.decode(tokens))
@@ -104,6 +110,15 @@ class Decoding:
     def _preparing(self, evaluate: Callable[[], T]) -> T:
         """Evaluates while the answer prepares its next choice."""
         return while_preparing([self.answer], evaluate) if self.evaluator.leaves_a_core else evaluate()
+
+    def _score(self, tokens: tuple[int, ...]) -> tuple[int, ...]:
+        """Tells the answer what the model says before each token it took; returns what is still to be evaluated."""
+        for token in tokens[:-1]:
+            self.answer.score(self.evaluator.logits())
+            self.evaluator.decode([token])
+        if tokens:
+            self.answer.score(self.evaluator.logits())
+        return tokens[-1:]
 
     def _next(self) -> tuple[int, ...]:
         evaluator = self.evaluator

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from constrain._gguf import Metadata
+
 _DEFAULT_CONTEXT = 4096
 """Tokens of context where the caller names no number: enough for most prompts, and small in memory."""
 
@@ -49,15 +51,20 @@ class Llama(llama_cpp.Llama):
 
 def load(path: Path, n_ctx: int | None, n_gpu_layers: int, n_threads: int | None, *, verbose: bool) -> llama_cpp.Llama:
     """Loads a model. Arguments as those of ``Model``. Raises ``ModelError`` if llama.cpp cannot."""
-    metadata = read_metadata(path)
-    if n_ctx is None:
-        trained = metadata.integer(f"{metadata.text('general.architecture')}.context_length")
-        n_ctx = min(trained or _DEFAULT_CONTEXT, _DEFAULT_CONTEXT)
-    elif n_ctx < 0:
-        raise ValueError(f"n_ctx is {n_ctx}; it must be 0 (the model's own) or more")
+    n_ctx = context_size(read_metadata(path), n_ctx)
     return _open(
         path, n_ctx=n_ctx, n_gpu_layers=n_gpu_layers, n_threads=n_threads, n_threads_batch=n_threads, verbose=verbose
     )
+
+
+def context_size(metadata: Metadata, n_ctx: int | None) -> int:
+    """The context in tokens that ``n_ctx`` stands for, as in ``Model``."""
+    trained = metadata.integer(f"{metadata.text('general.architecture')}.context_length") or _DEFAULT_CONTEXT
+    if n_ctx is None:
+        return min(trained, _DEFAULT_CONTEXT)
+    if n_ctx < 0:
+        raise ValueError(f"n_ctx is {n_ctx}; it must be 0 (the model's own) or more")
+    return n_ctx or trained
 
 
 def load_vocabulary(path: Path) -> Vocabulary:

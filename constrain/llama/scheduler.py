@@ -60,6 +60,7 @@ class Request:
         receive: called with tokens as they are taken, from the thread that drives the model; what it raises ends this
             request alone.
         timeout: seconds from its first step on, after which the answer is brought to its end.
+        begun: set when it is its turn.
         done: set when the answer is complete, or to the error that ended it. Cancelling it, from any thread, takes the
             request out of the model before the next step.
         cached_tokens: tokens of the prompt that were known.
@@ -70,6 +71,7 @@ class Request:
     answer: Answer
     receive: Callable[[tuple[int, ...]], None] = _ignore
     timeout: float | None = None
+    begun: Future[None] = field(default_factory=Future, init=False)
     done: Future[None] = field(default_factory=Future, init=False)
     cached_tokens: int = field(default=0, init=False)
     queue_seconds: float = field(default=0.0, init=False)
@@ -84,6 +86,7 @@ class _Sequence:
     Attributes:
         first: tokens of the answer that are known without asking the model.
         buffer: prompt and answer so far are the first ``end`` of these tokens; int32 of shape (n_ctx,).
+        held: tokens that were taken, but are not handed on before they are scored.
         slot: where it is evaluated; ``None`` while it waits.
         leader: another sequence whose slot will hold the first ``shared`` tokens of this one: it is waited for.
         since: ``time.perf_counter()`` when it was queued, begun, or chose its first token.
@@ -93,6 +96,7 @@ class _Sequence:
     first: tuple[int, ...]
     buffer: Tokens
     end: int = 0
+    held: tuple[int, ...] = ()
     slot: Slot | None = None
     leader: _Sequence | None = None
     shared: int = 0
@@ -106,6 +110,16 @@ class _Sequence:
         return self.buffer[: self.end]
 
     @property
+    def reusable(self) -> Tokens:
+        """What others may have evaluated for it: no tokens for which the logits before them are wanted."""
+        return self.buffer[: self.goal]
+
+    @property
+    def goal(self) -> int:
+        """How many tokens are evaluated when logits are wanted: those before the first one that is not scored."""
+        return self.end - self.request.answer.unscored
+
+    @property
     def place(self) -> Slot:
         """The slot of an active sequence."""
         assert self.slot is not None
@@ -113,14 +127,14 @@ class _Sequence:
 
     @property
     def pending(self) -> int:
-        """How many tokens are to be evaluated before the next one can be chosen."""
-        return self.end - self.place.length
+        """How many tokens are to be evaluated before the next one can be chosen or scored."""
+        return self.goal - self.place.length
 
     @property
     def is_late(self) -> bool:
-        """Whether the answer is to be brought to its end, which needs no evaluation."""
-        deadline = self.request.answer.deadline
-        return deadline is not None and time.monotonic() > deadline
+        """Whether the answer is to be brought to its end without evaluation, which nothing of it needs any more."""
+        answer = self.request.answer
+        return answer.deadline is not None and answer.logprobs is None and time.monotonic() > answer.deadline
 
     def piece(self, count: int) -> tuple[Slot, Tokens, bool]:
         """The next ``count`` tokens to be evaluated."""
@@ -139,11 +153,15 @@ class _Sequence:
 
 
 class Scheduler:
-    """Runs requests on an evaluator, as many at once as it has sequences. Safe to use from any thread."""
+    """Runs requests on an evaluator, as many at once as it has sequences. Safe to use from any thread.
 
-    def __init__(self, evaluator: Evaluator) -> None:
+    Without ``keep_prompts`` every prompt is evaluated from its beginning, whatever the others are.
+    """
+
+    def __init__(self, evaluator: Evaluator, *, keep_prompts: bool = True) -> None:
         self.n_ctx = evaluator.n_ctx
-        self.slots = Slots(evaluator)
+        self.slots = Slots(evaluator, keep_prompts=keep_prompts)
+        self._keep_prompts = keep_prompts
         self._evaluator = evaluator
         self._candidates = Candidates(evaluator.n_vocab)
         self._lock = threading.Lock()
@@ -226,7 +244,7 @@ class Scheduler:
         """Lets sequences in, in the order they came, while there are slots for them."""
         while self._waiting:
             sequence = self._waiting[0]
-            if not sequence.request.answer.is_done:
+            if not sequence.request.answer.is_complete:
                 sequence.slot = self.slots.take(sequence.wanted)
                 if sequence.slot is None:
                     return
@@ -239,18 +257,21 @@ class Scheduler:
             self._active.append(sequence)
             self._follow(sequence)
         sequence.begun = True
+        request.begun.set_result(None)
         request.queue_seconds = sequence.lap()
         if sequence.slot is not None:
             request.cached_tokens = min(sequence.slot.length, len(answer.prompt))
         if request.timeout is not None:
-            answer.deadline = time.monotonic() + request.timeout
+            answer.end_by(time.monotonic() + request.timeout)
         self._advance(sequence, lambda: sequence.first)
 
     def _follow(self, sequence: _Sequence) -> None:
         """Looks for an earlier sequence that is about to read the same tokens, to take them over from it."""
         sequence.leader, sequence.shared = None, sequence.place.length + self.slots.worth_copying - 1
+        if not self._keep_prompts:
+            return
         for other in self._active[: self._active.index(sequence)]:
-            shared = reusable_prefix(other.wanted, sequence.wanted)
+            shared = reusable_prefix(other.wanted, sequence.reusable)
             if shared > sequence.shared and not (self._evaluator.one_state and other.place.length > shared):
                 sequence.leader, sequence.shared = other, shared
 
@@ -263,7 +284,7 @@ class Scheduler:
             gone = leader.slot is None
             if not gone and leader.place.length < sequence.shared:
                 continue
-            self.slots.fill(sequence.place, sequence.wanted)
+            self.slots.fill(sequence.place, sequence.reusable)
             sequence.leader = None
             if gone:
                 self._follow(sequence)
@@ -302,7 +323,8 @@ class Scheduler:
                 return
             for (sequence, _), place in zip(batch, places, strict=True):
                 if not sequence.pending:
-                    self._advance(sequence, partial(self._choose, sequence, place))
+                    scores = sequence.request.answer.unscored
+                    self._advance(sequence, partial(self._score if scores else self._choose, sequence, place))
 
     def _evaluate_batch(self, batch: list[tuple[_Sequence, int]]) -> list[int]:
         """Meanwhile, the answers that choose afterwards prepare that, if there is a core for it."""
@@ -348,7 +370,7 @@ class Scheduler:
         if not self._evaluator.one_state:
             return sequence.pending
         places = [one.shared for one in self._active if one.leader is sequence]
-        return min(places, default=sequence.end) - sequence.place.length
+        return min([*places, sequence.goal]) - sequence.place.length
 
     def _choose(self, sequence: _Sequence, place: int) -> tuple[int, ...]:
         answer = sequence.request.answer
@@ -356,22 +378,33 @@ class Scheduler:
             sequence.chosen = True
             sequence.request.prompt_seconds = sequence.lap()
         if answer.start is None:
-            return answer.take(self._evaluator.sample(place, answer.chain))
-        return answer.choose(self._evaluator.logits(place), self._candidates)
+            tokens = answer.take(self._evaluator.sample(place, answer.chain))
+        else:
+            tokens = answer.choose(self._evaluator.logits(place), self._candidates)
+        if answer.unscored:
+            self._score(sequence, place)
+        return tokens
+
+    def _score(self, sequence: _Sequence, place: int) -> tuple[int, ...]:
+        """Tells an answer what the model says before a token that it has taken already."""
+        sequence.request.answer.score(self._evaluator.logits(place))
+        return ()
 
     def _advance(self, sequence: _Sequence, choose: Callable[[], tuple[int, ...]]) -> None:
         """Lets an answer take tokens and hands them on. An error there is the end of this sequence alone."""
+        answer = sequence.request.answer
         try:
-            tokens = choose()
-            if tokens:
+            taken = choose()
+            sequence.append(taken)
+            tokens = sequence.held + taken
+            sequence.held = tokens if answer.unscored else ()
+            if tokens and not answer.unscored:
                 sequence.request.receive(tokens)
         except BaseException as error:  # noqa: BLE001 - it belongs to whoever waits for the answer
             self._end(sequence, error)
             return
-        if sequence.request.answer.is_done:
+        if answer.is_complete:
             self._end(sequence)
-        else:
-            sequence.append(tokens)
 
     def _end(self, sequence: _Sequence, error: BaseException | None = None) -> None:
         """The end of a request: complete, cancelled, or with an error."""

@@ -105,11 +105,13 @@ class Slot:
 class Slots:
     """The slots of an evaluator, each for one sequence. Not to be used by two threads at once.
 
+    Without ``keep_prompts`` nothing is taken over: every prompt is evaluated from its beginning.
     ``worth_copying``: tokens that must be saved before a prefix is copied.
     """
 
-    def __init__(self, evaluator: Evaluator) -> None:
+    def __init__(self, evaluator: Evaluator, *, keep_prompts: bool = True) -> None:
         self._evaluator = evaluator
+        self._keep_prompts = keep_prompts
         self._slots = [Slot(index, np.zeros(evaluator.n_ctx, np.intc)) for index in range(evaluator.count)]
         self._clock = 0
         self.worth_copying = max(_WORTH_COPYING, evaluator.n_ctx // _COPIED_CELLS_PER_TOKEN)
@@ -195,6 +197,8 @@ class Slots:
 
     def _known(self, slot: Slot, wanted: Tokens) -> int:
         """How many tokens of a slot can serve ``wanted``."""
+        if not self._keep_prompts:
+            return 0
         length = reusable_prefix(slot.tokens, wanted)
         return 0 if self._evaluator.one_state and length != slot.length else length
 

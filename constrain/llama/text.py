@@ -47,6 +47,11 @@ class TextStream:
         return piece
 
     @property
+    def length(self) -> int:
+        """How many characters there are, whether they are shown or not."""
+        return len(self._text)
+
+    @property
     def text(self) -> str:
         """The whole text so far."""
         return self._text[: self._end]

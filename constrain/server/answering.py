@@ -89,14 +89,14 @@ class Answering(Endpoint):
             asked = await generator.aside(partial(self._asked, body))
             _require_room(asked, generator.room)
             with generator.admit(asked.count - 1):
-                served = self._serving.models[asked.model]
-                answers = await generator.start(served, *asked.questions)
-                with contextlib.closing(answers):
-                    writer = asked.writer(served)
-                    if asked.stream:
-                        await send_stream(send, self._chunks(answers, asked.count, writer))
-                        return
-                    response = await self._response(answers, writer)
+                async with self._serving.models.lease(asked.model) as served:
+                    answers = await generator.start(served, *asked.questions)
+                    with contextlib.closing(answers):
+                        writer = asked.writer(served)
+                        if asked.stream:
+                            await send_stream(send, self._chunks(answers, asked.count, writer))
+                            return
+                        response = await self._response(answers, writer)
         await response(request.scope, request.receive, send)
 
     def _asked(self, body: bytes) -> Asked:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
+import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -11,25 +12,25 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from constrain.server.account import Account, current
 from constrain.server.answering import Answering
 from constrain.server.auth import require_key
 from constrain.server.chat import read_chat
 from constrain.server.completions import read_completion
 from constrain.server.cors import cors_headers, preflight
 from constrain.server.endpoint import Serving
-from constrain.server.errors import ApiError, on_api_error, on_failure, on_http_error
+from constrain.server.errors import ApiError, on_api_error, on_failure, on_http_error, unavailable
 from constrain.server.generation import Generator
+from constrain.server.logs import log_request
 from constrain.server.metrics import Metrics
-from constrain.server.models import find_model, model_list, model_object
+from constrain.server.models import model_list, model_object
 from constrain.server.responses import responses_routes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from starlette.requests import Request
     from starlette.types import Message, Receive, Scope, Send
 
-    from constrain.server.models import ServedModel
+    from constrain.server.models import Models
     from constrain.server.settings import Settings
 
 _HEALTH = "/health"
@@ -45,20 +46,23 @@ class Application:
         generator: what runs the models.
     """
 
-    def __init__(self, models: Mapping[str, ServedModel], settings: Settings) -> None:
+    def __init__(self, models: Models, settings: Settings) -> None:
+        self._models = models
         self._settings = settings
-        self._metrics = Metrics()
-        parallel = sum(model.parallel for model in {id(one.model): one.model for one in models.values()}.values())
-        self.generator = Generator(parallel, settings.max_queue, self._metrics)
+        self._metrics = Metrics(models)
+        self.generator = Generator(models.parallel, settings.max_queue, self._metrics)
         serving = Serving(models, self.generator, settings, self._metrics)
         routes = [
             Route("/v1/chat/completions", Answering(serving, read_chat), methods=["POST"]),
             Route("/v1/completions", Answering(serving, read_completion), methods=["POST"]),
             *responses_routes(serving),
             *_about_models(models),
-            Route(_HEALTH, _health),
+            Route(_HEALTH, self._health),
             Route("/metrics", self._show_metrics),
+            Route("/openapi.json", self._describe),
         ]
+        self._routes = routes
+        self._description: dict[str, Any] | None = None
         self._paths = {route.endpoint: route.path_format for route in routes}
         self._app = Starlette(
             routes=routes,
@@ -70,16 +74,16 @@ class Application:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        status = 0
+        account = Account(time.monotonic() + self._settings.timeout)
+        current.set(account)
         headers = Headers(scope=scope)
         shared_with = cors_headers(headers, self._settings.cors_origins)
 
         async def answer(message: Message) -> None:
-            nonlocal status
             if message["type"] == "http.response.start":
-                status = message["status"]
+                account.status = message["status"]
                 sent = MutableHeaders(scope=message)
-                sent["x-request-id"] = f"req_{secrets.token_hex(12)}"
+                sent["x-request-id"] = account.id
                 sent.update(shared_with)
             await send(message)
 
@@ -93,27 +97,41 @@ class Application:
         except ApiError as error:
             await error.response()(scope, receive, answer)
         finally:
-            if status:  # else the client has left
-                self._metrics.requests.labels(self._label(scope), status).inc()
+            if account.status:  # else the client has left
+                self._metrics.requests.labels(self._label(scope), account.status).inc()
+            log_request(account, scope)
 
     def _label(self, scope: Scope) -> str:
         """What a path is counted as: the paths that clients make up are not remembered."""
         return self._paths.get(scope["endpoint"], "other") if "endpoint" in scope else "other"
 
+    async def _health(self, _: Request) -> Response:
+        """Whether requests can be answered: not while the server stops, and not if no model can be loaded."""
+        if self.generator.is_stopping:
+            raise unavailable("The server is shutting down.")
+        if all(state.has_failed for state in self._models.states()):
+            raise unavailable("No model can be loaded.")
+        return JSONResponse({"status": "ok"})
+
     async def _show_metrics(self, _: Request) -> Response:
         return Response(self._metrics.text(), media_type=self._metrics.media_type)
 
+    async def _describe(self, _: Request) -> Response:
+        if self._description is None:
+            from constrain.server.openapi import describe
 
-def _about_models(models: Mapping[str, ServedModel]) -> list[Route]:
+            names = [model["id"] for model in model_list(self._models)["data"]]
+            describing = partial(describe, self._routes, names, has_keys=bool(self._settings.api_keys))
+            self._description = await self.generator.aside(describing)
+        return JSONResponse(self._description)
+
+
+def _about_models(models: Models) -> list[Route]:
     async def every(_: Request) -> Response:
         return JSONResponse(model_list(models))
 
     async def one(request: Request) -> Response:
         name: Any = request.path_params["name"]
-        return JSONResponse(model_object(find_model(models, name)))
+        return JSONResponse(model_object(models, name))
 
     return [Route(_MODELS, every), Route(_MODELS + "/{name:path}", one)]
-
-
-async def _health(_: Request) -> Response:
-    return JSONResponse({"status": "ok"})

@@ -26,4 +26,10 @@ def read_chat(body: Mapping[str, Any], settings: Settings) -> Asked:
 
 def _writer(asked: ChatRequest, _: ServedModel) -> ChunkWriter:
     shape = Shape(is_text=asked.question.schema is None, has_functions=asked.has_functions)
-    return ChunkWriter(Heading(asked.model), asked.tools, shape, include_usage=asked.include_usage)
+    return ChunkWriter(
+        Heading(asked.model),
+        asked.tools,
+        shape,
+        include_usage=asked.include_usage,
+        logprobs=asked.question.options.get("logprobs", False),
+    )

@@ -12,6 +12,7 @@ from constrain.server.fields import array, boolean, integer, mapping, missing, n
 from constrain.server.formats import read_response_format, refuse_other_formats
 from constrain.server.functions import names_functions, read_functions, with_old_names, with_tool_calls
 from constrain.server.generation import Question
+from constrain.server.logprobs import read_logprobs
 from constrain.server.tools import read_tool_choice, read_tools
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def _without_parsed(message: Any) -> Any:
 
 def _options(body: Mapping[str, Any]) -> tuple[ChatOptions, str]:
     """How to sample and when to stop, and the name of the token limit that counts."""
-    options = sampling_options(body)
+    options: ChatOptions = {**sampling_options(body), **read_logprobs(body)}
     limits = {name: integer(body, name, 1) for name in ("max_completion_tokens", "max_tokens")}
     given = {name: value for name, value in limits.items() if value is not None}
     limit = min(given, key=lambda name: given[name], default="")
@@ -133,6 +134,8 @@ def sampling_options(body: Mapping[str, Any]) -> ChatOptions:
         "top_p": number(body, "top_p", 0, 1),
         "top_k": integer(body, "top_k", 0, 2**31 - 1),
         "min_p": number(body, "min_p", 0, 1),
+        "presence_penalty": number(body, "presence_penalty", -2, 2),
+        "frequency_penalty": number(body, "frequency_penalty", -2, 2),
         "seed": None if (seed := integer(body, "seed", -(2**63), 2**63 - 1)) is None else seed % _SEEDS,
         "stop": _stop(body.get("stop")),
         "logit_bias": _logit_bias(body.get("logit_bias")),
@@ -188,12 +191,6 @@ def read_include_usage(body: Mapping[str, Any], *, stream: bool) -> bool:
 def _refuse_unsupported(body: Mapping[str, Any]) -> None:
     """Raises ``ApiError`` for what would have to be ignored."""
     refuse_other_formats(body)
-    if boolean(body, "logprobs") or integer(body, "top_logprobs", 0, 20):
-        name = "logprobs" if body.get("logprobs") else "top_logprobs"
-        raise unsupported(name, "This server does not tell log probabilities.")
-    for name in ("presence_penalty", "frequency_penalty"):
-        if number(body, name, -2, 2):
-            raise unsupported(name, "This server has no such penalty; leave it out, or send 0.")
     modalities = body.get("modalities")
     if modalities is not None and array(modalities, "modalities") != ["text"]:
         raise unsupported("modalities", "This server writes text only.")

@@ -14,7 +14,7 @@ from openai.types.chat import (
     ChatCompletionMessageCustomToolCall,
     ChatCompletionMessageFunctionToolCall,
 )
-from openai.types.chat.chat_completion import Choice
+from openai.types.chat.chat_completion import Choice, ChoiceLogprobs
 from openai.types.chat.chat_completion_message import FunctionCall as OldFunctionCall
 from openai.types.chat.chat_completion_message_custom_tool_call import Custom
 from openai.types.chat.chat_completion_message_function_tool_call import Function
@@ -22,6 +22,7 @@ from openai.types.completion_usage import CompletionTokensDetails, PromptTokensD
 
 from constrain.chat.calls import FunctionCall
 from constrain.chat.reply import Reply
+from constrain.server.logprobs import logprob_objects
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +67,7 @@ def chat_completion(heading: Heading, completions: Sequence[Completion], shape: 
                 index=index,
                 message=_message(completion, shape),
                 finish_reason=finish_reason(completion, shape),
-                logprobs=None,
+                logprobs=_logprobs(completion),
             )
             for index, completion in enumerate(completions)
         ],
@@ -109,6 +110,12 @@ def _message(completion: Completion, shape: Shape) -> ChatCompletionMessage:
     if completion.reasoning:
         members["reasoning_content"] = completion.reasoning
     return ChatCompletionMessage(role="assistant", **members)
+
+
+def _logprobs(completion: Completion) -> ChoiceLogprobs | None:
+    if completion.text_logprobs is None:
+        return None
+    return ChoiceLogprobs.model_validate({"content": logprob_objects(completion.text_logprobs), "refusal": None})
 
 
 def _tool_call(call: ToolCall) -> ChatCompletionMessageFunctionToolCall | ChatCompletionMessageCustomToolCall:

@@ -14,6 +14,7 @@ from openai.types.chat.chat_completion_chunk import (
     ChoiceDelta,
     ChoiceDeltaFunctionCall,
     ChoiceDeltaToolCall,
+    ChoiceLogprobs,
 )
 
 from constrain._completion import (
@@ -28,11 +29,12 @@ from constrain._completion import (
 from constrain.chat.tools import CustomTool
 from constrain.server.chat_response import chat_completion, finish_reason, usage_of
 from constrain.server.events import LAST_EVENT, data_event
+from constrain.server.logprobs import logprob_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from constrain._completion import Completion, StreamEvent
+    from constrain._completion import Completion, StreamEvent, TokenLogprob
     from constrain.chat.tools import Tool
     from constrain.server.chat_response import Heading, Shape
 
@@ -45,15 +47,19 @@ class ChunkWriter:
         tools: those that may be called.
         shape: of the answers.
         include_usage: the last chunk tells numbers of tokens, and the others that they do not.
+        logprobs: whether pieces of text tell how likely their tokens were.
     """
 
-    def __init__(self, heading: Heading, tools: Sequence[Tool], shape: Shape, *, include_usage: bool) -> None:
+    def __init__(
+        self, heading: Heading, tools: Sequence[Tool], shape: Shape, *, include_usage: bool, logprobs: bool
+    ) -> None:
         self._heading = heading
         self._custom = {tool.name for tool in tools if isinstance(tool, CustomTool)}
         self._kinds: dict[tuple[int, int], str] = {}
         self._shape = shape
         self._usage: dict[str, Any] = {"usage": None} if include_usage else {}
         self._first_content = None if tools else ""
+        self._logprobs = logprobs
         self._completions: dict[int, Completion] = {}
 
     def response(self, completions: Sequence[Completion]) -> dict[str, Any]:
@@ -68,8 +74,8 @@ class ChunkWriter:
     def write(self, number: int, event: StreamEvent | Finished) -> Iterator[str]:
         """The chunks for something that happened in an answer."""
         match event:
-            case TextDelta(text):
-                yield self._chunk(number, ChoiceDelta(content=text))
+            case TextDelta(text, tokens):
+                yield self._chunk(number, ChoiceDelta(content=text), tokens=tokens if self._logprobs else None)
             case ReasoningDelta(text):
                 yield self._chunk(number, ChoiceDelta.model_construct(reasoning_content=text))
             case RefusalDelta(text):
@@ -106,8 +112,12 @@ class ChunkWriter:
     def _function_call(self, number: int, **members: str) -> str:
         return self._chunk(number, ChoiceDelta(function_call=ChoiceDeltaFunctionCall(**members)))
 
-    def _chunk(self, number: int, delta: ChoiceDelta, reason: Any = None) -> str:
-        choice = Choice(index=number, delta=delta, finish_reason=reason, logprobs=None)
+    def _chunk(
+        self, number: int, delta: ChoiceDelta, reason: Any = None, tokens: Sequence[TokenLogprob] | None = None
+    ) -> str:
+        told = None if tokens is None else {"content": logprob_objects(tokens), "refusal": None}
+        logprobs = None if told is None else ChoiceLogprobs.model_validate(told)
+        choice = Choice(index=number, delta=delta, finish_reason=reason, logprobs=logprobs)
         return self._data([choice], self._usage)
 
     def _data(self, choices: list[Choice], usage: dict[str, Any]) -> str:

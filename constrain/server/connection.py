@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import ClientDisconnect
+
+from constrain.server.account import current
+from constrain.server.errors import timed_out
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -16,11 +20,17 @@ if TYPE_CHECKING:
 async def while_connected(receive: Receive, work: Coroutine[Any, Any, None]) -> None:
     """Does the work; cancels it when the client leaves, and raises ``ClientDisconnect`` then.
 
+    Also cancels it when the time of the request is up and no model has begun with the answer; raises ``ApiError`` then.
     ``receive``: of a request whose body was read.
     """
+    account = current.get()
     working = asyncio.ensure_future(work)
     watching = asyncio.ensure_future(_until_left(receive))
     try:
+        left = max(0.0, account.until - time.monotonic())
+        done, _ = await asyncio.wait((working, watching), timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        if not done and not account.has_answer:
+            raise timed_out()
         await asyncio.wait((working, watching), return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
             raise ClientDisconnect

@@ -13,13 +13,13 @@ from constrain.server.body import read_body
 from constrain.server.connection import while_connected
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator
 
     from starlette.types import Receive, Scope, Send
 
     from constrain.server.generation import Generator
     from constrain.server.metrics import Metrics
-    from constrain.server.models import ServedModel
+    from constrain.server.models import Models
     from constrain.server.settings import Settings
 
 _STREAM_HEADERS = (
@@ -33,7 +33,7 @@ _STREAM_HEADERS = (
 class Serving:
     """What all endpoints answer with: models by name, what runs them, and how."""
 
-    models: Mapping[str, ServedModel]
+    models: Models
     generator: Generator
     settings: Settings
     metrics: Metrics

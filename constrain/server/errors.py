@@ -66,6 +66,17 @@ def unavailable(message: str) -> ApiError:
     return ApiError(message, status=503, kind=SERVER_ERROR, code="service_unavailable", headers={"Retry-After": "5"})
 
 
+def timed_out() -> ApiError:
+    """What is answered when a request has waited too long for its answer to begin."""
+    return ApiError(
+        "The time of the request was up before its answer was begun. Please try again later.",
+        status=503,
+        kind=SERVER_ERROR,
+        code="timeout",
+        headers={"Retry-After": "5"},
+    )
+
+
 async def on_api_error(_: Request, error: Exception) -> JSONResponse:
     """The response for an ``ApiError``."""
     assert isinstance(error, ApiError)

@@ -17,9 +17,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from constrain._completion import Finished
 from constrain._errors import BudgetError, ConstrainError, ModelError, ToolError
 from constrain._job import Run, prepare, prepare_continuation
+from constrain.chat.tools import CustomTool
+from constrain.constraint import compile as compile_constraint
+from constrain.server.account import current
 from constrain.server.errors import ApiError, unavailable
 from constrain.server.formats import refused_schema
 from constrain.server.texts import text_tokens
+from constrain.server.waiting import any_done
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
@@ -81,6 +85,11 @@ class Generator:
         self._live: set[Run] = set()
         self._deadline: float | None = None
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether no more requests are taken."""
+        return self._deadline is not None
+
     @contextlib.contextmanager
     def admit(self, count: int) -> Iterator[None]:
         """Takes so many places in the queue. Raises ``ApiError`` where these are not there."""
@@ -115,28 +124,30 @@ class Generator:
             ) from error
 
     async def start(self, served: ServedModel, *questions: Question) -> Answers:
-        """Makes questions ready and queues their answers. Raises ``ApiError`` if they cannot be answered.
+        """Makes questions ready, queues their answers, and waits until the model begins with the first.
 
-        Questions of one request differ in their prompts alone.
+        Questions of one request differ in their prompts alone. Raises ``ApiError`` if they cannot be answered.
         """
+        account = current.get()
         jobs = [await self.aside(partial(_prepare, served, question)) for question in questions]
-        n = questions[0].n
-        answers = Answers([job.sample(number) for job in jobs for number in range(n)], self._live)
-        if self._deadline is not None:
-            answers.end_by(self._deadline)
+        samples = [job.sample(number) for job in jobs for number in range(questions[0].n)]
+        answers = Answers(samples, self._live, self._metrics)
+        answers.end_by(account.until if self._deadline is None else min(account.until, self._deadline))
         try:
             room = served.model.n_ctx - max(len(job.tokens) for job in jobs)
             await self.aside(partial(_submit, answers, questions[0], room))
+            await answers.begun()
         except BaseException:
             answers.close()
             raise
+        account.has_answer = True
         return answers
 
     def end_by(self, seconds: float) -> None:
         """Takes no more requests, and brings the answers that are being written to their ends within a time."""
         self._deadline = time.monotonic() + seconds
         for run in self._live:
-            _end_by(run, self._deadline)
+            run.request.answer.end_by(self._deadline)
 
     def close(self) -> None:
         """Frees the threads."""
@@ -149,7 +160,8 @@ class Answers:
     ``events`` must be read to the end, or ``close`` called.
     """
 
-    def __init__(self, jobs: Sequence[Job], live: set[Run]) -> None:
+    def __init__(self, jobs: Sequence[Job], live: set[Run], metrics: Metrics) -> None:
+        self._metrics = metrics
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[tuple[int, StreamEvent | None]] = asyncio.Queue()
         self._runs = [Run(job, partial(self._show, number)) for number, job in enumerate(jobs)]
@@ -166,7 +178,12 @@ class Answers:
     def end_by(self, deadline: float) -> None:
         """Brings those that are not there by then to their ends (``time.monotonic()``)."""
         for run in self._runs:
-            _end_by(run, deadline)
+            run.request.answer.end_by(deadline)
+
+    async def begun(self) -> None:
+        """Waits until the first of them is being written, or has ended."""
+        request = self._runs[0].request
+        await any_done(request.begun, request.done)
 
     def close(self) -> None:
         """Takes out of the model what is not finished."""
@@ -189,6 +206,7 @@ class Answers:
                 run = self._runs[number]
                 run.request.done.result()
                 last, completion = run.finish()
+                self._metrics.add_masks(run.request.answer)
                 for each in last:
                     yield number, each
                 yield number, Finished(completion)
@@ -213,11 +231,6 @@ class Answers:
             self._loop.call_soon_threadsafe(self._events.put_nowait, (number, None))
 
 
-def _end_by(run: Run, deadline: float) -> None:
-    run.request.timeout = None  # it would count from the model's turn on
-    run.request.answer.deadline = deadline
-
-
 def _prepare(served: ServedModel, question: Question) -> Job:
     """The job of a question. Raises ``ApiError``."""
     model, prompt = served.model, question.prompt
@@ -228,12 +241,12 @@ def _prepare(served: ServedModel, question: Question) -> Job:
             param="logit_bias",
             code="invalid_value",
         )
+    options: ChatOptions = {**served.defaults, **question.options}
     try:
         if isinstance(prompt, list):
-            job = prepare(model, prompt, question.schema, question.options)
+            job = prepare(model, prompt, question.schema, options)
         else:
-            tokens = text_tokens(model, prompt, question.place)
-            job = prepare_continuation(model, tokens, question.schema, question.options)
+            job = prepare_continuation(model, text_tokens(model, prompt, question.place), question.schema, options)
     except ModelError as error:
         if model.is_closed:
             raise unavailable("The model was closed.") from error
@@ -243,7 +256,7 @@ def _prepare(served: ServedModel, question: Question) -> Job:
     except ToolError as error:
         raise ApiError(str(error), param="tools", code="invalid_value") from error
     except ConstrainError as error:
-        raise _refused(question, error) from error
+        raise _refused(served, question, error) from error
     except ValueError as error:
         raise ApiError(str(error), param=question.place, code="invalid_value") from error
     if len(job.tokens) >= model.n_ctx:
@@ -252,8 +265,17 @@ def _prepare(served: ServedModel, question: Question) -> Job:
     return job
 
 
-def _refused(question: Question, error: ConstrainError) -> ApiError:
-    """What is answered where an answer cannot be compiled; tools were, each for itself."""
+def _refused(served: ServedModel, question: Question, error: ConstrainError) -> ApiError:
+    """What is answered where an answer cannot be compiled."""
+    for index, tool in enumerate(question.options.get("tools", ())):
+        if not isinstance(tool, CustomTool) or tool.format is None:
+            continue
+        try:
+            compile_constraint(tool.format, served.model.vocabulary)
+        except ConstrainError as own:
+            return ApiError(
+                f"Invalid grammar of the tool '{tool.name}': {own}", param=f"tools[{index}]", code="invalid_grammar"
+            )
     if question.schema is None:
         return ApiError(f"The tools cannot be used together: {error}", param="tools", code="invalid_grammar")
     return ApiError(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
@@ -79,10 +80,14 @@ def responses_routes(serving: Serving) -> list[Route]:
         store.get(owner(request), request.path_params["id"])
         raise ApiError("Only responses with 'background' can be cancelled, and this server makes none.")
 
+    async def unknown(_: Request) -> Response:
+        raise HTTPException(404)  # compact, input_tokens: not "a method that is not allowed" for a response's id
+
     return [
         Route(_PATH, Responses(serving, store), methods=["POST"]),
         Route(_PATH + "/{id}", show, methods=["GET"]),
         Route(_PATH + "/{id}", delete, methods=["DELETE"]),
+        Route(_PATH + "/{name}", unknown, methods=["POST"]),
         Route(_PATH + "/{id}/input_items", list_input, methods=["GET"]),
         Route(_PATH + "/{id}/cancel", cancel, methods=["POST"]),
     ]
@@ -101,18 +106,18 @@ class Responses(Endpoint):
         owner = owner_of(request.headers, self._serving.settings.api_keys)
         with generator.admit(1):
             asked, previous, question = await generator.aside(partial(self._read, body, owner))
-            served = self._serving.models[asked.model]
-            try:
-                answers = await generator.start(served, question)
-            except ApiError as error:
-                raise for_responses(error) from error
-            head = ResponseHead(asked, new_response_id(), time.time(), asked.model)
-            with contextlib.closing(answers):
-                made = _Made(head, previous, owner, served)
-                if asked.stream:
-                    await send_stream(send, self._events(answers, made))
-                    return
-                response = await self._response(answers, made)
+            async with self._serving.models.lease(asked.model) as served:
+                try:
+                    answers = await generator.start(served, question)
+                except ApiError as error:
+                    raise for_responses(error) from error
+                head = ResponseHead(asked, new_response_id(), time.time(), asked.model)
+                with contextlib.closing(answers):
+                    made = _Made(head, previous, owner, served)
+                    if asked.stream:
+                        await send_stream(send, self._events(answers, made))
+                        return
+                    response = await self._response(answers, made)
         await response(request.scope, request.receive, send)
 
     def _read(self, body: bytes, owner: str) -> tuple[ResponsesRequest, StoredResponse | None, Question]:

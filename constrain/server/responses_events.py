@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from constrain._completion import ArgumentsDelta, CallEnded, CallStarted, ReasoningDelta, RefusalDelta, TextDelta
 from constrain.server.events import data_event
+from constrain.server.logprobs import logprob_objects
 from constrain.server.responses_output import (
     call_item,
     failed_response,
@@ -22,7 +23,7 @@ from constrain.server.responses_output import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from openai.types.responses import Response
 
@@ -48,12 +49,14 @@ class _Open:
         item: makes it, of its text (None before its part) and its status.
         about: where it is: fields of its events.
         text: so far.
+        logprobs: of the tokens of that, where they are wanted.
     """
 
     kind: str
     item: Callable[[str | None, str], ItemDocument]
     about: dict[str, Any]
     text: str = ""
+    logprobs: list[dict[str, Any]] = field(default_factory=list)
 
 
 _DELTAS = {
@@ -100,8 +103,8 @@ class EventWriter:
         match event:
             case ReasoningDelta(text):
                 self._add("reasoning_text", text)
-            case TextDelta(text):
-                self._add("output_text", text)
+            case TextDelta(text, tokens):
+                self._add("output_text", text, logprob_objects(tokens))
             case RefusalDelta(text):
                 self._add("refusal", text)
             case CallStarted(_, call_id, name):
@@ -137,11 +140,11 @@ class EventWriter:
         is_open = self._open is not None and self._open.kind in ("output_text", "refusal")
         return is_open or any(item["type"] == "message" for item in self._items)
 
-    def _add(self, kind: str, text: str) -> None:
+    def _add(self, kind: str, text: str, logprobs: Sequence[dict[str, Any]] = ()) -> None:
         if self._open is None or self._open.kind != kind:
             self._close("completed")
             self._start_part(kind)
-        self._delta(text)
+        self._delta(text, logprobs)
 
     def _start_part(self, kind: str) -> None:
         head, index = self._head, len(self._items)
@@ -169,11 +172,12 @@ class EventWriter:
         self._open = _Open(kind, item, {"item_id": begun["id"], "output_index": index, **about})
         self._emit("response.output_item.added", output_index=index, item=begun)
 
-    def _delta(self, text: str) -> None:
+    def _delta(self, text: str, logprobs: Sequence[dict[str, Any]] = ()) -> None:
         part = self._open
         assert part is not None
         part.text += text
-        extra: dict[str, Any] = {"logprobs": []} if part.kind == "output_text" else {}
+        part.logprobs += logprobs
+        extra: dict[str, Any] = {"logprobs": list(logprobs)} if part.kind == "output_text" else {}
         self._emit(f"{_DELTAS[part.kind]}.delta", **part.about, delta=text, **extra)
 
     def _close(self, status: str) -> None:
@@ -183,7 +187,7 @@ class EventWriter:
         extra: dict[str, Any] = {_VALUES[part.kind]: part.text}
         item = part.item(part.text, status)
         if part.kind == "output_text":
-            extra["logprobs"] = []
+            extra["logprobs"] = part.logprobs
         if part.kind == "function_call":
             extra["name"] = item["name"]
         self._emit(f"{_DELTAS[part.kind]}.done", **part.about, **extra)
@@ -198,7 +202,7 @@ class EventWriter:
         assert part is not None
         if part.kind == "reasoning_text":
             return {"type": "reasoning_text", "text": text}
-        return refusal_part(text) if part.kind == "refusal" else text_part(text)
+        return refusal_part(text) if part.kind == "refusal" else text_part(text, part.logprobs)
 
     def _emit(self, kind: str, **fields: Any) -> None:
         self._events.append({"type": kind, **fields, "sequence_number": self._number})

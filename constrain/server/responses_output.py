@@ -11,6 +11,7 @@ from openai.types.responses import Response
 
 from constrain.chat.calls import CustomCall
 from constrain.chat.reply import Refusal, Reply
+from constrain.server.logprobs import logprob_objects
 from constrain.server.responses_input import PREFIXES
 
 if TYPE_CHECKING:
@@ -132,7 +133,8 @@ def _items(head: ResponseHead, completion: Completion) -> Iterator[ItemDocument]
         index += 1
     if has_message(completion, head.request):
         refusal = _refusal(completion)
-        part = text_part(completion.text) if refusal is None else refusal_part(refusal)
+        text = text_part(completion.text, logprob_objects(completion.text_logprobs or ()))
+        part = text if refusal is None else refusal_part(refusal)
         yield message_item(head, index, [part], status)
         index += 1
     for position, call in enumerate(_calls(completion)):
@@ -160,9 +162,9 @@ def _refusal(completion: Completion) -> str | None:
     return value.text if isinstance(value, Refusal) else None
 
 
-def text_part(text: str) -> dict[str, Any]:
+def text_part(text: str, logprobs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """A part of a message that is text."""
-    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": list(logprobs)}
 
 
 def refusal_part(text: str) -> dict[str, Any]:

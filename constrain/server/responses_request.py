@@ -13,6 +13,7 @@ from constrain.llama.sampler import Sampling
 from constrain.server.errors import ApiError
 from constrain.server.fields import array, boolean, integer, mapping, missing, number, unsupported, wrong_type
 from constrain.server.formats import refuse_other_formats
+from constrain.server.logprobs import logprobs_options, top_logprobs
 from constrain.server.responses_input import conversation, one_of, optional_text, read_items, required_text
 from constrain.server.responses_tools import TextFormat, read_format, read_requested_tools
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 _INCLUDABLE: tuple[str, ...] = get_args(ResponseIncludable)
 _LOGPROBS = "message.output_text.logprobs"
 
-_MOST_LOGPROBS = 20
 _MOST_METADATA = 16
 """OpenAI's limits."""
 
@@ -98,7 +98,7 @@ def read_request(body: Mapping[str, Any], *, strict_subset: StrictSubset = "stru
     options = _options(body)
     if tools.tools:
         options |= {"tools": tools.tools, "tool_choice": tools.choice, "parallel_tool_calls": parallel}
-    _check_include(body)
+    options |= _logprobs(body)
     instructions = optional_text(body, "instructions")
     defaults = Sampling()
     repeated = {
@@ -115,7 +115,7 @@ def read_request(body: Mapping[str, Any], *, strict_subset: StrictSubset = "stru
         "text": _text(body, text_format),
         "tool_choice": tools.choice,
         "tools": list(tools.documents),
-        "top_logprobs": 0,
+        "top_logprobs": options.get("top_logprobs", 0),
         "top_p": options.get("top_p", defaults.top_p),
         "truncation": "disabled",
         "user": optional_text(body, "user"),
@@ -160,19 +160,26 @@ def _options(body: Mapping[str, Any]) -> ChatOptions:
         options["temperature"] = temperature
     if (top_p := number(body, "top_p", 0, 1)) is not None:
         options["top_p"] = top_p
-    if (seed := integer(body, "seed", -(2**63), 2**63 - 1)) is not None:  # OpenAI's endpoint has none
+    # OpenAI's endpoint has no seeds and no penalties.
+    if (seed := integer(body, "seed", -(2**63), 2**63 - 1)) is not None:
         options["seed"] = seed % _SEEDS
+    if (presence := number(body, "presence_penalty", -2, 2)) is not None:
+        options["presence_penalty"] = presence
+    if (frequency := number(body, "frequency_penalty", -2, 2)) is not None:
+        options["frequency_penalty"] = frequency
     return options
 
 
-def _check_include(body: Mapping[str, Any]) -> None:
-    """Raises ``ApiError`` where log-probabilities are asked for. The rest is about what no answer of ours holds."""
+def _logprobs(body: Mapping[str, Any]) -> ChatOptions:
+    """Whether log-probabilities are included. The rest of ``include`` is about what no answer of ours holds.
+
+    Who names a number of tokens to see in each place wants to see them, and need not include them.
+    """
     given = body.get("include")
-    for index, each in enumerate([] if given is None else array(given, "include")):
-        if one_of(each, _INCLUDABLE, f"include[{index}]") == _LOGPROBS:
-            raise unsupported(f"include[{index}]", "This server does not tell log probabilities.")
-    if integer(body, "top_logprobs", 0, _MOST_LOGPROBS):
-        raise unsupported("top_logprobs", "This server does not tell log probabilities.")
+    entries = enumerate([] if given is None else array(given, "include"))
+    included = [one_of(each, _INCLUDABLE, f"include[{index}]") for index, each in entries]
+    top = top_logprobs(body)
+    return logprobs_options(top) if top or _LOGPROBS in included else {}
 
 
 def _metadata(body: Mapping[str, Any]) -> dict[str, str]:

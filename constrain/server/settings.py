@@ -7,6 +7,8 @@ from typing import Literal
 
 StrictSubset = Literal["structural", "openai", "off"]
 
+LogFormat = Literal["text", "json"]
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -19,6 +21,8 @@ class Settings:
         max_body_bytes: the largest request.
         max_queue: answers that may wait for the model, beside those that are being written.
         cors_origins: of web pages that may ask; ``"*"`` for all.
+        timeout: seconds in which a request is answered. Then an answer that is being written is brought to its end,
+            and a request whose answer is not begun is refused.
         grace_seconds: after a signal to stop, in which answers that are being written are finished.
     """
 
@@ -27,4 +31,5 @@ class Settings:
     max_body_bytes: int = 8 << 20
     max_queue: int = 64
     cors_origins: tuple[str, ...] = ()
+    timeout: float = 600.0
     grace_seconds: float = 30.0

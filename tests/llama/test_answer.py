@@ -70,7 +70,7 @@ class Scripted:
 def make_answer(schema: Any, **options: Any) -> Answer:
     return Answer(
         [0],
-        options.pop("chain", None) or Chain(Sampling(temperature=0), N_VOCAB),
+        options.pop("chain", None) or Chain(Sampling(temperature=0), N_VOCAB, 200),
         constrain.compile(schema, VOCABULARY, whitespace="compact").matcher,
         eos=VOCABULARY.eos,
         encode=MERGER,
@@ -132,7 +132,7 @@ def test_a_sampled_token_stays_if_what_it_could_be_joined_to_is_open() -> None:
 
 def test_forced_tokens_count_for_penalties_and_stops() -> None:
     told: list[int] = []
-    chain = Chain(Sampling(temperature=0), N_VOCAB)
+    chain = Chain(Sampling(temperature=0), N_VOCAB, 200)
     chain.accept = told.append  # type: ignore[method-assign]
     heard: list[int] = []
 
@@ -190,7 +190,7 @@ def test_masks_are_prepared() -> None:
     vocabulary = merger.vocabulary
     answer = Answer(
         [0],
-        Chain(Sampling(temperature=0), vocabulary.n_vocab),
+        Chain(Sampling(temperature=0), vocabulary.n_vocab, 200),
         constraint.matcher,
         eos=vocabulary.eos,
         encode=merger,
@@ -208,7 +208,7 @@ def test_a_mask_is_prepared_while_the_model_computes() -> None:
     vocabulary = merger.vocabulary
     answer = Answer(
         [0],
-        Chain(Sampling(temperature=0), vocabulary.n_vocab),
+        Chain(Sampling(temperature=0), vocabulary.n_vocab, 200),
         constrain.compile({"type": "string", "pattern": "^[abc]*$"}, vocabulary).matcher,
         eos=vocabulary.eos,
         encode=merger,
@@ -245,7 +245,7 @@ def test_errors_of_the_model_leave_the_answer_to_its_own_thread() -> None:
     merger = PairMerger(b'{}":abc', [b'{"', b"ab"])  # nothing is known of its masks
     answer = Slow(
         [0],
-        Chain(Sampling(temperature=0), merger.vocabulary.n_vocab),
+        Chain(Sampling(temperature=0), merger.vocabulary.n_vocab, 200),
         constrain.compile({"type": "string", "pattern": "^[abc]*$"}, merger.vocabulary).matcher,
         eos=merger.vocabulary.eos,
         encode=merger,

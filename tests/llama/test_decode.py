@@ -93,7 +93,7 @@ def run(wishes: Sequence[int], grammar: Grammar | None, **options: Any) -> tuple
     prompt = options.pop("prompt", [A, A])
     answer = Answer(
         prompt,
-        Chain(Sampling(temperature=0), len(TOKENS)),
+        Chain(Sampling(temperature=0), len(TOKENS), 100),
         start,
         eos=VOCABULARY.eos,
         encode=encode,
@@ -215,7 +215,7 @@ def test_a_language_of_the_empty_text_alone_needs_no_token() -> None:
 
 def test_repeat_penalties_hear_of_the_tokens_that_were_taken() -> None:
     taken: list[int] = []
-    chain = Chain(Sampling(temperature=0), len(TOKENS))
+    chain = Chain(Sampling(temperature=0), len(TOKENS), 100)
     chain.accept = taken.append  # type: ignore[method-assign]
     answer = Answer(
         [A],

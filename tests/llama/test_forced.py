@@ -114,7 +114,7 @@ def run(
     prompt = model.prompt_tokens("Make something up, as JSON.")
     answer = Answer(
         prompt,
-        Chain(sampling, vocabulary.n_vocab),
+        Chain(sampling, vocabulary.n_vocab, 1024),
         start if forced else lambda max_tokens: Unforced(start(max_tokens)),
         eos=frozenset(vocabulary.eos),
         encode=vocabulary.encode,

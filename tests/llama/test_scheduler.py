@@ -107,7 +107,7 @@ class Scripted:
 def request(prompt: Sequence[int], *, max_tokens: int = 20, **options: Any) -> Request:
     answer = Answer(
         list(prompt),
-        Chain(Sampling(temperature=0), N_VOCAB),
+        Chain(Sampling(temperature=0), N_VOCAB, 400),
         None,
         eos={EOS},
         encode=list,
@@ -498,7 +498,7 @@ def test_masks_are_prepared_while_the_model_computes() -> None:
     answers = [
         Answer(
             [number],
-            Chain(Sampling(temperature=0), N_VOCAB),
+            Chain(Sampling(temperature=0), N_VOCAB, 400),
             constraint.matcher,
             eos={EOS},
             encode=lambda text: [TOKENS.index(bytes([byte])) for byte in text],

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from constrain.server.models import ServedModel
+from constrain.server.listening import bind
+from constrain.server.models import Models, ModelSource
 from constrain.server.run import Server
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ SECONDS = 240.0
 CHAT = "/v1/chat/completions"
 
 
-def served_as(model: constrain.Model, *names: str) -> dict[str, ServedModel]:
-    return {name: ServedModel(name, model, 1_700_000_000) for name in names}
+def served_as(model: constrain.Model, *names: str) -> Models:
+    return Models([ModelSource(names, 1_700_000_000, model.parallel, 0, lambda: model)])
 
 
 def ask(application: Application, method: str, path: str, **options: Any) -> httpx.Response:
@@ -68,8 +69,9 @@ def chunks_of(response: httpx.Response) -> list[dict[str, Any]]:
 def serving(application: Application, *, grace_seconds: float = 30.0) -> Iterator[str]:
     """A server in a thread; its URL."""
     started: Future[str] = Future()
-    server = Server(application, "127.0.0.1", 0, grace_seconds=grace_seconds, on_start=started.set_result)
-    thread = threading.Thread(target=server.run)
+    sockets = bind("127.0.0.1", 0)
+    server = Server(application, sockets, grace_seconds=grace_seconds, on_start=started.set_result)
+    thread = threading.Thread(target=server.serve_until_stopped)
     thread.start()
     try:
         yield started.result(SECONDS)

@@ -66,6 +66,29 @@ def test_a_seed_is_passed_on(seed: int, taken: int) -> None:
     assert _read(seed=seed).options == {"seed": taken}
 
 
+@pytest.mark.parametrize(
+    ("fields", "options"),
+    [
+        ({"include": ["message.output_text.logprobs"]}, {"logprobs": True, "top_logprobs": 0}),
+        ({"include": ["message.output_text.logprobs"], "top_logprobs": 3}, {"logprobs": True, "top_logprobs": 3}),
+        ({"top_logprobs": 20}, {"logprobs": True, "top_logprobs": 20}),
+        ({"include": ["reasoning.encrypted_content"], "top_logprobs": 0}, {}),
+        ({"include": None, "top_logprobs": None}, {}),
+    ],
+)
+def test_log_probabilities_are_told_where_they_are_included_or_counted(
+    fields: dict[str, Any], options: dict[str, Any]
+) -> None:
+    request = _read(**fields)
+    assert request.options == options
+    assert request.repeated["top_logprobs"] == options.get("top_logprobs", 0)
+
+
+def test_penalties_are_passed_on() -> None:
+    penalties = {"presence_penalty": 0.5, "frequency_penalty": -2.0}
+    assert _read(**penalties).options == penalties
+
+
 def test_a_limit_beyond_any_context_is_none_of_the_samplers_concern() -> None:
     request = _read(max_output_tokens=10**40)
     assert (request.options["max_tokens"], request.repeated["max_output_tokens"]) == (2**31 - 1, 10**40)
@@ -176,11 +199,11 @@ def test_a_previous_response_may_be_all_the_input() -> None:
         ({"temperature": "hot"}, "temperature", "invalid_type"),
         ({"temperature": True}, "temperature", "invalid_type"),
         ({"top_p": 1.5}, "top_p", "decimal_above_max_value"),
+        ({"presence_penalty": 3}, "presence_penalty", "decimal_above_max_value"),
+        ({"frequency_penalty": -3}, "frequency_penalty", "decimal_below_min_value"),
         ({"max_output_tokens": 0}, "max_output_tokens", "integer_below_min_value"),
         ({"max_output_tokens": 1.5}, "max_output_tokens", "invalid_type"),
         ({"top_logprobs": 21}, "top_logprobs", "integer_above_max_value"),
-        ({"top_logprobs": 3}, "top_logprobs", "unsupported_parameter"),
-        ({"include": ["message.output_text.logprobs"]}, "include[0]", "unsupported_parameter"),
         ({"include": ["all"]}, "include[0]", "invalid_value"),
         ({"include": "all"}, "include", "invalid_type"),
         ({"store": "yes"}, "store", "invalid_type"),

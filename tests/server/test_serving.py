@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from constrain.server.app import Application
+from constrain.server.listening import bind
 from constrain.server.run import Server
 from constrain.server.settings import Settings
 from tests.server.support import CHAT, SECONDS, ask, served_as, serving
@@ -71,8 +72,8 @@ def test_a_server_that_stops_brings_streams_to_a_valid_end(model: constrain.Mode
         found.append(url)
         started.set()
 
-    server = Server(application, "127.0.0.1", 0, grace_seconds=5, on_start=note)
-    thread = threading.Thread(target=server.run)
+    server = Server(application, bind("127.0.0.1", 0), grace_seconds=5, on_start=note)
+    thread = threading.Thread(target=server.serve_until_stopped)
     thread.start()
     assert started.wait(SECONDS)
     with httpx.stream("POST", found[0] + CHAT, json={**BODY, "stream": True}, timeout=SECONDS) as response:

@@ -260,6 +260,7 @@ class Automaton {
   void walk_ends(EndsWalk& walk, uint32_t node, uint32_t row);
   std::shared_ptr<const UnitEnds> unit_ends(ExprId unit, const UnitRun& run);
   uint32_t row_of(LexId lexer);
+  bool stays_in(uint32_t row, ByteGroups groups);
   uint32_t row_step(uint32_t row, uint8_t byte);
   void forget_rows();
 
@@ -373,6 +374,7 @@ class Automaton {
   struct Row {  // dense transitions of a lexer state that trie walks meet: rows, or no_row, or unknown_row
     LexId lexer;
     MatchId matched;
+    ByteGroups staying = 0, leaving = 0;  // groups all of whose bytes lead back here, and those that have another
     std::array<uint32_t, 256> next;
   };
   static constexpr uint32_t no_row = 0xFFFFFFFFu;

@@ -106,6 +106,22 @@ uint32_t Automaton::row_step(uint32_t row, uint8_t byte) {
   return next;
 }
 
+// Whether all bytes of the groups lead from the row to itself.
+bool Automaton::stays_in(uint32_t row, ByteGroups groups) {
+  Row& at = *rows_[row];
+  if (groups & at.leaving) return false;
+  for (ByteGroups unknown = groups & ~at.staying; unknown; unknown &= unknown - 1) {
+    const ByteGroups group = unknown & -unknown;
+    for (unsigned byte = 0; byte < 256; ++byte) {
+      if (ByteGroups{1} << byte_groups[byte] != group || row_step(row, static_cast<uint8_t>(byte)) == row) continue;
+      at.leaving |= group;
+      return false;
+    }
+    at.staying |= group;
+  }
+  return true;
+}
+
 std::shared_ptr<const LexemePart> Automaton::part(LexId lexer) {
   if (const uint32_t* found = part_ids_.find(index(lexer))) return parts_[*found];
   Hash key = part_key(lexer);
@@ -235,6 +251,10 @@ void Automaton::walk_lexeme(PartWalk& walk, uint32_t node, uint32_t row) {
   const Trie& trie = vocabulary_.trie();
   walk.add(trie.tokens(node));
   if (!trie.has_children(node)) return;
+  if (stays_in(row, trie.groups_below(node))) {
+    walk.add(trie.tokens_below(node).subspan(trie.tokens(node).size()));
+    return;
+  }
   const uint8_t* const bytes = trie.bytes();
   const uint32_t* const ends = trie.ends();
   const uint32_t* const first_tokens = trie.first_tokens();
@@ -268,6 +288,12 @@ void Automaton::walk_lexeme(PartWalk& walk, uint32_t node, uint32_t row) {
     const uint32_t from = first_tokens[node], to = first_tokens[node + 1];
     if (from != to) walk.add({tokens + from, to - from});
     if (ends[node] != node + 1) {
+      if (stays_in(next, trie.groups_below(node))) {
+        const uint32_t below = first_tokens[ends[node]];
+        if (to != below) walk.add({tokens + to, below - to});
+        node = ends[node];
+        continue;
+      }
       if (depth >= shallow.size()) {
         deep.push_back(top);
       } else {

@@ -39,6 +39,10 @@ Trie::Trie(std::span<const std::string_view> tokens) {
   bytes_.shrink_to_fit();
   ends_.shrink_to_fit();
   first_token_.shrink_to_fit();
+  groups_below_.resize(size());
+  for (uint32_t node = size(); node-- > 0;) {
+    each_child(node, [&](uint32_t child) { groups_below_[node] |= groups_below_[child] | ByteGroups{1} << byte_groups[bytes_[child]]; });
+  }
 }
 
 size_t LexemePart::memory_bytes() const {

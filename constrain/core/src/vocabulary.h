@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bitmask.h"
+#include "byte_groups.h"
 #include "byte_set.h"
 #include "hashing.h"
 #include "ids.h"
@@ -39,12 +40,14 @@ class Trie {
   const uint32_t* ends() const { return ends_.data(); }
   const uint32_t* first_tokens() const { return first_token_.data(); }
   const uint32_t* all_tokens() const { return tokens_.data(); }
+  // The groups of all bytes below a node, its own left out.
+  ByteGroups groups_below(uint32_t node) const { return groups_below_[node]; }
 
   template <typename F>
   void each_child(uint32_t node, F&& f) const {
     for (uint32_t child = node + 1; child < ends_[node]; child = ends_[child]) f(child);
   }
-  size_t memory_bytes() const { return bytes_.capacity() + 4 * (ends_.capacity() + first_token_.capacity() + tokens_.capacity()); }
+  size_t memory_bytes() const { return bytes_.capacity() + 4 * (ends_.capacity() + first_token_.capacity() + tokens_.capacity() + groups_below_.capacity()); }
 
  private:
   std::span<const uint32_t> run(uint32_t from, uint32_t to) const { return {tokens_.data() + from, to - from}; }
@@ -53,6 +56,7 @@ class Trie {
   std::vector<uint32_t> ends_;
   std::vector<uint32_t> first_token_;  // one more than nodes
   std::vector<uint32_t> tokens_;
+  std::vector<ByteGroups> groups_below_;
 };
 
 // Tokens that end the lexeme: for one set of matched terminals (by position in the lexer state), the trie nodes whose

@@ -1,0 +1,295 @@
+"""A server under load: many streaming clients against one, with answers of all kinds, and clients that leave.
+
+    python benchmarks/serving.py                           16 clients for five minutes, after one for one minute
+    python benchmarks/serving.py --clients 8 --seconds 60  fewer, and shorter
+    python benchmarks/serving.py --peer venv/bin/python    and the same for llama-cpp-python's server, installed there
+
+Every answer that a client waited for is judged when the measurement is over: objects and arguments by jsonschema, texts
+of grammars by ``re`` and lark. Tokens are those of the text that came in time, as the model's tokenizer splits it: the
+same count for every server, however many tokens it sends at once. Each number of clients is measured on the same
+process, one after the other, after one answer of each kind. The memory is that of the process, once a second; of the
+first fifth it is not said how much it grew: until then caches fill.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import platform
+import random
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import quantiles
+from typing import TYPE_CHECKING, Any
+
+import llama_cpp
+import psutil
+from load import KINDS, Answer, ask, request_body
+from rich.console import Console
+from rich.table import Table
+
+from constrain.llama.model import default_model_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MODEL = "measured"
+LEAVES_WITHIN = 80
+"""Events after which a client that leaves has left, at the latest."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that runs. ``is_peer``: it has no custom tools, and no metrics."""
+
+    name: str
+    port: int
+    process: psutil.Process
+    is_peer: bool = False
+
+
+@dataclass
+class Load:
+    """What one number of clients met.
+
+    Attributes:
+        server: which server.
+        clients: how many asked at once.
+        seconds: for how long.
+        answers, left: answers that were waited for, and those that were not.
+        wrong: what was wrong with answers.
+        tokens: that came in time; ``all_tokens``: and those that came when the measurement had ended.
+        first_seconds: p50 and p99 of the times to the first piece of an answer.
+        server_seconds, client_seconds: processor time of both.
+        memory: bytes, once a second.
+        leaked: answers that the server still waits for at the end; ``None`` where it does not tell.
+    """
+
+    server: str
+    clients: int
+    seconds: float
+    answers: int = 0
+    left: int = 0
+    wrong: list[str] = field(default_factory=list)
+    tokens: int = 0
+    all_tokens: int = 0
+    first_seconds: tuple[float, float] = (0.0, 0.0)
+    server_seconds: float = 0.0
+    client_seconds: float = 0.0
+    memory: list[int] = field(default_factory=list)
+    leaked: float | None = None
+
+    @property
+    def rate(self) -> float:
+        """Tokens a second, of all clients together."""
+        return self.tokens / self.seconds
+
+    @property
+    def growth(self) -> float:
+        """MiB a minute, by least squares, after the first fifth."""
+        settled = self.memory[len(self.memory) // 5 :]
+        if len(settled) < 2:
+            return 0.0
+        middle, mean = (len(settled) - 1) / 2, sum(settled) / len(settled)
+        above = sum((second - middle) * (size - mean) for second, size in enumerate(settled))
+        return 60 * above / sum((second - middle) ** 2 for second in range(len(settled))) / 2**20
+
+
+def main() -> None:
+    """Measures, prints a table and writes a JSON file."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument(
+        "--model", type=Path, default=default_model_path(), help="a GGUF file; the default model if none"
+    )
+    parser.add_argument("--clients", type=int, default=16, help="clients at once (16)")
+    parser.add_argument("--seconds", type=float, default=300, help="how long they ask (300)")
+    parser.add_argument("--alone", type=float, default=60, help="how long a single client asks before (60)")
+    parser.add_argument("--leave", type=float, default=0.05, help="part of the requests whose client leaves (0.05)")
+    parser.add_argument("--parallel", type=int, default=8, help="answers that our server writes at once (8)")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads of llama.cpp (all cores)")
+    parser.add_argument("--context", type=int, default=1536, help="tokens of context of each sequence (1536)")
+    parser.add_argument("--peer", type=Path, help="a Python with llama-cpp-python[server]: measure that, too")
+    parser.add_argument("--output", type=Path, default=Path("serving.json"), help="where the numbers go")
+    arguments = parser.parse_args()
+    console = Console()
+    loads = []
+    starts = [ours] if arguments.peer is None else [ours, peer]
+    for start in starts:
+        with start(arguments) as server:
+            asyncio.run(warm_up(server))
+            for clients, seconds in ((1, arguments.alone), (arguments.clients, arguments.seconds)):
+                console.print(f"{server.name}: {clients} at once, {seconds:.0f} seconds")
+                loads.append(asyncio.run(measure(server, clients, seconds, arguments)))
+    print_table(console, loads)
+    about = {
+        "threads": arguments.threads,
+        "parallel": arguments.parallel,
+        "machine": platform.platform(),
+        "processor": platform.processor(),
+        "llama_cpp": llama_cpp.__version__,
+    }
+    arguments.output.write_text(json.dumps({**about, "loads": [asdict(load) for load in loads]}, indent=2))
+    console.print(f"written to {arguments.output}")
+
+
+@contextlib.contextmanager
+def ours(arguments: argparse.Namespace) -> Iterator[Server]:
+    options = ("--parallel", arguments.parallel, "--ctx", arguments.context, "--queue", 4 * arguments.clients)
+    command = [sys.executable, "-m", "constrain", "serve", "--model", arguments.model, "--alias", MODEL, *options]
+    with running([*command, "--port", free_port(), "--threads", arguments.threads]) as (port, process):
+        yield Server("constrain", port, process)
+
+
+@contextlib.contextmanager
+def peer(arguments: argparse.Namespace) -> Iterator[Server]:
+    options = ("--n_ctx", arguments.context, "--n_threads", arguments.threads, "--interrupt_requests", "false")
+    command = [arguments.peer, "-m", "llama_cpp.server", "--model", arguments.model, "--model_alias", MODEL, *options]
+    with running([*command, "--port", free_port()]) as (port, process):
+        yield Server("llama-cpp-python", port, process, is_peer=True)
+
+
+@contextlib.contextmanager
+def running(command: list[Any]) -> Iterator[tuple[int, psutil.Process]]:
+    """A server once it answers: its port and its process, which ends with the block."""
+    port = int(command[command.index("--port") + 1])
+    log = Path("serving.log").open("w")  # noqa: SIM115 - closed with the process
+    with log, subprocess.Popen(list(map(str, command)), stdout=log, stderr=log) as process:
+        try:
+            while True:
+                with contextlib.suppress(urllib.error.URLError):
+                    get(port, "/v1/models")
+                    break
+                if process.poll() is not None:
+                    raise SystemExit(f"the server has ended; see {log.name}: {' '.join(map(str, command))}")
+                time.sleep(0.2)
+            yield port, psutil.Process(process.pid)
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return listening.getsockname()[1]
+
+
+def get(port: int, path: str) -> str:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as response:
+        return response.read().decode()
+
+
+async def warm_up(server: Server) -> None:
+    """One answer of each kind."""
+    for number in range(len(KINDS)):
+        kind, body = request_body(number, MODEL, for_peer=server.is_peer)
+        answer = Answer(kind, None)
+        await ask(server.port, body, answer, 0)
+        if answer.error:
+            raise SystemExit(f"{server.name}, {kind.name}: {answer.error}")
+
+
+async def measure(server: Server, clients: int, seconds: float, arguments: argparse.Namespace) -> Load:
+    load = Load(server.name, clients, seconds)
+    answers: list[Answer] = []
+    end = time.perf_counter() + seconds
+    numbers = itertools.count()
+    chance = random.Random(0)
+
+    async def client() -> None:
+        while time.perf_counter() < end:
+            kind, body = request_body(next(numbers), MODEL, for_peer=server.is_peer)
+            leaves = chance.randrange(LEAVES_WITHIN) if chance.random() < arguments.leave else None
+            answers.append(answer := Answer(kind, leaves))
+            await ask(server.port, body, answer, end)
+
+    async def watch() -> None:
+        while time.perf_counter() < end:
+            load.memory.append(server.process.memory_info().rss)
+            await asyncio.sleep(1)
+
+    spent = processor_seconds(server.process), processor_seconds(psutil.Process())
+    watching = asyncio.create_task(watch())
+    await asyncio.gather(*(client() for _ in range(clients)), watching)
+    load.server_seconds = processor_seconds(server.process) - spent[0]
+    load.client_seconds = processor_seconds(psutil.Process()) - spent[1]
+    load.leaked = None if server.is_peer else await admitted(server)
+    judge_answers(load, answers, arguments.model)
+    return load
+
+
+def processor_seconds(process: psutil.Process) -> float:
+    return sum(process.cpu_times()[:2])
+
+
+async def admitted(server: Server, patience: float = 10) -> float:
+    """Answers that the server still writes or waits for, once there are none or no more time to wait for that."""
+    end = time.perf_counter() + patience
+    while True:
+        found = re.search(r"^constrain_answers_admitted (\S+)$", get(server.port, "/metrics"), re.MULTILINE)
+        assert found is not None
+        if not (count := float(found[1])) or time.perf_counter() > end:
+            return count
+        await asyncio.sleep(0.1)
+
+
+def judge_answers(load: Load, answers: list[Answer], model: Path) -> None:
+    vocabulary = llama_cpp.Llama(str(model), vocab_only=True, verbose=False)
+    first = [answer.seconds_to_first for answer in answers if answer.seconds_to_first is not None]
+    percentiles = quantiles(first, n=100, method="inclusive") if len(first) > 1 else first * 99
+    load.first_seconds = percentiles[49], percentiles[98]
+    for answer in answers:
+        load.left += answer.has_left
+        load.answers += not answer.has_left
+        text = "".join(answer.texts.values())
+        whole, in_time = (vocabulary.tokenize(part.encode(), add_bos=False) for part in (text, text[: answer.in_time]))
+        load.tokens += len(in_time)
+        load.all_tokens += len(whole)
+        if answer.wrong:
+            load.wrong.append(f"{answer.kind.name}: {answer.wrong}")
+
+
+def print_table(console: Console, loads: list[Load]) -> None:
+    alone = {load.server: load.rate for load in loads if load.clients == 1}
+    rows = [(name, [show(load, alone) for load in loads]) for name, show in ROWS.items()]
+    table = Table(title="servers under load")
+    table.add_column("")
+    for load in loads:
+        table.add_column(f"{load.server}, {load.clients} at once", justify="right")
+    for name, numbers in rows:
+        table.add_row(name, *numbers)
+    console.print(table)
+    for load in loads:
+        for wrong in load.wrong[:5]:
+            console.print(f"{load.server}, {load.clients} at once: {wrong}", markup=False)
+
+
+ROWS: dict[str, Callable[[Load, dict[str, float]], str]] = {
+    "answers": lambda load, _: str(load.answers),
+    "of clients that left": lambda load, _: str(load.left),
+    "wrong answers": lambda load, _: str(len(load.wrong)),
+    "places still taken at the end": lambda load, _: "unknown" if load.leaked is None else f"{load.leaked:.0f}",
+    "tokens a second": lambda load, _: f"{load.rate:.1f}",
+    "times those of a single client": lambda load, alone: f"{load.rate / max(alone[load.server], 0.01):.2f}",
+    "seconds to the first piece, p50": lambda load, _: f"{load.first_seconds[0]:.2f}",
+    "p99": lambda load, _: f"{load.first_seconds[1]:.2f}",
+    "MiB of memory at the end": lambda load, _: f"{load.memory[-1] / 2**20:.0f}",
+    "more each minute": lambda load, _: f"{load.growth:.2f}",
+    "processor, ms a token": lambda load, _: f"{1000 * load.server_seconds / max(1, load.all_tokens):.2f}",
+    "of the clients": lambda load, _: f"{1000 * load.client_seconds / max(1, load.all_tokens):.2f}",
+}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""How much memory a model is going to take, reckoned from its file."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from constrain._gguf import read_metadata
+from constrain.llama.loading import context_size
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from constrain._gguf import Metadata
+
+_CELL_BYTES = 2
+"""Keys and values are 16-bit floats."""
+
+_BESIDE = 64 << 20
+"""Bytes for the vocabulary, and for what evaluating takes: what small and middle-sized models were seen to have."""
+
+_FIRST_PART = re.compile(r"(.*)-00001-of-(\d{5})\.gguf")
+
+
+def memory_needed(path: Path, n_ctx: int | None, parallel: int) -> int:
+    """Bytes that ``Model(path, n_ctx=n_ctx, parallel=parallel)`` and its scheduler take: weights, and KV caches.
+
+    Wherever these are, in main memory or a GPU's. Raises ``ModelError`` if the file is no model.
+    """
+    metadata = read_metadata(path, arrays=_array_keys(read_metadata(path)))
+    weights = sum(part.stat().st_size for part in _parts(path))
+    sequences = 1 + parallel  # one for calls that have the model alone
+    return weights + sequences * context_size(metadata, n_ctx) * _cell_bytes(metadata) + _BESIDE
+
+
+def _parts(path: Path) -> list[Path]:
+    """The files of a model, which may have been split."""
+    split = _FIRST_PART.fullmatch(path.name)
+    if split is None:
+        return [path]
+    name, count = split.groups()
+    parts = [path.with_name(f"{name}-{number:05}-of-{count}.gguf") for number in range(1, int(count) + 1)]
+    return [part for part in parts if part.is_file()]
+
+
+def _array_keys(metadata: Metadata) -> tuple[str, ...]:
+    architecture = metadata.text("general.architecture")
+    return (f"{architecture}.attention.head_count_kv", f"{architecture}.attention.head_count")
+
+
+def _cell_bytes(metadata: Metadata) -> int:
+    """Bytes of one token in the KV cache; 0 for models that have none."""
+    architecture = metadata.text("general.architecture")
+
+    def number(key: str) -> int:
+        return metadata.integer(f"{architecture}.{key}") or 0
+
+    layers = number("block_count")
+    heads_key, kv_key = (f"{architecture}.attention.{name}" for name in ("head_count", "head_count_kv"))
+    heads = metadata.values.get(heads_key, 0)
+    kv_heads = metadata.values.get(kv_key, heads)
+    most_heads = int(np.max(heads))  # type: ignore[arg-type]
+    if not most_heads:
+        return 0
+    in_all_layers = layers * kv_heads if isinstance(kv_heads, int) else int(np.sum(kv_heads))  # type: ignore[arg-type]
+    width = number("embedding_length") // most_heads
+    keys, values = number("attention.key_length") or width, number("attention.value_length") or width
+    return in_all_layers * (keys + values) * _CELL_BYTES

@@ -1,0 +1,48 @@
+"""What is known of a request while it is answered: for its deadline, and for the log.
+
+Whatever is done for a request can tell of it: its account is that of the current context (``contextvars``).
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from constrain._completion import Completion
+
+
+@dataclass(slots=True)
+class Account:
+    """One request.
+
+    Attributes:
+        until: when it is to be answered at the latest (``time.monotonic()``).
+        id: what it is called in its response and in the log.
+        begun: when it came (``time.monotonic()``).
+        has_answer: whether a model has begun with the answer, which will be ended in time. Else nothing was sent yet.
+        status: that of the response; 0 if there is none yet.
+        model: the name of the model that was asked, as it is served.
+        prompt_tokens, completion_tokens: of what was answered.
+    """
+
+    until: float
+    id: str = field(default_factory=lambda: f"req_{secrets.token_hex(12)}")
+    begun: float = field(default_factory=time.monotonic)
+    has_answer: bool = False
+    status: int = 0
+    model: str | None = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    def add(self, completion: Completion) -> None:
+        """Counts an answer."""
+        self.prompt_tokens = completion.usage.prompt_tokens  # the same for all answers of a request
+        self.completion_tokens += completion.usage.completion_tokens
+
+
+current: ContextVar[Account] = ContextVar("constrain_account")
+"""That of the request which is being answered."""

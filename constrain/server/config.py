@@ -1,0 +1,159 @@
+"""``server.toml``: what a server is started with. Flags of the command line count before it.
+
+    port = 8000
+    memory_limit = "6 GiB"
+
+    [[models]]
+    path = "small.gguf"
+    alias = ["gpt-4o-mini"]
+
+    [[models]]
+    path = "large.gguf"
+    ctx = 8192
+
+Keys are called as the flags are. What is said of models at the top is so for all that do not say otherwise.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field, TypeAdapter, ValidationError
+
+from constrain.server.settings import LogFormat, StrictSubset  # noqa: TC001 - pydantic reads the annotations
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic_core import ErrorDetails
+
+
+def _as_path(given: object) -> object:
+    return Path(given) if isinstance(given, str) and given else given
+
+
+def _as_list(given: object) -> object:
+    return [given] if isinstance(given, str) else given
+
+
+def _as_bytes(given: object) -> object:
+    """The number of bytes that a size like ``"6 GiB"`` is."""
+    if not isinstance(given, str):
+        return given
+    try:
+        return int(TypeAdapter(ByteSize).validate_python(given))
+    except ValidationError as error:
+        raise ValueError('a size is a number of bytes, or a text like "6 GiB"') from error
+
+
+_Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+_Names = Annotated[list[_Name], BeforeValidator(_as_list)]
+_File = Annotated[Path, BeforeValidator(_as_path)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    ctx: Annotated[int, Field(ge=0)] | None = None
+    parallel: Annotated[int, Field(ge=1)] | None = None
+    gpu_layers: Annotated[int, Field(ge=-1)] | None = None
+    threads: Annotated[int, Field(ge=1)] | None = None
+
+
+class ModelTable(_Table):
+    """One of ``[[models]]``.
+
+    Attributes:
+        path: of its GGUF file.
+        name: by which requests ask for it; by default that of the file.
+        alias: other names.
+        ctx, parallel, gpu_layers, threads: as the flags.
+        chat_template: a file with a Jinja template in place of the model's own.
+        tool_format: the form in which it writes calls (``"hermes"``, ``"llama3-json"``, ...); by default that of its
+            chat template.
+    """
+
+    path: _File
+    name: _Name | None = None
+    alias: _Names = []
+    chat_template: _File | None = None
+    tool_format: str | None = None
+
+
+class ServerConfig(_Table):
+    """What a server is started with; attributes as the flags of ``constrain serve``."""
+
+    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8080
+    queue: Annotated[int, Field(ge=0)] = 64
+    timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 600.0
+    grace: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 30.0
+    deterministic: bool = False
+    memory_limit: Annotated[int, BeforeValidator(_as_bytes), Field(gt=0)] | None = None
+    api_key_file: _File | None = None
+    strict_subset: StrictSubset = "structural"
+    cors_origin: Annotated[list[str], BeforeValidator(_as_list)] = []
+    log_format: LogFormat = "text"
+    models: list[ModelTable] = []
+
+
+def read_config(path: Path | None, flags: Mapping[str, Any]) -> ServerConfig:
+    """What a file says, and flags in place of that. Paths in the file are relative to its folder.
+
+    Raises ``ValueError``, which lists every key that cannot be, and ``OSError``.
+    """
+    found = {} if path is None else _parse(path)
+    for_each = {name: flags[name] for name in _Table.model_fields if name in flags}
+    if isinstance(found.get("models"), list) and for_each:
+        found["models"] = [{**table, **for_each} if isinstance(table, dict) else table for table in found["models"]]
+    try:
+        config = ServerConfig.model_validate({**found, **flags})
+    except ValidationError as error:
+        raise ValueError("\n".join(_told(each, path, flags) for each in error.errors())) from error
+    return config if path is None else _relative_to(path.parent, config, flags)
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: this is not TOML: {error}") from error
+    return found
+
+
+def _told(error: ErrorDetails, path: Path | None, flags: Mapping[str, Any]) -> str:
+    """Which key, and what is wrong with it."""
+    if error["loc"][0] in flags:
+        return f"--{error['loc'][0]}: {error['msg']}, not {error['input']!r:.80}".replace("_", "-")
+    key = f"{path}: "
+    for part in error["loc"]:
+        key += f"[{part}]" if isinstance(part, int) else part if key.endswith(": ") else f".{part}"
+    if error["type"] == "extra_forbidden":
+        table = ModelTable if error["loc"][0] == "models" else ServerConfig
+        return f"{key}: there is no such key; there are {', '.join(table.model_fields)}"
+    if error["type"] == "missing":
+        return f"{key}: is missing"
+    return f"{key}: {error['msg']}, not {error['input']!r:.80}"
+
+
+def _relative_to(folder: Path, config: ServerConfig, flags: Mapping[str, Any]) -> ServerConfig:
+    """The same with the paths of the file as seen from where the program runs."""
+
+    def placed(path: Path | None) -> Path | None:
+        return None if path is None else folder / path.expanduser()
+
+    tables = [
+        table.model_copy(update={"path": placed(table.path), "chat_template": placed(table.chat_template)})
+        for table in config.models
+    ]
+    updated: dict[str, Any] = {"models": tables}
+    if "api_key_file" not in flags:
+        updated["api_key_file"] = placed(config.api_key_file)
+    return config.model_copy(update=updated)

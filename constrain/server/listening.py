@@ -1,0 +1,37 @@
+"""Sockets to listen on, and where that is."""
+
+from __future__ import annotations
+
+import socket
+
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what they stand for, for clients on this machine
+
+
+def bind(host: str, port: int) -> list[socket.socket]:
+    """Sockets for all addresses of a host (name or address), which do not listen yet; ``port`` 0 is any free one.
+
+    Raises ``OSError``, which says what cannot be listened on.
+    """
+    sockets: list[socket.socket] = []
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, address in dict.fromkeys((family, address[:2]) for family, _, _, _, address in found):
+            one = socket.socket(family, socket.SOCK_STREAM)
+            sockets.append(one)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            one.bind((address[0], port))
+            port = one.getsockname()[1]  # the same for all
+    except OSError as error:
+        for one in sockets:
+            one.close()
+        raise OSError(f"cannot listen on {host}, port {port}: {error.strerror}") from error
+    return sockets
+
+
+def url_of(listening: socket.socket) -> str:
+    """The URL by which programs on this machine reach a socket."""
+    host, port, *_ = listening.getsockname()
+    host = _EVERYWHERE.get(host, host)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

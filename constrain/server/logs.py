@@ -1,0 +1,130 @@
+"""The log, on standard error: lines to read, or JSON objects for programs; and one line for every request.
+
+What clients send may stand in a log line (paths, texts in errors), but never as it is: whatever a terminal would obey,
+and every line break, is escaped. Keys, headers and bodies do not stand there.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from pythonjsonlogger.core import RESERVED_ATTRS
+from pythonjsonlogger.json import JsonFormatter
+
+from constrain.server.account import current
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.types import Scope
+
+    from constrain.server.account import Account
+    from constrain.server.settings import LogFormat
+
+_events = logging.getLogger("constrain.server")
+_requests = logging.getLogger("constrain.server.requests")
+
+_INDENT = "    "
+"""Before each further line of an entry: what begins a line, begins an entry."""
+
+_LOGGED_PATH = 200
+"""Characters of a path that are logged."""
+
+
+def log_config(form: LogFormat) -> dict[str, Any]:
+    """For ``logging.config.dictConfig``: all goes to standard error."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "filters": {"request": {"()": _RequestFilter}},
+        "formatters": {"text": {"()": TextLines}, "json": {"()": JsonLines}},
+        "handlers": {
+            "stderr": {
+                "class": "logging.StreamHandler",
+                "stream": "ext://sys.stderr",
+                "formatter": form,
+                "filters": ["request"],
+            }
+        },
+        "root": {"handlers": ["stderr"], "level": "WARNING"},
+        "loggers": {"constrain.server": {"level": "INFO"}, "uvicorn": {"level": "INFO"}},
+    }
+
+
+def log_event(event: str, message: str, **facts: Any) -> None:
+    """Says what happened to the server."""
+    _events.info("%s", message, extra={"event": event, **facts})
+
+
+def log_request(account: Account, scope: Scope) -> None:
+    """Says how a request was answered."""
+    client = scope.get("client")
+    seconds = round(time.monotonic() - account.begun, 3)
+    facts = {
+        "event": "request",
+        "request_id": account.id,
+        "method": scope["method"],
+        "path": scope["path"][:_LOGGED_PATH],
+        "status": account.status or None,
+        "model": account.model,
+        "seconds": seconds,
+        "prompt_tokens": account.prompt_tokens,
+        "completion_tokens": account.completion_tokens,
+        "client": client[0] if client else None,
+    }
+    told = [f"{facts['method']} {facts['path']} {account.status or 'left'} in {seconds:.3f} s"]
+    if account.model is not None:
+        told.append(f"{account.model}: {account.prompt_tokens} + {account.completion_tokens} tokens")
+    told.append(f"from {facts['client']}")
+    _requests.info("%s", ", ".join(told), extra=facts)
+
+
+def escaped(text: str) -> str:
+    """The text in characters that print as themselves: for one line of a log."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+class TextLines(logging.Formatter):
+    """``2026-11-22 21:43:09 INFO message (request)``; tracebacks follow, indented."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """See ``logging.Formatter``."""
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(record.created))
+        entry = f"{when} {record.levelname:7} {record.getMessage()}"
+        if request_id := getattr(record, "request_id", None):
+            entry += f" ({request_id})"
+        lines = [escaped(entry)]
+        if record.exc_info:
+            lines += [_INDENT + escaped(line) for line in self.formatException(record.exc_info).splitlines()]
+        return "\n".join(lines)
+
+
+class JsonLines(JsonFormatter):
+    """One JSON object a line: ``time``, ``level``, ``event``, ``message``, and what is known beside."""
+
+    def __init__(self) -> None:
+        # uvicorn's colours, and asyncio's names of tasks, are no facts
+        super().__init__("%(message)s", reserved_attrs=[*RESERVED_ATTRS, "color_message", "taskName"])
+
+    def add_fields(self, log_data: dict[str, Any], record: logging.LogRecord, message_dict: Mapping[str, Any]) -> None:
+        """See ``JsonFormatter``."""
+        log_data["time"] = datetime.fromtimestamp(record.created, timezone.utc).isoformat(timespec="milliseconds")
+        log_data["level"] = record.levelname.lower()
+        log_data["event"] = "message"
+        super().add_fields(log_data, record, dict(message_dict))
+
+
+class _RequestFilter(logging.Filter):
+    """Adds the id of the request that is being answered, if one is."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """See ``logging.Filter``."""
+        account = current.get(None)
+        if account is not None:
+            record.request_id = account.id
+        return True

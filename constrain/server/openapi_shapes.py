@@ -1,0 +1,139 @@
+"""JSON Schemas of bodies: what the ``openai`` package's types say, cut down to what this server reads and writes.
+
+The types know all that OpenAI has. Of their unions only those alternatives are kept that are named here, and with them
+goes what can only be made of the others. Titles and descriptions are left out: they are about another server.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import TypeAdapter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pydantic.json_schema import JsonSchemaMode
+
+Schema = dict[str, Any]
+
+_ALTERNATIVES = ("anyOf", "oneOf")
+_KEPT_KEYWORDS = ("type", "enum", "const", "format", "pattern", "minimum", "maximum", "minLength", "maxLength")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A body.
+
+    Attributes:
+        name: of its schema among the components; those of its parts are called ``name.part``.
+        type: of the ``openai`` package.
+        direction: requests may say null for what they leave out.
+        parts: names of the types whose values may be parts of it.
+        members: of the body, those of the type that are described, each with keywords that the type does not say;
+            ``None`` for all of them.
+        own: members that the type does not have, or has otherwise.
+        required: members without which there is no answer, by the part they are of; ``""`` for the body.
+    """
+
+    name: str
+    type: Any
+    direction: Literal["request", "response"]
+    parts: frozenset[str] = frozenset()
+    members: Mapping[str, Schema] | None = None
+    own: Mapping[str, Schema] = field(default_factory=dict)
+    required: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def component_schemas(shape: Shape) -> dict[str, Schema]:
+    """The schema of a body, and those of all its parts, by their names among the components."""
+    mode: JsonSchemaMode = "validation" if shape.direction == "request" else "serialization"
+    document = TypeAdapter(shape.type).json_schema(mode=mode, ref_template="{model}")
+    definitions = document.pop("$defs", {})
+    if shape.members is not None:
+        document["properties"] = {key: one for key, one in document["properties"].items() if key in shape.members}
+    found = {shape.name: _body(shape, document)}
+    waiting = list(_references(found[shape.name]))
+    while waiting:
+        name = waiting.pop()
+        if name in found or not name.startswith(f"{shape.name}."):  # shared ones stand beside
+            continue
+        part = name.removeprefix(f"{shape.name}.")
+        schema = _cut(shape, definitions[part])
+        assert schema is not None, f"{part} is made of parts that are not named"
+        found[name] = _with_required(schema, shape.required.get(_short(part), ()))
+        waiting += _references(schema)
+    return found
+
+
+def reference(name: str) -> Schema:
+    """The schema of a name among the components."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _body(shape: Shape, document: Schema) -> Schema:
+    schema = _cut(shape, document)
+    assert schema is not None
+    for name, keywords in (shape.members or {}).items():
+        schema["properties"][name].update(keywords)
+    if shape.own:
+        schema["properties"].update(shape.own)
+    return _with_required(schema, shape.required.get("", ()))
+
+
+def _with_required(schema: Schema, names: tuple[str, ...]) -> Schema:
+    return {**schema, "required": [*schema.get("required", ()), *names]} if names else schema
+
+
+def _cut(shape: Shape, schema: Schema) -> Schema | None:
+    """A schema without what is not named; ``None`` if nothing is left."""
+    if "$ref" in schema:
+        name = schema["$ref"]
+        return reference(f"{shape.name}.{name}") if _short(name) in shape.parts else None
+    left: Schema = {key: schema[key] for key in _KEPT_KEYWORDS if key in schema}
+    for key in _ALTERNATIVES:
+        if key in schema:
+            left[key] = [one for one in (_cut(shape, each) for each in schema[key]) if one is not None]
+            if not left[key]:
+                return None
+    for key, empty in (("items", "maxItems"), ("additionalProperties", "maxProperties")):
+        given = schema.get(key)
+        if isinstance(given, dict):
+            inner = _cut(shape, given)
+            left |= {empty: 0} if inner is None else {key: inner}
+    if "properties" in schema:
+        required = schema.get("required", [])
+        members = {name: _cut(shape, each) for name, each in schema["properties"].items()}
+        if any(members.get(name, {}) is None for name in required):
+            return None
+        left["required"] = [name for name in required if name in members]
+        left["properties"] = {
+            name: each if name in required or shape.direction == "response" else _or_null(each)
+            for name, each in members.items()
+            if each is not None
+        }
+    return left
+
+
+def _or_null(schema: Schema) -> Schema:
+    null: Schema = {"type": "null"}
+    if "anyOf" in schema:
+        return schema if null in schema["anyOf"] else {**schema, "anyOf": [*schema["anyOf"], null]}
+    return {"anyOf": [schema, null]}
+
+
+def _references(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        if isinstance(name := value.get("$ref"), str):
+            yield name.rpartition("/")[2]
+        for each in value.values():
+            yield from _references(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _references(each)
+
+
+def _short(name: str) -> str:
+    """Where two types have one name, pydantic puts their modules before it."""
+    return name.rpartition("__")[2]

@@ -1,0 +1,157 @@
+"""``server.toml``, and the flags that count before it."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import constrain
+from constrain.cli.serve import serve
+from constrain.llama.model import DEFAULT_PARALLEL, default_model_path
+from constrain.server.config import ServerConfig, read_config
+from constrain.server.model_files import find_models
+
+MODEL = default_model_path()
+
+
+def config(folder: Path, text: str, **flags: Any) -> ServerConfig:
+    path = folder / "server.toml"
+    path.write_text(text)
+    return read_config(path, flags)
+
+
+def test_a_file_says_what_flags_say(tmp_path: Path) -> None:
+    found = config(
+        tmp_path,
+        """
+        host = "0.0.0.0"
+        port = 9000
+        memory_limit = "6 GiB"
+        timeout = 30
+        deterministic = true
+        cors_origin = "*"
+        log_format = "json"
+        """,
+    )
+    assert (found.host, found.port, found.timeout, found.deterministic) == ("0.0.0.0", 9000, 30.0, True)
+    assert (found.memory_limit, found.cors_origin, found.log_format) == (6 << 30, ["*"], "json")
+
+
+def test_flags_count_before_the_file(tmp_path: Path) -> None:
+    text = 'port = 9000\nqueue = 3\nctx = 512\n[[models]]\npath = "a.gguf"\nctx = 1024'
+    found = config(tmp_path, text, port=9001, ctx=2048)
+    assert (found.port, found.queue, found.ctx, found.models[0].ctx) == (9001, 3, 2048, 2048)
+
+
+def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
+    text = 'api_key_file = "keys"\n[[models]]\npath = "models/a.gguf"\n[[models]]\npath = "/b.gguf"'
+    found = config(tmp_path, text)
+    assert found.api_key_file == tmp_path / "keys"
+    assert [table.path for table in found.models] == [tmp_path / "models" / "a.gguf", Path("/b.gguf")]
+    assert config(tmp_path, text, api_key_file=Path("mine")).api_key_file == Path("mine")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("prt = 1", "server.toml: prt: there is no such key; there are ctx, "),
+        ('port = "80"', "server.toml: port: Input should be a valid integer, not '80'"),
+        ("port = 70000", "server.toml: port: "),
+        ("timeout = nan", "server.toml: timeout: "),
+        ('memory_limit = "much"', 'memory_limit: Value error, a size is a number of bytes, or a text like "6 GiB"'),
+        ("memory_limit = true", "server.toml: memory_limit: "),
+        ("deterministic = 1", "server.toml: deterministic: "),
+        ('log_format = "xml"', "server.toml: log_format: Input should be 'text' or 'json', not 'xml'"),
+        ("[[models]]", "server.toml: models[0].path: is missing"),
+        (
+            '[[models]]\npath = "a"\n[[models]]\npath = "b"\nctxt = 1',
+            "server.toml: models[1].ctxt: there is no such key",
+        ),
+        ('[[models]]\npath = "a"\nctx = 1.5', "server.toml: models[0].ctx: Input should be a valid integer, not 1.5"),
+        ('[[models]]\npath = "a"\nalias = ["\\n"]', "server.toml: models[0].alias[0]: "),
+        ("[models]", "server.toml: models: "),
+        ("port = 1\n[[models]", "this is not TOML: Expected ']]' at the end of an array declaration (at line 2"),
+    ],
+)
+def test_what_a_file_cannot_say_is_named(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(ValueError, match=r"server\.toml") as error:
+        config(tmp_path, text)
+    assert says in str(error.value)
+
+
+def test_all_that_is_wrong_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"server\.toml") as error:
+        config(tmp_path, "a = 1\nb = 2\nport = false")
+    assert len(str(error.value).splitlines()) == 3
+
+
+def test_what_a_flag_cannot_say_is_named() -> None:
+    with pytest.raises(ValueError, match="--memory-limit: Value error, a size is a number of bytes"):
+        read_config(None, {"memory_limit": "much"})
+
+
+def test_help_shows_the_defaults() -> None:
+    parameters = inspect.signature(serve, eval_str=True).parameters
+    flags = {
+        name: parameters[name].annotation.__metadata__[0] for name in ServerConfig.model_fields if name != "models"
+    }
+    shown = {name: flag.show_default for name, flag in flags.items() if isinstance(flag.show_default, str)}
+    defaults = ServerConfig().model_dump()
+    apart = {"parallel": "8", "gpu_layers": "-1", "memory_limit": "none", "deterministic": "no"}
+    assert shown == apart | {name: f"{defaults[name]}".removesuffix(".0") for name in shown.keys() - apart.keys()}
+    assert shown["parallel"] == str(DEFAULT_PARALLEL)
+
+
+def test_models_have_names_of_their_own_and_aliases(tmp_path: Path) -> None:
+    found = find_models(config(tmp_path, f'[[models]]\npath = "{MODEL}"\nalias = ["x", "y"]\nparallel = 3'), None, [])
+    assert list(found) == [MODEL.stem, "x", "y"]
+    assert found.parallel == 3
+    source = found.find("y")
+    assert source is not None
+    assert source.created == int(MODEL.stat().st_mtime)
+
+
+def test_a_flag_names_the_model_in_place_of_the_file(tmp_path: Path) -> None:
+    assert list(find_models(config(tmp_path, '[[models]]\npath = "none.gguf"'), MODEL, ["x", "y"])) == ["x", "y"]
+
+
+def two(**more: str) -> str:
+    return "\n".join(f'[[models]]\npath = "{MODEL}"\nname = "{name}"\n{more.get(name, "")}' for name in ("a", "b"))
+
+
+def test_names_are_those_of_one_model(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="two models are called a: "):
+        find_models(config(tmp_path, two(b='alias = "a"')), None, [])
+
+
+def test_an_alias_for_several_models_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="--alias names one model, and the configuration has 2"):
+        find_models(config(tmp_path, two()), None, ["x"])
+
+
+def test_a_model_that_never_has_room_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"GiB, more than the memory_limit of 0\.1 GiB"):
+        find_models(config(tmp_path, 'memory_limit = "100 MiB"\n' + two()), None, [])
+
+
+def test_a_form_of_calls_that_is_not_known_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="'morse' is no form of tool calls"):
+        find_models(config(tmp_path, two(b='tool_format = "morse"')), None, [])
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no model"])
+def test_a_file_that_is_no_model_is_refused_at_start(tmp_path: Path, content: bytes | None) -> None:
+    broken = tmp_path / "broken.gguf"
+    if content is not None:
+        broken.write_bytes(content)
+    with pytest.raises((constrain.ModelError, OSError), match=r"broken\.gguf"):
+        find_models(config(tmp_path, two() + f'\n[[models]]\npath = "{broken}"'), None, [])
+
+
+def test_what_is_deterministic_is_written_one_at_a_time(tmp_path: Path) -> None:
+    assert find_models(config(tmp_path, "deterministic = true\n" + two()), None, []).parallel == 2
+    with pytest.raises(ValueError, match="parallel is 4, but a deterministic server"):
+        find_models(config(tmp_path, "deterministic = true\nparallel = 4\n" + two()), None, [])
