@@ -32,6 +32,7 @@ def _writer(asked: CompletionRequest, served: ServedModel) -> CompletionWriter:
         [_shown(prompt, served) if asked.echo else "" for prompt in asked.prompts for _ in range(asked.n)],
         asked.n,
         is_text=asked.schema is None,
+        logprobs=asked.options.get("logprobs", False),
         include_usage=asked.include_usage,
     )
 

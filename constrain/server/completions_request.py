@@ -9,6 +9,7 @@ from constrain.server.chat_request import MAX_CHOICES, read_include_usage, sampl
 from constrain.server.errors import ApiError
 from constrain.server.fields import boolean, integer, missing, unsupported, wrong_type
 from constrain.server.formats import read_response_format, refuse_other_formats
+from constrain.server.logprobs import logprobs_options
 from constrain.server.texts import read_texts
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def read_completion_request(body: Mapping[str, Any], settings: Settings) -> Comp
     n = integer(body, "n", 1, MAX_CHOICES) or 1
     _refuse_unsupported(body, n)
     stream = boolean(body, "stream") or False
-    options = sampling_options(body)
+    options: ChatOptions = {**sampling_options(body), **_logprobs(body)}
     schema = read_response_format(body.get("response_format"), settings.strict_subset)
     max_tokens = integer(body, "max_tokens", 0)
     if max_tokens is None and schema is None:
@@ -82,6 +83,16 @@ def read_completion_request(body: Mapping[str, Any], settings: Settings) -> Comp
     )
 
 
+def _logprobs(body: Mapping[str, Any]) -> ChatOptions:
+    """The options for ``logprobs``, which is the number of most likely tokens to tell in each place."""
+    top = integer(body, "logprobs", 0, _MOST_LOGPROBS)
+    if top is None:
+        return {}
+    if boolean(body, "echo"):
+        raise unsupported("logprobs", "This server does not tell those of a prompt; leave 'echo' out.")
+    return logprobs_options(top)
+
+
 def _refuse_unsupported(body: Mapping[str, Any], n: int) -> None:
     """Raises ``ApiError`` for what would have to be ignored."""
     refuse_other_formats(body)
@@ -94,7 +105,5 @@ def _refuse_unsupported(body: Mapping[str, Any], n: int) -> None:
         )
     if best_of is not None and best_of > n:
         raise unsupported("best_of", "This server does not choose among answers; ask for all of them with 'n'.")
-    if integer(body, "logprobs", 0, _MOST_LOGPROBS) is not None:
-        raise unsupported("logprobs", "This server does not tell log probabilities here.")
     if body.get("suffix") not in (None, ""):
         raise unsupported("suffix", "This server writes what follows a prompt, not what stands between two texts.")

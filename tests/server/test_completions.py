@@ -9,6 +9,8 @@ import jsonschema
 import pytest
 from openai.types import Completion
 
+from constrain._completion import TokenLogprob
+from constrain.server.completions_logprobs import TextLogprobs
 from tests.server.support import ask, chunks_of, error_of
 from tests.server.test_chat import BOOK, BOOK_FORMAT
 
@@ -133,6 +135,32 @@ def test_a_format_is_kept(application: Application) -> None:
     assert choice.finish_reason == "stop"
     error = error_of(complete(application, **{**asked, "max_tokens": 2}))
     assert (error["param"], error["code"]) == ("max_tokens", "integer_below_min_value")
+
+
+def test_log_probabilities_run_beside_the_text(application: Application) -> None:
+    body = complete(application, logprobs=2).json()
+    (choice,) = body["choices"]
+    told = choice["logprobs"]
+    keys = ("tokens", "token_logprobs", "top_logprobs", "text_offset")
+    assert set(told) == set(keys)
+    assert "".join(told["tokens"]) == choice["text"]
+    assert len(told["tokens"]) == body["usage"]["completion_tokens"]
+    for token, logprob, top, offset in zip(*(told[key] for key in keys), strict=True):
+        assert max(top.values()) == top[token] == logprob <= 0  # the most likely token was taken
+        assert len(top) == 2
+        assert choice["text"].startswith(token, offset)
+    chunks = chunks_of(complete(application, logprobs=2, stream=True))
+    pieces = [chunk["choices"][0]["logprobs"] for chunk in chunks[:-1]]
+    assert {key: [each for piece in pieces for each in piece[key]] for key in keys} == told
+
+
+def test_a_token_begins_in_a_character_that_may_be_unfinished() -> None:
+    tokens = [TokenLogprob(0, "a", b"a", -1.0), TokenLogprob(1, "\\xc3", b"\xc3", -2.0)]
+    tokens += [TokenLogprob(2, "\\xa4", b"\xa4", -3.0), TokenLogprob(3, "b", b"b", float("-inf"))]
+    told = TextLogprobs().tell(tokens)
+    assert told.text_offset == [0, 1, 1, 2]
+    assert told.token_logprobs == [-1.0, -2.0, -3.0, -9999.0]
+    assert told.top_logprobs == [{"a": -1.0}, {"\\xc3": -2.0}, {"\\xa4": -3.0}, {"b": -9999.0}]
 
 
 def test_a_prompt_that_overflows_the_context_is_refused(application: Application) -> None:
