@@ -72,6 +72,11 @@ class Metrics:
         self._seconds["first_token"].observe(timings.compile + timings.queue + timings.prompt)
         self._seconds["generation"].observe(timings.generation)
 
+    def add_embedded(self, tokens: int) -> None:
+        """Counts the tokens of the texts that the request which is being answered has vectors for."""
+        current.get().prompt_tokens = tokens
+        self._tokens.labels("embedded").inc(tokens)
+
     def add_masks(self, answer: Answer) -> None:
         """Counts the masks of an answer."""
         self._masks.labels("computed").inc(answer.n_computed_masks)

@@ -32,12 +32,12 @@ def read_texts(body: Mapping[str, object], name: str, most: int | None = None) -
     return tuple(_text(item, given[0], f"{name}[{index}]") for index, item in enumerate(array(given, name, most)))
 
 
-def text_tokens(model: Model, text: Text, param: str) -> list[int]:
-    """The tokens of a text. Nothing that it says becomes a special token; ids are taken as they are.
+def text_tokens(model: Model, text: Text, param: str, *, whole: bool = False) -> list[int]:
+    """The tokens of a text, or of a ``whole`` one. Nothing that it says becomes a special token; ids stay as they are.
 
     Raises ``ApiError`` for ids that the model has not, and for no tokens at all.
     """
-    tokens = model.text_tokens(text) if isinstance(text, str) else list(text)
+    tokens = model.text_tokens(text, whole=whole) if isinstance(text, str) else list(text)
     n_vocab = model.vocabulary.n_vocab
     unknown = [token for token in tokens if token >= n_vocab]
     if unknown:
