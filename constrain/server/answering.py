@@ -74,6 +74,10 @@ class Asked:
         """The number of answers."""
         return sum(question.n for question in self.questions)
 
+    def is_first(self, number: int) -> bool:
+        """Whether an answer is the first to its question."""
+        return number % self.questions[0].n == 0
+
 
 class Answering(Endpoint):
     """An endpoint. ``read`` makes of a parsed body what is asked; it raises ``ApiError``."""
@@ -94,9 +98,9 @@ class Answering(Endpoint):
                     with contextlib.closing(answers):
                         writer = asked.writer(served)
                         if asked.stream:
-                            await send_stream(send, self._chunks(answers, asked.count, writer))
+                            await send_stream(send, self._chunks(answers, asked, writer))
                             return
-                        response = await self._response(answers, writer)
+                        response = await self._response(answers, asked, writer)
         await response(request.scope, request.receive, send)
 
     def _asked(self, body: bytes) -> Asked:
@@ -105,25 +109,25 @@ class Answering(Endpoint):
             find_model(self._serving.models, model)
         return self._read(document, self._serving.settings)
 
-    async def _response(self, answers: Answers, writer: Writer) -> JSONResponse:
+    async def _response(self, answers: Answers, asked: Asked, writer: Writer) -> JSONResponse:
         try:
             completions = await answers.completions()
         except ConstrainError as error:
             _log.exception("a generation failed")
             raise failure() from error
-        for completion in completions:
-            self._serving.metrics.add(completion)
+        for number, completion in enumerate(completions):
+            self._serving.metrics.add(completion, is_first=asked.is_first(number))
         return JSONResponse(writer.response(completions))
 
-    async def _chunks(self, answers: Answers, count: int, writer: Writer) -> AsyncGenerator[str, None]:
+    async def _chunks(self, answers: Answers, asked: Asked, writer: Writer) -> AsyncGenerator[str, None]:
         """The answers as they are written, as server-sent events."""
         try:
-            for chunk in writer.begin(count):
+            for chunk in writer.begin(asked.count):
                 yield chunk
             async with contextlib.aclosing(answers.events()) as events:
                 async for number, event in events:
                     if isinstance(event, Finished):
-                        self._serving.metrics.add(event.completion)
+                        self._serving.metrics.add(event.completion, is_first=asked.is_first(number))
                     for chunk in writer.write(number, event):
                         yield chunk
             for chunk in writer.end():

@@ -42,7 +42,8 @@ def text_tokens(model: Model, text: Text, param: str, *, whole: bool = False) ->
     unknown = [token for token in tokens if token >= n_vocab]
     if unknown:
         raise ApiError(
-            f"Invalid '{param}': the model has {n_vocab} tokens, and none has the id {unknown[0]}.",
+            f"Invalid '{param}': the model has {n_vocab} tokens, and none has the id {unknown[0]}. Ids are those of "
+            "the model's own tokenizer.",
             param=param,
             code="invalid_value",
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
@@ -11,6 +12,7 @@ from openai.types import Completion
 
 from constrain._completion import TokenLogprob
 from constrain.server.completions_logprobs import TextLogprobs
+from constrain.server.logs import JsonLines
 from tests.server.support import ask, chunks_of, error_of
 from tests.server.test_chat import BOOK, BOOK_FORMAT
 
@@ -89,6 +91,21 @@ def test_answers_to_several_prompts_follow_each_other(application: Application) 
     for index, choice in enumerate(completion.choices):
         texts = [chunk["choices"][0]["text"] for chunk in streamed if chunk["choices"][0]["index"] == index]
         assert "".join(texts) == choice.text
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_each_prompt_is_logged_once(
+    application: Application, caplog: pytest.LogCaptureFixture, *, stream: bool
+) -> None:
+    asked = {"prompt": ["One, two,", "Monday,"], "n": 2, "max_tokens": 1}
+    usage = completion_of(complete(application, **asked)).usage
+    caplog.clear()
+    with caplog.at_level(logging.INFO, "constrain.server"):
+        complete(application, **asked, stream=stream)
+    (logged,) = [one for one in caplog.records if one.name == "constrain.server.requests"]
+    facts = json.loads(JsonLines().format(logged))
+    assert usage is not None
+    assert (facts["prompt_tokens"], facts["completion_tokens"]) == (usage.prompt_tokens, 4)
 
 
 def test_more_prompts_than_there_is_room_for_are_refused(application: Application) -> None:
