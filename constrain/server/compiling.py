@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from contextlib import suppress
 from functools import partial
@@ -14,12 +15,19 @@ from constrain.server.formats import refused_schema
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from constrain._job import Language, Plan
     from constrain._options import Request
-    from constrain.constraint import Constraint, Packed
+    from constrain.constraint import Constraint, Matcher, Packed
     from constrain.server.session import Session
 
 T = TypeVar("T")
+
+_WALKED_TOKENS = 16
+_MASK_SECONDS = 0.5
+"""A text of so many tokens is tried; at none of its places may a mask take as long."""
 
 _ROOM = 4096
 """Tokens of an answer without a limit, as far as what can be told of them ahead is concerned."""
@@ -69,8 +77,33 @@ def compile_here(language: Language, fingerprint: bytes, schema: Mapping[str, An
             max_number_tokens=request.max_number_tokens,
             max_reasoning_tokens=request.max_reasoning_tokens,
         )
-        matcher.fill_bitmask(constraint.allocate_bitmask()[0])
+        try:
+            _walk(matcher, constraint.allocate_bitmask()[0])
+        except LimitError as error:
+            raise refused(schema, error) from error
     return constraint._packed()
+
+
+def _walk(matcher: Matcher, row: NDArray[np.uint32]) -> None:
+    """Follows a text at random for a while. Raises LimitError if a mask takes too long.
+
+    What is met is packed up with the constraint, so that the time is not lost.
+    """
+    drawn = random.Random(0)  # noqa: S311 - equal requests have equal answers
+    for _ in range(_WALKED_TOKENS):
+        if matcher.is_finished:
+            return
+        started = time.process_time()
+        matcher.fill_bitmask(row)  # type: ignore[arg-type] - a Buffer from Python 3.12 on
+        if time.process_time() - started > _MASK_SECONDS:
+            raise LimitError(
+                f"to say what may follow takes more than {_MASK_SECONDS} seconds at some place of a text; "
+                "simplify patterns and their bounds"
+            )
+        words = [index for index, word in enumerate(row.tolist()) if word]
+        word = drawn.choice(words)
+        bits = [bit for bit in range(32) if row[word] >> bit & 1]
+        matcher.accept(32 * word + drawn.choice(bits))
 
 
 def refused(schema: Mapping[str, Any] | None, error: ConstrainError) -> ApiError:

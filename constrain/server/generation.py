@@ -21,6 +21,7 @@ from constrain.server.account import current
 from constrain.server.compiling import compiled, refused
 from constrain.server.errors import ApiError, unavailable
 from constrain.server.session import Session, Turns
+from constrain.server.sizes import longest_token, text_size
 from constrain.server.waiting import any_done
 
 if TYPE_CHECKING:
@@ -30,11 +31,15 @@ if TYPE_CHECKING:
     from constrain._job import Job, Plan
     from constrain._options import ChatOptions
     from constrain.constraint import Constraint
+    from constrain.llama.model import Model
     from constrain.server.metrics import Metrics
     from constrain.server.models import ServedModel
     from constrain.server.worker import Limits
 
 T = TypeVar("T")
+
+MAX_MESSAGES = 2048
+"""OpenAI's limit."""
 
 _PREPARING = 4
 """Requests that are made ready at once. The others wait for a thread, not in the event loop."""
@@ -243,9 +248,26 @@ def _plan(served: ServedModel, question: Question) -> Plan:
             param="logit_bias",
             code="invalid_value",
         )
+    _refuse_endless(question.messages, model)
     options: ChatOptions = {**served.defaults, **question.options}
     with _refusing(served, question):
         return make_plan(model, question.messages, question.schema, options)
+
+
+def _refuse_endless(messages: list[dict[str, Any]], model: Model) -> None:
+    """Raises ``ApiError`` for messages that the context cannot hold, before the time is spent to count their tokens."""
+    if len(messages) > MAX_MESSAGES:
+        raise ApiError(
+            f"Invalid 'messages': array too long. Expected an array with maximum length {MAX_MESSAGES}, but got an "
+            f"array with length {len(messages)} instead.",
+            param="messages",
+            code="array_above_max_length",
+        )
+    longest = longest_token(model.vocabulary)
+    if (size := text_size(messages)) > model.n_ctx * longest:
+        raise _overflow(
+            f"it has {model.n_ctx} tokens of at most {longest} bytes, and your messages have {size} bytes of text"
+        )
 
 
 def _job(served: ServedModel, question: Question, plan: Plan, constraint: Constraint | None, seconds: float) -> Job:
