@@ -35,28 +35,26 @@ if TYPE_CHECKING:
 class Job:
     """A request that a model can begin with.
 
-    ``tokens``: the prompt's. ``progress`` makes what follows one answer, and finds the tokens of its text where these
-    are wanted. ``compile_seconds``: for the schema.
+    ``tokens``: the prompt's. ``progress`` makes what follows one answer, of its number (``number``, of several to one
+    prompt), and finds the tokens of its text where these are wanted. ``compile_seconds``: for the schema.
     """
 
     model: Model
     tokens: list[int]
     constraint: Constraint | None
-    progress: Callable[[TextTokens | None], Progress]
+    progress: Callable[[int, TextTokens | None], Progress]
     sampling: Sampling
     request: Request
     compile_seconds: float
+    number: int = 0
 
     def sample(self, number: int) -> Job:
-        """The same with a seed of its own: that of the job plus ``number``, if it has one."""
+        """The same for the answer of a number, with a seed of its own: that of the job plus the number, if any."""
         from llama_cpp import LLAMA_DEFAULT_SEED
 
         seed = self.sampling.seed
-        return (
-            self
-            if seed is None
-            else replace(self, sampling=replace(self.sampling, seed=(seed + number) % LLAMA_DEFAULT_SEED))
-        )
+        own_seed = None if seed is None else (seed + number) % LLAMA_DEFAULT_SEED
+        return replace(self, sampling=replace(self.sampling, seed=own_seed), number=number)
 
     def begin(self) -> Writing:
         """An answer, before its first token."""
@@ -68,7 +66,7 @@ class Job:
         assert vocabulary.encode is not None
         logprobs = Logprobs(self.request.top_logprobs, self._described) if self.request.logprobs else None
         text_tokens = None if logprobs is None else TextTokens(logprobs.tokens)
-        progress = self.progress(text_tokens)
+        progress = self.progress(self.number, text_tokens)
         answer = Answer(
             self.tokens,
             Chain(self.sampling, vocabulary.n_vocab, self.model.n_ctx),
@@ -156,7 +154,7 @@ class Plan:
     model: Model
     language: Language | None
     tokens: Callable[[], list[int]]
-    progress: Callable[[TextTokens | None], Progress]
+    progress: Callable[[int, TextTokens | None], Progress]
     sampling: Sampling
     request: Request
 
@@ -199,7 +197,11 @@ def plan_continuation(model: Model, tokens: list[int], schema: Any, options: Opt
     sampling, request = split_options(options)
     policies = compile_options(options, schema)
     language = None if schema is None else Language(schema, policies)
-    progress = partial(TextProgress, result_type(schema), request.stops, cuts=language is None)
+    result = result_type(schema)
+
+    def progress(_: int, tokens: TextTokens | None) -> Progress:
+        return TextProgress(result, request.stops, tokens, cuts=language is None)
+
     return Plan(model, language, lambda: tokens, progress, sampling, request)
 
 

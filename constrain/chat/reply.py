@@ -98,6 +98,7 @@ class ReplyProgress:
         stops: texts in the content that end the answer. Free text ends before them.
         prompt: the tokens of the prompt, which calls get their ids from where the form has none, or the model wrote one
             twice: so these differ from turn to turn, and equal seeds reproduce them.
+        number: of the answer, of several to one prompt.
         tokens: finds those of the content, if anybody wants to know.
         wants_reply: whether the value is a ``Reply``.
     """
@@ -109,6 +110,7 @@ class ReplyProgress:
         result: ResultType,
         stops: Sequence[str],
         prompt: Sequence[int],
+        number: int = 0,
         tokens: TextTokens | None = None,
         *,
         wants_reply: bool,
@@ -119,7 +121,7 @@ class ReplyProgress:
         self._content = TextStream(stops, cuts=answer.content is None)
         self._has_ids = bool(answer.format.id_pattern)
         self._wants_reply = wants_reply
-        self._prompt = prompt
+        self._identity = [number, *prompt]
         self._tokens = tokens
         self._reasoning = ""
         self._refusal: str | None = None
@@ -208,5 +210,5 @@ class ReplyProgress:
         """The id that the model wrote, if it tells this call from those before it, or else a new one."""
         if written and written not in self._ids:
             return written
-        digest = hashlib.sha256(f"{index} {' '.join(map(str, self._prompt))}".encode())
+        digest = hashlib.sha256(f"{index} {' '.join(map(str, self._identity))}".encode())
         return f"call_{digest.hexdigest()[:24]}"

@@ -109,13 +109,13 @@ def serve(
     given = locals()
     try:
         from constrain.server.config import ServerConfig, read_config
-        from constrain.server.listening import bind
+        from constrain.server.listening import listen
     except ModuleNotFoundError as error:
         raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[server]'") from error
 
     flags = {name: given[name] for name in ServerConfig.model_fields if given.get(name) is not None}
     settled = read_config(config, flags)
-    sockets = bind(settled.host, settled.port)
+    sockets = listen(settled.host, settled.port)
     _serve(settled, model, alias or [], sockets)
 
 

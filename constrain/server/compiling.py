@@ -9,19 +9,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from constrain._errors import BudgetError, ConstrainError, LimitError
+from constrain._job import Language
+from constrain.chat.answers import Answer, CustomCalls
 from constrain.server.errors import ApiError
 from constrain.server.formats import refused_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from constrain._job import Language, Plan
+    from constrain._job import Plan
     from constrain._options import Request
     from constrain.constraint import Constraint, Matcher, Packed
     from constrain.server.session import Session
+    from constrain.vocabulary import Vocabulary
 
 T = TypeVar("T")
 
@@ -66,10 +66,11 @@ def compile_here(language: Language, fingerprint: bytes, schema: Mapping[str, An
     """Compiles, with the beginning of an answer, and packs it up. Raises ``ApiError``."""
     from constrain.server.worker import vocabulary_of
 
+    vocabulary = vocabulary_of(fingerprint)
     try:
-        constraint = language.compile(vocabulary_of(fingerprint), cache=False)
+        constraint = language.compile(vocabulary, cache=False)
     except ConstrainError as error:
-        raise refused(schema, error) from error
+        raise _refused_tool(language, vocabulary) or refused(schema, error) from error
     with suppress(BudgetError):  # the server says how many tokens there must be
         matcher = constraint.matcher(
             _ROOM if request.max_tokens is None else request.max_tokens,
@@ -84,7 +85,7 @@ def compile_here(language: Language, fingerprint: bytes, schema: Mapping[str, An
     return constraint._packed()
 
 
-def _walk(matcher: Matcher, row: NDArray[np.uint32]) -> None:
+def _walk(matcher: Matcher, row: Any) -> None:
     """Follows a text at random for a while. Raises LimitError if a mask takes too long.
 
     What is met is packed up with the constraint, so that the time is not lost.
@@ -94,27 +95,39 @@ def _walk(matcher: Matcher, row: NDArray[np.uint32]) -> None:
         if matcher.is_finished:
             return
         started = time.process_time()
-        matcher.fill_bitmask(row)  # type: ignore[arg-type] - a Buffer from Python 3.12 on
+        matcher.fill_bitmask(row)
         if time.process_time() - started > _MASK_SECONDS:
             raise LimitError(
                 f"to say what may follow takes more than {_MASK_SECONDS} seconds at some place of a text; "
                 "simplify patterns and their bounds"
             )
-        words = [index for index, word in enumerate(row.tolist()) if word]
-        word = drawn.choice(words)
-        bits = [bit for bit in range(32) if row[word] >> bit & 1]
-        matcher.accept(32 * word + drawn.choice(bits))
+        word = int(drawn.choice(row.nonzero()[0]))
+        matcher.accept(32 * word + drawn.choice([bit for bit in range(32) if row[word] >> bit & 1]))
 
 
 def refused(schema: Mapping[str, Any] | None, error: ConstrainError) -> ApiError:
     """What is answered where an answer cannot be compiled; tools were, each for itself."""
     if schema is None:
-        return ApiError(f"The tools cannot be used together: {error}", param="tools", code="invalid_grammar")
+        wrong = "Invalid tools" if isinstance(error, LimitError) else "The tools cannot be used together"
+        return ApiError(f"{wrong}: {error}", param="tools", code="invalid_grammar")
     return ApiError(
         f"Invalid schema for response_format: {refused_schema(schema, error)}",
         param="response_format",
         code="invalid_json_schema",
     )
+
+
+def _refused_tool(language: Language, vocabulary: Vocabulary) -> ApiError | None:
+    """What is answered where the grammar of a tool cannot be compiled by itself, with this vocabulary."""
+    tools = language.schema.tools if isinstance(language.schema, Answer) else ()
+    for index, tool in enumerate(tools):
+        if isinstance(tool, CustomCalls) and tool.input is not None:
+            try:
+                Language(tool.input).compile(vocabulary, cache=False)
+            except ConstrainError as error:
+                message = f"Invalid grammar of the tool '{tool.name}': {error}"
+                return ApiError(message, param=f"tools[{index}]", code="invalid_grammar")
+    return None
 
 
 class _NotKnownError(Exception):

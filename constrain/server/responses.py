@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
@@ -77,10 +78,14 @@ def responses_routes(serving: Serving) -> list[Route]:
         store.get(owner(request), request.path_params["id"])
         raise ApiError("Only responses with 'background' can be cancelled, and this server makes none.")
 
+    async def unknown(_: Request) -> Response:
+        raise HTTPException(404)  # compact, input_tokens: not "a method that is not allowed" for a response's id
+
     return [
         Route(_PATH, Responses(serving, store), methods=["POST"]),
         Route(_PATH + "/{id}", show, methods=["GET"]),
         Route(_PATH + "/{id}", delete, methods=["DELETE"]),
+        Route(_PATH + "/{name}", unknown, methods=["POST"]),
         Route(_PATH + "/{id}/input_items", list_input, methods=["GET"]),
         Route(_PATH + "/{id}/cancel", cancel, methods=["POST"]),
     ]
@@ -103,7 +108,7 @@ class Responses(Endpoint):
             previous, question = await generator.aside(partial(self._continued, asked, owner))
             async with self._serving.models.lease(asked.model) as served:
                 try:
-                    answers = await generator.start(served, question, session)
+                    answers = await generator.start(served, (question,), session)
                 except ApiError as error:
                     raise for_responses(error) from error
                 head = ResponseHead(asked, new_response_id(), time.time(), asked.model)

@@ -33,7 +33,7 @@ class Server(uvicorn.Server):
 
     Args:
         app: what to serve.
-        sockets: to listen on (``bind``).
+        sockets: to listen on (``listen``).
         log_format: of what is logged.
         grace_seconds: to finish in.
         on_start: called with the URL once it listens.

@@ -49,6 +49,7 @@ def progress(
     schema: Any = None,
     stops: Sequence[str] = (),
     prompt: Sequence[int] = (1, 2),
+    number: int = 0,
     wants_reply: bool = True,
     **options: Any,
 ) -> ReplyProgress:
@@ -56,7 +57,7 @@ def progress(
     content = None if schema is None else Value(json.dumps(schema))
     answer = Answer(form, tools=tools, content=content, **options)
     by_name = {"get_weather": WEATHER, "note": NOTE}
-    return ReplyProgress(answer, by_name, result_type(schema), stops, prompt, wants_reply=wants_reply)
+    return ReplyProgress(answer, by_name, result_type(schema), stops, prompt, number, wants_reply=wants_reply)
 
 
 def read(text: str | bytes, reader: ReplyProgress, *, size: int = 1) -> tuple[list[StreamEvent], Any]:
@@ -163,6 +164,10 @@ def test_ids_are_the_same_for_the_same_prompt_and_others_for_another() -> None:
     first, again, later = (ids(TWO_CALLS, progress(prompt=prompt)) for prompt in ((1, 2), (1, 2), (12,)))
     assert first == again
     assert len({*first, *later}) == 4
+
+
+def test_ids_differ_between_answers_to_one_prompt() -> None:
+    assert len({*ids(TWO_CALLS, progress(number=0)), *ids(TWO_CALLS, progress(number=1))}) == 4
 
 
 LISTED = (

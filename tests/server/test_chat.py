@@ -176,6 +176,14 @@ def test_a_choice_of_a_tool_is_kept(application: Application, choice: dict[str, 
     require_valid_calls([call])
 
 
+def test_a_grammar_whose_lexemes_collide_is_named(application: Application) -> None:
+    grammar = {"syntax": "lark", "definition": 'start: A "a"\nA: /a*/'}
+    tool = {"type": "custom", "custom": {"name": "write", "format": {"type": "grammar", "grammar": grammar}}}
+    error = error_of(chat(application, tools=[TOOLS[0], tool]))
+    assert (error["code"], error["param"]) == ("invalid_grammar", "tools[1]")
+    assert "write" in error["message"]
+
+
 def test_no_call_is_made_where_none_may_be(application: Application) -> None:
     asked = {"tools": TOOLS, "tool_choice": "none", "response_format": BOOK_FORMAT, "max_tokens": 200}
     message = completion_of(chat(application, **asked)).choices[0].message

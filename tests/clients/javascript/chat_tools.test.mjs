@@ -1,0 +1,267 @@
+// Tools of chat completions: functions, custom tools, every tool_choice, conversations with results, runTools.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import OpenAI from 'openai';
+import { zodFunction, zodResponseFormat } from 'openai/helpers/zod';
+import { z } from 'zod';
+
+import { MESSAGES, MODEL, MOVE, Move, Person, WAIT, chat, client, refusal } from './support.mjs';
+
+const ask = async (more) => (await client.chat.completions.create(chat(more))).choices[0];
+const lark = (definition) => ({ type: 'grammar', grammar: { syntax: 'lark', definition } });
+const regex = (definition) => ({ type: 'grammar', grammar: { syntax: 'regex', definition } });
+const custom = (name, format) => ({ type: 'custom', custom: { name, ...(format && { format }) } });
+const named = (name) => ({ type: 'function', function: { name } });
+const HI = custom('say', lark('start: "hi " NAME\nNAME: /[a-z]{2,5}/'));
+
+function checkCalls({ message, finish_reason }) {
+  assert.equal(finish_reason, 'tool_calls');
+  assert.ok(message.tool_calls.length >= 1);
+  assert.equal(new Set(message.tool_calls.map((call) => call.id)).size, message.tool_calls.length);
+  for (const call of message.tool_calls) {
+    assert.match(call.id, /^call_/);
+    assert.equal(call.type, 'function');
+    if (call.function.name === 'move') Move.parse(JSON.parse(call.function.arguments));
+    else assert.deepEqual([call.function.name, JSON.parse(call.function.arguments)], ['wait', {}]);
+  }
+}
+
+test('tool_choice required: calls that match', async () => {
+  const choice = await ask({ tools: [MOVE, WAIT], tool_choice: 'required' });
+  checkCalls(choice);
+  assert.equal(choice.message.content, null);
+});
+
+test('tool_choice by name: that tool', async () => {
+  const choice = await ask({ tools: [MOVE, WAIT], tool_choice: named('wait') });
+  checkCalls(choice);
+  assert.deepEqual([...new Set(choice.message.tool_calls.map((call) => call.function.name))], ['wait']);
+});
+
+test('tool_choice none: content', async () => {
+  const choice = await ask({ tools: [MOVE], tool_choice: 'none', max_tokens: 8 });
+  assert.equal(choice.message.tool_calls, undefined);
+  assert.equal(typeof choice.message.content, 'string');
+});
+
+test('tool_choice auto: content or calls that match', async () => {
+  for (const tool_choice of ['auto', undefined]) {
+    const choice = await ask({ tools: [MOVE], tool_choice, max_tokens: 60 });
+    if (choice.message.tool_calls) checkCalls(choice);
+    else assert.equal(typeof choice.message.content, 'string');
+  }
+});
+
+test('allowed_tools: one of these', async () => {
+  const allowed = (mode) => ({ type: 'allowed_tools', allowed_tools: { mode, tools: [named('wait')] } });
+  const choice = await ask({ tools: [MOVE, WAIT], tool_choice: allowed('required') });
+  checkCalls(choice);
+  assert.ok(choice.message.tool_calls.every((call) => call.function.name === 'wait'));
+  const free = await ask({ tools: [MOVE, WAIT], tool_choice: allowed('auto'), max_tokens: 60 });
+  assert.ok((free.message.tool_calls ?? []).every((call) => call.function.name === 'wait'));
+});
+
+test('allowed_tools takes custom tools, too', async () => {
+  const allowed_tools = { mode: 'required', tools: [{ type: 'custom', custom: { name: 'say' } }] };
+  const choice = await ask({ tools: [MOVE, HI], tool_choice: { type: 'allowed_tools', allowed_tools } });
+  assert.ok(choice.message.tool_calls.every((call) => call.type === 'custom' && call.custom.name === 'say'));
+});
+
+test('parallel_tool_calls false: one call', async () => {
+  const choice = await ask({ tools: [MOVE, WAIT], tool_choice: 'required', parallel_tool_calls: false });
+  checkCalls(choice);
+  assert.equal(choice.message.tool_calls.length, 1);
+});
+
+test('a function without parameters takes none', async () => {
+  const choice = await ask({ tools: [{ type: 'function', function: { name: 'ping' } }], tool_choice: 'required' });
+  assert.deepEqual(JSON.parse(choice.message.tool_calls[0].function.arguments), {});
+});
+
+test('n answers may each call', async () => {
+  const { choices } = await client.chat.completions.create(
+    chat({ tools: [MOVE], tool_choice: 'required', n: 2, temperature: 1, seed: 1 }),
+  );
+  choices.forEach(checkCalls);
+  const ids = choices.flatMap((choice) => choice.message.tool_calls.map((call) => call.id));
+  assert.equal(new Set(ids).size, ids.length);
+});
+
+test('zodFunction: parsed arguments', async () => {
+  const tool = zodFunction({ name: 'move', description: 'Moves a piece.', parameters: Move });
+  const completion = await client.chat.completions.parse(chat({ tools: [tool], tool_choice: 'required' }));
+  for (const call of completion.choices[0].message.tool_calls) {
+    assert.deepEqual(Move.parse(call.function.parsed_arguments), JSON.parse(call.function.arguments));
+  }
+});
+
+test('zodFunction and zodResponseFormat in one request', async () => {
+  const asked = chat({
+    tools: [zodFunction({ name: 'move', parameters: Move })],
+    response_format: zodResponseFormat(Person, 'person'),
+  });
+  const called = await client.chat.completions.parse({ ...asked, tool_choice: 'required' });
+  Move.parse(called.choices[0].message.tool_calls[0].function.parsed_arguments);
+  const said = await client.chat.completions.parse({ ...asked, tool_choice: 'none' });
+  Person.parse(said.choices[0].message.parsed);
+  const { message } = (await client.chat.completions.parse(asked)).choices[0];
+  if (message.tool_calls?.length) Move.parse(message.tool_calls[0].function.parsed_arguments);
+  else Person.parse(message.parsed);
+});
+
+test('calls and their results can be sent back', async () => {
+  const { message } = await ask({ tools: [MOVE], tool_choice: 'required' });
+  const results = message.tool_calls.map((call, index) => ({
+    role: 'tool',
+    tool_call_id: call.id,
+    content: index ? 'done' : [{ type: 'text', text: 'done' }],
+  }));
+  const messages = [...MESSAGES, message, ...results];
+  const choice = await ask({ messages, tools: [MOVE], tool_choice: 'none', max_tokens: 6 });
+  assert.equal(typeof choice.message.content, 'string');
+});
+
+const CUSTOM = {
+  'a lark grammar': [lark('start: "hi " NAME\nNAME: /[a-z]{2,5}/'), /^hi [a-z]{2,5}$/],
+  'a regex': [regex('[A-Z]{2}-[0-9]{3}'), /^[A-Z]{2}-[0-9]{3}$/],
+  'any text': [{ type: 'text' }, /^[^]*$/],
+  'no format': [undefined, /^[^]*$/],
+};
+
+for (const [what, [format, pattern]] of Object.entries(CUSTOM)) {
+  test(`a custom tool of ${what}`, async () => {
+    const tool_choice = { type: 'custom', custom: { name: 'write' } };
+    const { message, finish_reason } = await ask({ tools: [custom('write', format)], tool_choice, max_tokens: 60 });
+    assert.equal(finish_reason, 'tool_calls');
+    for (const call of message.tool_calls) {
+      assert.equal(call.type, 'custom');
+      assert.equal(call.custom.name, 'write');
+      assert.match(call.custom.input, pattern);
+    }
+  });
+}
+
+test('custom calls and their results can be sent back', async () => {
+  const { message } = await ask({ tools: [HI, MOVE], tool_choice: { type: 'custom', custom: { name: 'say' } } });
+  const results = message.tool_calls.map((call) => ({ role: 'tool', tool_call_id: call.id, content: 'heard' }));
+  const choice = await ask({
+    messages: [...MESSAGES, message, ...results],
+    tools: [HI, MOVE],
+    tool_choice: 'none',
+    max_tokens: 4,
+  });
+  assert.equal(typeof choice.message.content, 'string');
+});
+
+test('runTools calls functions and sends their results', async () => {
+  const seen = [];
+  const runner = client.chat.completions.runTools(
+    chat({
+      tools: [
+        zodFunction({
+          name: 'move',
+          parameters: Move,
+          function: (move) => {
+            seen.push(move);
+            return { moved: move.steps };
+          },
+        }),
+      ],
+      tool_choice: named('move'),
+    }),
+  );
+  const result = await runner.finalFunctionToolCallResult();
+  seen.forEach((move) => Move.parse(move));
+  assert.ok(seen.length >= 1);
+  assert.equal(result, JSON.stringify({ moved: seen.at(-1).steps }));
+  assert.ok((await runner.totalUsage()).completion_tokens > 0);
+});
+
+test('runTools goes on for as many requests as it may', async () => {
+  let calls = 0;
+  const runner = client.chat.completions
+    .runTools(
+      chat({
+        tools: [
+          {
+            type: 'function',
+            function: {
+              name: 'lookup',
+              parameters: { type: 'object', properties: { word: { type: 'string', maxLength: 8 } } },
+              parse: JSON.parse,
+              function: () => {
+                calls += 1;
+                return 'nothing';
+              },
+            },
+          },
+        ],
+        tool_choice: 'required',
+        parallel_tool_calls: false,
+        max_tokens: 60,
+      }),
+      { maxChatCompletions: 2 },
+    )
+    .on('message', (message) => assert.ok(['assistant', 'tool'].includes(message.role)));
+  await runner.done();
+  assert.equal(calls, 2);
+  assert.equal(runner.allChatCompletions().length, 2);
+});
+
+test('functions and function_call, as older programs have them', async () => {
+  const { message, finish_reason } = await ask({ functions: [MOVE.function], function_call: { name: 'move' } });
+  assert.equal(finish_reason, 'function_call');
+  assert.equal(message.function_call.name, 'move');
+  Move.parse(JSON.parse(message.function_call.arguments));
+  const messages = [...MESSAGES, message, { role: 'function', name: 'move', content: 'done' }];
+  const next = await ask({ messages, functions: [MOVE.function], function_call: 'none', max_tokens: 4 });
+  assert.equal(typeof next.message.content, 'string');
+});
+
+const REFUSED = [
+  ['required without tools', { tool_choice: 'required' }, { param: 'tool_choice' }],
+  ['the name of no tool', { tools: [MOVE], tool_choice: named('jump') }, { param: 'tool_choice' }],
+  ['two tools of one name', { tools: [MOVE, MOVE] }, { param: 'tools[1]' }],
+  ['a tool of another kind', { tools: [{ type: 'web_search' }] }, { param: 'tools[0].type' }],
+  [
+    'a strict function that is open',
+    { tools: [{ type: 'function', function: { name: 'f', strict: true, parameters: { type: 'object' } } }] },
+    { param: 'tools[0].function.parameters', code: 'invalid_function_parameters', message: /function 'f'/ },
+  ],
+  [
+    'a grammar with an undefined name',
+    { tools: [custom('g', lark('start: missing'))] },
+    { code: 'invalid_grammar', param: /^tools\[0\]/, message: /line 1/ },
+  ],
+  [
+    'a regex with lookahead',
+    { tools: [custom('g', regex('(?=a)b'))] },
+    { code: 'invalid_grammar', param: /^tools\[0\]/ },
+  ],
+  [
+    'a terminal that leaves nothing for the next',
+    { tools: [custom('g', lark('start: A "a"\nA: /a*/'))] },
+    { code: 'invalid_grammar' },
+  ],
+];
+
+for (const [what, more, expected] of REFUSED) {
+  test(`refused: ${what}`, async () => {
+    const request = client.chat.completions.create(chat(more));
+    await refusal(request, OpenAI.BadRequestError, { type: 'invalid_request_error', ...expected });
+  });
+}
+
+test('a call is complete within max_tokens, or the request is refused', async () => {
+  const parameters = z.object({ text: z.string() });
+  const asked = { tools: [zodFunction({ name: 'note', parameters })], tool_choice: 'required', model: MODEL };
+  const error = await refusal(
+    client.chat.completions.create({ ...asked, messages: MESSAGES, max_tokens: 2 }),
+    OpenAI.BadRequestError,
+  );
+  const max_tokens = Number(error.message.match(/(\d+) are enough/)[1]);
+  const { message } = await ask({ ...asked, max_tokens });
+  parameters.parse(JSON.parse(message.tool_calls[0].function.arguments));
+});
