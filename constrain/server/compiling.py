@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import time
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -25,9 +24,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_WALKED_TOKENS = 16
+_CHOICES = 24
 _MASK_SECONDS = 0.5
-"""A text of so many tokens is tried; at none of its places may a mask take as long."""
+"""A text with so many tokens that might be others is tried; at none of its places may a mask take as long."""
 
 _ROOM = 4096
 """Tokens of an answer without a limit, as far as what can be told of them ahead is concerned."""
@@ -71,17 +70,18 @@ def compile_here(language: Language, fingerprint: bytes, schema: Mapping[str, An
         constraint = language.compile(vocabulary, cache=False)
     except ConstrainError as error:
         raise _refused_tool(language, vocabulary) or refused(schema, error) from error
-    with suppress(BudgetError):  # the server says how many tokens there must be
+    try:
         matcher = constraint.matcher(
             _ROOM if request.max_tokens is None else request.max_tokens,
             max_string_tokens=request.max_string_tokens,
             max_number_tokens=request.max_number_tokens,
             max_reasoning_tokens=request.max_reasoning_tokens,
         )
-        try:
-            _walk(matcher, constraint.allocate_bitmask()[0])
-        except LimitError as error:
-            raise refused(schema, error) from error
+        _walk(matcher, constraint.allocate_bitmask()[0])
+    except BudgetError:  # the server says how many tokens there must be
+        pass
+    except ConstrainError as error:
+        raise refused(schema, error) from error
     return constraint._packed()
 
 
@@ -91,9 +91,8 @@ def _walk(matcher: Matcher, row: Any) -> None:
     What is met is packed up with the constraint, so that the time is not lost.
     """
     drawn = random.Random(0)  # noqa: S311 - equal requests have equal answers
-    for _ in range(_WALKED_TOKENS):
-        if matcher.is_finished:
-            return
+    choices = 0
+    while choices < _CHOICES and not matcher.is_finished:
         started = time.process_time()
         matcher.fill_bitmask(row)
         if time.process_time() - started > _MASK_SECONDS:
@@ -101,8 +100,11 @@ def _walk(matcher: Matcher, row: Any) -> None:
                 f"to say what may follow takes more than {_MASK_SECONDS} seconds at some place of a text; "
                 "simplify patterns and their bounds"
             )
-        word = int(drawn.choice(row.nonzero()[0]))
-        matcher.accept(32 * word + drawn.choice([bit for bit in range(32) if row[word] >> bit & 1]))
+        words = row.nonzero()[0].tolist()
+        word = drawn.choice(words)
+        bits = [bit for bit in range(32) if row[word] >> bit & 1]
+        matcher.accept(32 * word + drawn.choice(bits))
+        choices += len(words) > 1 or len(bits) > 1
 
 
 def refused(schema: Mapping[str, Any] | None, error: ConstrainError) -> ApiError:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import cycle, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 MODEL = "small"
 CHAT = "/v1/chat/completions"
@@ -76,13 +77,13 @@ def _pattern(number: int) -> str:
     return (
         "^(?=.*a.{12}b)(?=.*b.{13}a)(?=.*c.{14}a).*$",
         "^(([a-z]+)+\\1)$",
-        "^((a{1,300}b{1,300}){1,300}){1,300}c$",
-        "^(.*a.{18}){3}(?!b)$",
+        "^(?=.*a.{16}b)(?=.*b.{17}a)(?=.*c.{18}a)(?=.*d.{19}a).*$",
+        "^(?!(a|b)*a(a|b){18}$)(?!(a|b)*b(a|b){17}$)(?=.*\\2)[ab]*$",
         "(" * 5000 + "a" + ")" * 5000,
         "^(a?){20000}a{20000}(b|a?){20000}$",
         "[" * 3000,
         "a{99999999999999}",
-        "^(\\p{L}{1,500}\\p{N}{1,500}.?){1,500}$",
+        "^(?=(.*x){300})(?=(.*y){310})(?=(.*z){290}).{2,900}$",
         "(?<!a*)b",
     )[number % 10]
 
@@ -133,7 +134,7 @@ def _tangle(number: int) -> Any:
 
 def _contradiction(number: int) -> Any:
     return (
-        {"type": "number", "multipleOf": 1e-300, "minimum": 0.1, "maximum": 0.2},
+        {"type": "string", "minLength": 10**9, "maxLength": 10**9 - 1},
         {"type": "integer", "multipleOf": 10**300 + 1},
         {"type": "number", "minimum": 5, "maximum": 4},
         {"type": "integer", "minimum": 10**4000, "multipleOf": 10**18 + 9},
@@ -151,7 +152,9 @@ def _grammar(number: int) -> str:
         "start: A\nA: B\nB: A",
         'start: start start "a"\n' + "\n".join(f"r{i}: r{i + 1}" for i in range(9000)),
         "start: " + "(" * 6000 + '"a"' + ")" * 6000,
-        "start: " + "(" * 30 + '"a"' + "~1..400)" * 30,
+        "start: "
+        + " ".join(f"T{i}" for i in range(300))
+        + "".join(f"\nT{i}: /(a|b)*a(a|b){{{i}}}/" for i in range(300)),
         "start: A B\nA: /a*/\nB: /a{3}/",
         'start: A "a"\nA: /a*/',
         "start: /(?=x)y/",
@@ -162,12 +165,12 @@ def _grammar(number: int) -> str:
 
 def _regex(number: int) -> str:
     pattern = (
-        "((a{1,1000}b?){1,1000}c?){1,1000}d",
+        "((?=a)a{1,1000}){1,1000}",
         "(a|b)*a(a|b){4000}(a|b)*b(a|b){4000}c",
         "(" * 9000 + "x",
         "(?=a)b",
         "\\p{Nonsense}",
-        "((\\w{1,900}\\s{1,900}){1,900}x?){1,900}",
+        "(\\w{1,900}\\s{1,900}){9,2}",
         "(.*a){60}&&x(",
         "a{4294967296}",
         "(a*)*b\\1",
@@ -177,6 +180,9 @@ def _regex(number: int) -> str:
 
 
 # Requests.
+
+
+_CALLED: dict[str, Any] = {"tool_choice": "required", "max_output_tokens": 100}
 
 
 def _body(**fields: Any) -> bytes:
@@ -198,9 +204,9 @@ def _with_parameters(kind: str, number: int, schema: Any) -> Hostile:
     """As the parameters of a tool, at both endpoints in turn."""
     function = {"name": "f", "parameters": {"type": "object", "properties": {"a": schema}, "required": ["a"]}}
     if number % 2:
-        body = {"model": MODEL, "input": "Hi", "tools": [{"type": "function", **function}]}
+        body = {"model": MODEL, "input": "Hi", "tools": [{"type": "function", **function}], **_CALLED}
         return Hostile(kind, number, json.dumps(body).encode(), RESPONSES)
-    return Hostile(kind, number, _body(tools=[{"type": "function", "function": function}]))
+    return Hostile(kind, number, _body(tools=[{"type": "function", "function": function}], tool_choice="required"))
 
 
 def _with_input(kind: str, number: int, syntax: str, definition: str) -> Hostile:
@@ -208,9 +214,10 @@ def _with_input(kind: str, number: int, syntax: str, definition: str) -> Hostile
     grammar = {"syntax": syntax, "definition": definition}
     if number % 2:
         tool = {"type": "custom", "name": "f", "format": {"type": "grammar", **grammar}}
-        return Hostile(kind, number, json.dumps({"model": MODEL, "input": "Hi", "tools": [tool]}).encode(), RESPONSES)
+        body = {"model": MODEL, "input": "Hi", "tools": [tool], **_CALLED}
+        return Hostile(kind, number, json.dumps(body).encode(), RESPONSES)
     tool = {"type": "custom", "custom": {"name": "f", "format": {"type": "grammar", "grammar": grammar}}}
-    return Hostile(kind, number, _body(tools=[tool]))
+    return Hostile(kind, number, _body(tools=[tool], tool_choice="required"))
 
 
 def _deep_schema(number: int) -> Hostile:
@@ -228,7 +235,7 @@ def _string_pattern(number: int) -> Any:
     return {"type": "object", "properties": {"a": {"type": "string", "pattern": _pattern(number)}}, "required": ["a"]}
 
 
-_PARAMETERS = (_giant_enum, _string_pattern, _conjunction, _combination, _tangle)
+_PARAMETERS = (_giant_enum, _string_pattern, _conjunction, _combination, _contradiction)
 
 
 def _parameters(number: int) -> Hostile:
@@ -250,7 +257,16 @@ def _long_body(number: int) -> Hostile:
 
 
 def _broken_text(number: int) -> Hostile:
-    broken = (b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xf8\x88\x80\x80\x80", b"\xc0\xaf", b"\x80", b"\xfe\xff", b"\xf4\x90\x80\x80")
+    broken = (
+        b"\xff",
+        b"\xc3",
+        b"\xed\xa0\x80",
+        b"\xf8\x88\x80\x80\x80",
+        b"\xc0\xaf",
+        b"\x80",
+        b"\xfe\xff",
+        b"\xf4\x90\x80\x80",
+    )
     return Hostile("broken UTF-8", number, _body(user="HERE").replace(b"HERE", broken[number % 8]))
 
 
@@ -277,7 +293,9 @@ def _many_values(number: int) -> Hostile:
 
 def _long_prompt(number: int) -> Hostile:
     text = ("word ", " ", "<|im_start|>", "\u00e4\U0001f600")[number % 4]
-    return Hostile("long prompt", number, _body(messages=[{"role": "user", "content": text * (4_000_000 // len(text.encode()))}]))
+    return Hostile(
+        "long prompt", number, _body(messages=[{"role": "user", "content": text * (4_000_000 // len(text.encode()))}])
+    )
 
 
 def _too_many(number: int) -> Hostile:
@@ -291,7 +309,7 @@ def _too_many(number: int) -> Hostile:
         {"n": 129},
         {"tools": [tool] * 100},
         {"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}] * 60_000}]},
-        {"stop": ["x" * 4_000_000]},
+        {"model": "\x00\n\x1b[2J" * 100_000},
     )
     return Hostile("too many", number, _body(**fields[number % 8]))
 
