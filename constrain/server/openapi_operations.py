@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from openai.types import Completion, CreateEmbeddingResponse
+from openai.types import Completion
 from openai.types import Model as ModelObject
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming as ChatParams
@@ -16,7 +16,6 @@ from openai.types.responses.response_create_params import ResponseCreateParamsNo
 
 from constrain.server.openapi_shapes import Schema, Shape
 
-_ANY: Schema = {}
 _MODEL: Schema = {"$ref": "#/components/schemas/ModelName"}
 _FLAG: Schema = {"type": ["boolean", "null"]}
 _COUNT: Schema = {"minimum": 1}
@@ -43,6 +42,8 @@ _CHAT_PARTS = frozenset(
         "ChatCompletionContentPartTextParam",
         "ChatCompletionCustomToolParam",
         "ChatCompletionDeveloperMessageParam",
+        "ChatCompletionFunctionCallOptionParam",
+        "ChatCompletionFunctionMessageParam",
         "ChatCompletionFunctionToolParam",
         "ChatCompletionMessageCustomToolCallParam",
         "ChatCompletionMessageFunctionToolCallParam",
@@ -57,6 +58,7 @@ _CHAT_PARTS = frozenset(
         "CustomFormatGrammarGrammar",
         "CustomFormatText",
         "Function",
+        "FunctionCall",
         "FunctionDefinition",
         "JSONSchema",
         "ResponseFormatJSONObject",
@@ -72,6 +74,8 @@ _CHAT_REQUEST = Shape(
     members={
         "messages": {"minItems": 1},
         "frequency_penalty": _PENALTY,
+        "function_call": {},
+        "functions": {"maxItems": 128},
         "max_completion_tokens": _COUNT,
         "max_tokens": _COUNT,
         "n": {"minimum": 1, "maximum": 128},
@@ -86,14 +90,16 @@ _CHAT_REQUEST = Shape(
         "top_p": {"minimum": 0, "maximum": 1},
     },
     own={
-        "logit_bias": _BIAS,
-        "logprobs": _FLAG,
-        "min_p": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
-        "model": _MODEL,
-        "seed": _SEED,
-        "stop": _STOP,
-        "stream": _FLAG,
-        "top_k": {"type": ["integer", "null"], "minimum": 0, "maximum": 2**31 - 1},
+        "": {
+            "logit_bias": _BIAS,
+            "logprobs": _FLAG,
+            "min_p": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
+            "model": _MODEL,
+            "seed": _SEED,
+            "stop": _STOP,
+            "stream": _FLAG,
+            "top_k": {"type": ["integer", "null"], "minimum": 0, "maximum": 2**31 - 1},
+        }
     },
     required={"": ("model",), "JSONSchema": ("schema",)},
 )
@@ -119,6 +125,17 @@ _CHAT_RESPONSE_PARTS = frozenset(
         "PromptTokensDetails",
         "TopLogprob",
     }
+)
+_CUSTOM_DELTA = {
+    "type": ["object", "null"],
+    "properties": {"name": {"type": "string"}, "input": {"type": "string"}},
+}
+_CHUNK = Shape(
+    "ChatCompletionChunk",
+    ChatCompletionChunk,
+    "response",
+    _CHAT_RESPONSE_PARTS,
+    own={"ChoiceDeltaToolCall": {"type": {"enum": ["function", "custom", None]}, "custom": _CUSTOM_DELTA}},
 )
 _RESPONSES_PARTS = frozenset(
     {
@@ -171,7 +188,7 @@ _RESPONSES_REQUEST = Shape(
         "top_p": {"minimum": 0, "maximum": 1},
         "user": {},
     },
-    own={"model": _MODEL, "seed": _SEED, "stream": _FLAG},
+    own={"": {"model": _MODEL, "seed": _SEED, "stream": _FLAG}},
     required={"": ("model",), "FunctionCallOutput": ("call_id",)},
 )
 _RESPONSE_PARTS = frozenset(
@@ -245,18 +262,29 @@ _COMPLETION_REQUEST = Shape(
         "prompt": {},
         "echo": {},
         "frequency_penalty": _PENALTY,
-        "logprobs": {"minimum": 0},
-        "max_tokens": _COUNT,
+        "logprobs": {"minimum": 0, "maximum": 20},
+        "max_tokens": {"minimum": 0},
         "n": {"minimum": 1, "maximum": 128},
         "presence_penalty": _PENALTY,
         "stream_options": {},
         "temperature": {"minimum": 0, "maximum": 2},
         "top_p": {"minimum": 0, "maximum": 1},
     },
-    own={"logit_bias": _BIAS, "model": _MODEL, "seed": _SEED, "stop": _STOP, "stream": _FLAG},
+    own={"": {"logit_bias": _BIAS, "model": _MODEL, "seed": _SEED, "stop": _STOP, "stream": _FLAG}},
     required={"": ("model",)},
 )
 _COMPLETION = Shape("Completion", Completion, "response", _CHAT_RESPONSE_PARTS)
+_EMBEDDING = {
+    "type": "object",
+    "properties": {
+        "object": {"const": "embedding"},
+        "index": {"type": "integer", "minimum": 0},
+        "embedding": {"anyOf": [{"type": "array", "items": {"type": "number"}}, {"type": "string"}]},
+    },
+    "required": ["object", "index", "embedding"],
+}
+"""The type in the ``openai`` package has no base64: its client decodes that before."""
+
 _MODEL_OBJECT = Shape("Model", ModelObject, "response")
 
 
@@ -302,6 +330,12 @@ def _object(**members: Schema) -> Schema:
     return {"type": "object", "properties": members, "required": list(members)}
 
 
+_EMBEDDINGS = _object(
+    object={"const": "list"},
+    data={"type": "array", "items": _EMBEDDING},
+    model={"type": "string"},
+    usage=_object(prompt_tokens={"type": "integer"}, total_tokens={"type": "integer"}),
+)
 _RESPONSE_ID = _in_path("id", "Of a response that was made with the same key and is still kept.", {"type": "string"})
 
 OPERATIONS = (
@@ -313,7 +347,7 @@ OPERATIONS = (
         Shape("ChatCompletion", ChatCompletion, "response", _CHAT_RESPONSE_PARTS),
         _WORK,
         _CHAT_REQUEST,
-        Shape("ChatCompletionChunk", ChatCompletionChunk, "response", _CHAT_RESPONSE_PARTS),
+        _CHUNK,
     ),
     Operation(
         "POST", "/v1/responses", "createResponse", "Makes a response.", _RESPONSE, _WORK, _RESPONSES_REQUEST, _EVENT
@@ -380,19 +414,14 @@ OPERATIONS = (
         "/v1/embeddings",
         "createEmbedding",
         "Vectors for texts.",
-        Shape(
-            "Embeddings",
-            CreateEmbeddingResponse,
-            "response",
-            frozenset({"Embedding", "Usage"}),
-        ),
+        _EMBEDDINGS,
         _WORK,
         Shape(
             "EmbeddingRequest",
             EmbeddingCreateParams,
             "request",
             members={"input": {}, "encoding_format": {}, "dimensions": _COUNT},
-            own={"model": _MODEL},
+            own={"": {"model": _MODEL}},
         ),
     ),
     Operation(
@@ -411,7 +440,7 @@ OPERATIONS = (
         (404,),
         parameters=(_in_path("name", "Of the model.", {"anyOf": [_MODEL, {"type": "string"}]}),),
     ),
-    Operation("GET", "/health", "getHealth", "Whether it runs.", _object(status={"const": "ok"}), is_open=True),
+    Operation("GET", "/health", "getHealth", "Whether it runs.", _object(status={"const": "ok"}), (503,), is_open=True),
     Operation("GET", "/metrics", "getMetrics", "Metrics for Prometheus.", {"type": "string"}, media_type="text/plain"),
     Operation("GET", "/openapi.json", "getDescription", "This description.", _object(openapi={"type": "string"})),
 )
