@@ -28,10 +28,10 @@ from constrain._completion import (
     RefusalDelta,
     TextDelta,
 )
+from constrain._logprobs import logprob_objects
 from constrain.chat.tools import CustomTool
-from constrain.server.chat_response import finish_reason, usage_of
+from constrain.server.chat_response import chat_completion, finish_reason, usage_of
 from constrain.server.events import LAST_EVENT, data_event
-from constrain.server.logprobs import logprob_objects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -45,7 +45,7 @@ _MARK = "\0text\0"
 
 
 class ChunkWriter:
-    """Writes the chunks of one response.
+    """Writes one response, or its chunks.
 
     Args:
         heading: of the response.
@@ -67,6 +67,10 @@ class ChunkWriter:
         self._logprobs = logprobs
         self._completions: dict[int, Completion] = {}
         self._around: dict[tuple[int, ...], tuple[str, str]] = {}
+
+    def response(self, completions: Sequence[Completion]) -> dict[str, Any]:
+        """The response."""
+        return chat_completion(self._heading, completions, self._shape)
 
     def begin(self, count: int) -> Iterator[str]:
         """The first chunk of each of so many answers."""
