@@ -30,6 +30,9 @@ _BIAS: Schema = {
     "propertyNames": {"pattern": "^[0-9]{1,9}$"},
     "additionalProperties": {"type": "number", "minimum": -100, "maximum": 100},
 }
+_STREAM_OPTIONS: dict[str, dict[str, Schema]] = {"ChatCompletionStreamOptionsParam": {"include_obfuscation": {}}}
+"""Nothing is obfuscated, whatever is asked."""
+
 _CHAT_PARTS = frozenset(
     {
         "ChatCompletionAllowedToolChoiceParam",
@@ -96,7 +99,8 @@ CHAT_REQUEST = Shape(
             "stop": _STOP,
             "stream": _FLAG,
             "top_k": {"type": ["integer", "null"], "minimum": 0, "maximum": 2**31 - 1},
-        }
+        },
+        **_STREAM_OPTIONS,
     },
     required={"": ("model",), "JSONSchema": ("schema",)},
 )
@@ -267,7 +271,10 @@ COMPLETION_REQUEST = Shape(
         "temperature": {"minimum": 0, "maximum": 2},
         "top_p": {"minimum": 0, "maximum": 1},
     },
-    own={"": {"logit_bias": _BIAS, "model": MODEL_NAME, "seed": _SEED, "stop": _STOP, "stream": _FLAG}},
+    own={
+        "": {"logit_bias": _BIAS, "model": MODEL_NAME, "seed": _SEED, "stop": _STOP, "stream": _FLAG},
+        **_STREAM_OPTIONS,
+    },
     required={"": ("model",)},
 )
 _VECTOR: Schema = {"anyOf": [{"type": "array", "items": {"type": "number"}}, {"type": "string", "format": "byte"}]}
