@@ -191,9 +191,8 @@ def connect(url: str) -> socket.socket:
 
 def test_a_connection_on_which_nothing_comes_is_closed(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(protocol, "_IDLE_SECONDS", 0.05)
-    with connect(url) as idle:
-        with contextlib.suppress(ConnectionResetError):
-            assert idle.recv(1) == b""
+    with connect(url) as idle, contextlib.suppress(ConnectionResetError):
+        assert idle.recv(1) == b""
 
 
 def test_a_new_connection_takes_the_place_of_an_idle_one(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
