@@ -92,9 +92,9 @@ def _refused_tool(language: Language, vocabulary: Vocabulary) -> ApiError | None
     """What is answered where the grammar of a tool cannot be compiled by itself, with this vocabulary."""
     tools = language.schema.tools if isinstance(language.schema, Answer) else ()
     for index, tool in enumerate(tools):
-        if isinstance(tool, CustomCalls) and tool.format is not None:
+        if isinstance(tool, CustomCalls) and tool.input is not None:
             try:
-                Language(tool.format).compile(vocabulary, cache=False)
+                Language(tool.input).compile(vocabulary, cache=False)
             except ConstrainError as error:
                 message = f"Invalid grammar of the tool '{tool.name}': {error}"
                 return ApiError(message, param=f"tools[{index}]", code="invalid_grammar")
