@@ -23,6 +23,7 @@ from constrain.server.logs import log_request
 from constrain.server.metrics import Metrics
 from constrain.server.models import model_list, model_object
 from constrain.server.responses import responses_routes
+from constrain.server.worker import Limits
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -48,7 +49,8 @@ class Application:
         self._models = models
         self._settings = settings
         self._metrics = Metrics(models)
-        self.generator = Generator(models.parallel, settings.max_queue, self._metrics)
+        limits = Limits(settings.compile_seconds, settings.compile_memory_bytes)
+        self.generator = Generator(models.parallel, settings.max_queue, limits, self._metrics)
         serving = Serving(models, self.generator, settings, self._metrics)
         routes = [
             Route("/v1/chat/completions", ChatCompletions(serving), methods=["POST"]),

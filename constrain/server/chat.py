@@ -11,14 +11,12 @@ from starlette.responses import JSONResponse
 
 from constrain._completion import Finished
 from constrain._errors import ConstrainError
-from constrain.server.body import parse_body
 from constrain.server.chat_request import read_chat_request
 from constrain.server.chat_response import Heading, Shape, chat_completion
 from constrain.server.chat_stream import ChunkWriter
 from constrain.server.endpoint import Endpoint, send_stream
 from constrain.server.errors import ApiError, failure
 from constrain.server.events import data_event
-from constrain.server.models import find_model
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     from starlette.types import Send
 
     from constrain.server.chat_request import ChatRequest
-    from constrain.server.endpoint import Serving
     from constrain.server.generation import Answers
 
 _log = logging.getLogger("constrain.server")
@@ -39,8 +36,8 @@ class ChatCompletions(Endpoint):
     async def answer(self, body: bytes, request: Request, send: Send) -> None:
         """See ``Endpoint``."""
         generator = self._serving.generator
-        with generator.admit(1):
-            asked = await generator.aside(partial(_read, body, self._serving))
+        with generator.admit(1), generator.session() as session:
+            asked = await self.read(body, partial(read_chat_request, settings=self._serving.settings), session)
             if asked.question.n > generator.room:
                 raise ApiError(
                     f"Invalid 'n': integer above maximum value. Expected a value <= {generator.room}, but got "
@@ -50,7 +47,7 @@ class ChatCompletions(Endpoint):
                 )
             with generator.admit(asked.question.n - 1):
                 async with self._serving.models.lease(asked.model) as served:
-                    answers = await generator.start(served, asked.question)
+                    answers = await generator.start(served, asked.question, session)
                     with contextlib.closing(answers):
                         if asked.stream:
                             await send_stream(send, self._chunks(answers, asked))
@@ -95,11 +92,3 @@ class ChatCompletions(Endpoint):
 
 def _shape(asked: ChatRequest) -> Shape:
     return Shape(is_text=asked.question.schema is None, has_functions=asked.has_functions)
-
-
-def _read(body: bytes, serving: Serving) -> ChatRequest:
-    """The request that a body is, for a model that there is. Raises ``ApiError``."""
-    document = parse_body(body)
-    if isinstance(model := document.get("model"), str):
-        find_model(serving.models, model)
-    return read_chat_request(document, serving.settings)

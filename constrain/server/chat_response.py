@@ -20,9 +20,9 @@ from openai.types.chat.chat_completion_message_custom_tool_call import Custom
 from openai.types.chat.chat_completion_message_function_tool_call import Function
 from openai.types.completion_usage import CompletionTokensDetails, PromptTokensDetails
 
+from constrain._logprobs import logprob_objects
 from constrain.chat.calls import FunctionCall
 from constrain.chat.reply import Reply
-from constrain.server.logprobs import logprob_objects
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -26,10 +26,10 @@ from constrain._completion import (
     RefusalDelta,
     TextDelta,
 )
+from constrain._logprobs import logprob_objects
 from constrain.chat.tools import CustomTool
 from constrain.server.chat_response import finish_reason, usage_of
 from constrain.server.events import LAST_EVENT, data_event
-from constrain.server.logprobs import logprob_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -16,27 +16,28 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from constrain._completion import Finished
 from constrain._errors import BudgetError, ConstrainError, ModelError, ToolError
-from constrain._job import Run, prepare
-from constrain.chat.tools import CustomTool
-from constrain.constraint import compile as compile_constraint
+from constrain._job import Run, make_plan
 from constrain.server.account import current
+from constrain.server.compiling import compiled, refused
 from constrain.server.errors import ApiError, unavailable
-from constrain.server.formats import refused_schema
+from constrain.server.session import Session, Turns
 from constrain.server.waiting import any_done
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator
 
     from constrain._completion import Completion, StreamEvent
-    from constrain._job import Job
+    from constrain._job import Job, Plan
     from constrain._options import ChatOptions
+    from constrain.constraint import Constraint
     from constrain.server.metrics import Metrics
     from constrain.server.models import ServedModel
+    from constrain.server.worker import Limits
 
 T = TypeVar("T")
 
 _PREPARING = 4
-"""Requests that are read and compiled at once. The others wait for a thread, not in the event loop."""
+"""Requests that are made ready at once. The others wait for a thread, not in the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +65,17 @@ class Generator:
     Args:
         parallel: answers that the models write at once.
         max_queue: answers that may wait for these.
+        limits: for what is compiled for one request.
         metrics: counts what happens.
 
     Attributes:
         room: the most answers that are there at once.
     """
 
-    def __init__(self, parallel: int, max_queue: int, metrics: Metrics) -> None:
+    def __init__(self, parallel: int, max_queue: int, limits: Limits, metrics: Metrics) -> None:
         self.room = parallel + max_queue
+        self._limits = limits
+        self._turns = Turns()
         self._metrics = metrics
         self._threads = ThreadPoolExecutor(_PREPARING, thread_name_prefix="constrain-prepare")
         self._admitted = 0
@@ -116,13 +120,20 @@ class Generator:
                 "A schema, a grammar or a message in the request is nested too deeply.", code="invalid_value"
             ) from error
 
-    async def start(self, served: ServedModel, question: Question) -> Answers:
+    def session(self) -> contextlib.closing[Session]:
+        """A process for one request, in a context that ends it."""
+        return contextlib.closing(Session(self._turns, self._limits))
+
+    async def start(self, served: ServedModel, question: Question, session: Session) -> Answers:
         """Makes a question ready, queues its answers, and waits until the model begins with the first.
 
         Raises ``ApiError`` if it cannot be answered.
         """
         account = current.get()
-        job = await self.aside(partial(_prepare, served, question))
+        plan = await self.aside(partial(_plan, served, question))
+        constraint, seconds = await compiled(plan, question.schema, session, self.aside)
+        session.close()
+        job = await self.aside(partial(_job, served, question, plan, constraint, seconds))
         answers = Answers(job, question.n, self._live, self._metrics)
         answers.end_by(account.until if self._deadline is None else min(account.until, self._deadline))
         try:
@@ -222,8 +233,8 @@ class Answers:
             self._loop.call_soon_threadsafe(self._events.put_nowait, (number, None))
 
 
-def _prepare(served: ServedModel, question: Question) -> Job:
-    """The job of a question. Raises ``ApiError``."""
+def _plan(served: ServedModel, question: Question) -> Plan:
+    """The plan of a question. Raises ``ApiError``."""
     model = served.model
     unknown = [token for token in question.options.get("logit_bias", ()) if token >= model.vocabulary.n_vocab]
     if unknown:
@@ -233,10 +244,27 @@ def _prepare(served: ServedModel, question: Question) -> Job:
             code="invalid_value",
         )
     options: ChatOptions = {**served.defaults, **question.options}
+    with _refusing(served, question):
+        return make_plan(model, question.messages, question.schema, options)
+
+
+def _job(served: ServedModel, question: Question, plan: Plan, constraint: Constraint | None, seconds: float) -> Job:
+    """The job of a plan. Raises ``ApiError``."""
+    with _refusing(served, question):
+        job = plan.job(constraint, seconds)
+    n_ctx = served.model.n_ctx
+    if len(job.tokens) >= n_ctx:
+        raise _overflow(f"it has {n_ctx} tokens, and your messages resulted in {len(job.tokens)} tokens")
+    return job
+
+
+@contextlib.contextmanager
+def _refusing(served: ServedModel, question: Question) -> Iterator[None]:
+    """Errors in a question become ``ApiError``."""
     try:
-        job = prepare(model, question.messages, question.schema, options)
+        yield
     except ModelError as error:
-        if model.is_closed:
+        if served.model.is_closed:
             raise unavailable("The model was closed.") from error
         raise ApiError(
             f"The model's chat template refuses the messages: {error}", param="messages", code="invalid_value"
@@ -244,32 +272,9 @@ def _prepare(served: ServedModel, question: Question) -> Job:
     except ToolError as error:
         raise ApiError(str(error), param="tools", code="invalid_value") from error
     except ConstrainError as error:
-        raise _refused(served, question, error) from error
+        raise refused(question.schema, error) from error
     except ValueError as error:
         raise ApiError(str(error), param="messages", code="invalid_value") from error
-    if len(job.tokens) >= model.n_ctx:
-        raise _overflow(f"it has {model.n_ctx} tokens, and your messages resulted in {len(job.tokens)} tokens")
-    return job
-
-
-def _refused(served: ServedModel, question: Question, error: ConstrainError) -> ApiError:
-    """What is answered where an answer cannot be compiled."""
-    for index, tool in enumerate(question.options.get("tools", ())):
-        if not isinstance(tool, CustomTool) or tool.format is None:
-            continue
-        try:
-            compile_constraint(tool.format, served.model.vocabulary)
-        except ConstrainError as own:
-            return ApiError(
-                f"Invalid grammar of the tool '{tool.name}': {own}", param=f"tools[{index}]", code="invalid_grammar"
-            )
-    if question.schema is None:
-        return ApiError(f"The tools cannot be used together: {error}", param="tools", code="invalid_grammar")
-    return ApiError(
-        f"Invalid schema for response_format: {refused_schema(question.schema, error)}",
-        param="response_format",
-        code="invalid_json_schema",
-    )
 
 
 def _submit(answers: Answers, question: Question, room: int) -> None:
