@@ -18,5 +18,10 @@ def logprob_objects(tokens: Sequence[TokenLogprob]) -> list[dict[str, Any]]:
     return [{**_object(token), "top_logprobs": [_object(other) for other in token.top]} for token in tokens]
 
 
+def shown_logprob(token: TokenLogprob) -> float:
+    """A token's log-probability as JSON can say it."""
+    return max(token.logprob, _LEAST)
+
+
 def _object(token: TokenLogprob) -> dict[str, Any]:
-    return {"token": token.text, "logprob": max(token.logprob, _LEAST), "bytes": list(token.bytes)}
+    return {"token": token.text, "logprob": shown_logprob(token), "bytes": list(token.bytes)}

@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from constrain._completion import Finished
 from constrain._errors import BudgetError, ConstrainError, ModelError, ToolError
-from constrain._job import Run, make_plan
+from constrain._job import Run, make_plan, plan_continuation
 from constrain.server.account import current
 from constrain.server.compiling import compiled, refused
 from constrain.server.errors import ApiError, unavailable
 from constrain.server.session import Session, Turns
+from constrain.server.texts import text_tokens
 from constrain.server.waiting import any_done
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator
+    from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 
     from constrain._completion import Completion, StreamEvent
     from constrain._job import Job, Plan
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from constrain.constraint import Constraint
     from constrain.server.metrics import Metrics
     from constrain.server.models import ServedModel
+    from constrain.server.texts import Text
     from constrain.server.worker import Limits
 
 T = TypeVar("T")
@@ -45,18 +47,23 @@ class Question:
     """What a model is asked.
 
     Attributes:
-        messages: in OpenAI's shape, checked.
+        prompt: messages in OpenAI's shape, checked; or a text to go on with.
         schema: the JSON Schema of the content; None for any text.
         options: for the generation.
         limit: the name by which the request gave ``max_tokens``, ``""`` if it did not.
         n: the number of answers.
     """
 
-    messages: list[dict[str, Any]]
+    prompt: list[dict[str, Any]] | Text
     schema: dict[str, Any] | None
     options: ChatOptions
     limit: str
     n: int = 1
+
+    @property
+    def place(self) -> str:
+        """The name by which the request gave the prompt."""
+        return "messages" if isinstance(self.prompt, list) else "prompt"
 
 
 class Generator:
@@ -124,20 +131,25 @@ class Generator:
         """A process for one request, in a context that ends it."""
         return contextlib.closing(Session(self._turns, self._limits))
 
-    async def start(self, served: ServedModel, question: Question, session: Session) -> Answers:
-        """Makes a question ready, queues its answers, and waits until the model begins with the first.
+    async def start(self, served: ServedModel, questions: Sequence[Question], session: Session) -> Answers:
+        """Makes questions ready, queues their answers, and waits until the model begins with the first.
 
-        Raises ``ApiError`` if it cannot be answered.
+        Questions of one request differ in their prompts alone. Raises ``ApiError`` if they cannot be answered.
         """
         account = current.get()
-        plan = await self.aside(partial(_plan, served, question))
-        constraint, seconds = await compiled(plan, question.schema, session, self.aside)
+        plans = [await self.aside(partial(_plan, served, question)) for question in questions]
+        constraint, seconds = await compiled(plans[0], questions[0].schema, session, self.aside)
         session.close()
-        job = await self.aside(partial(_job, served, question, plan, constraint, seconds))
-        answers = Answers(job, question.n, self._live, self._metrics)
+        jobs = [
+            await self.aside(partial(_job, served, question, plan, constraint, seconds))
+            for question, plan in zip(questions, plans, strict=True)
+        ]
+        samples = [job.sample(number) for job in jobs for number in range(questions[0].n)]
+        answers = Answers(samples, self._live, self._metrics)
         answers.end_by(account.until if self._deadline is None else min(account.until, self._deadline))
         try:
-            await self.aside(partial(_submit, answers, question, served.model.n_ctx - len(job.tokens)))
+            room = served.model.n_ctx - max(len(job.tokens) for job in jobs)
+            await self.aside(partial(_submit, answers, questions[0], room))
             await answers.begun()
         except BaseException:
             answers.close()
@@ -162,11 +174,11 @@ class Answers:
     ``events`` must be read to the end, or ``close`` called.
     """
 
-    def __init__(self, job: Job, count: int, live: set[Run], metrics: Metrics) -> None:
+    def __init__(self, jobs: Sequence[Job], live: set[Run], metrics: Metrics) -> None:
         self._metrics = metrics
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[tuple[int, StreamEvent | None]] = asyncio.Queue()
-        self._runs = [Run(job.sample(number), partial(self._show, number)) for number in range(count)]
+        self._runs = [Run(job, partial(self._show, number)) for number, job in enumerate(jobs)]
         self._live = live
         live.update(self._runs)
         for number, run in enumerate(self._runs):
@@ -235,7 +247,7 @@ class Answers:
 
 def _plan(served: ServedModel, question: Question) -> Plan:
     """The plan of a question. Raises ``ApiError``."""
-    model = served.model
+    model, prompt = served.model, question.prompt
     unknown = [token for token in question.options.get("logit_bias", ()) if token >= model.vocabulary.n_vocab]
     if unknown:
         raise ApiError(
@@ -245,7 +257,9 @@ def _plan(served: ServedModel, question: Question) -> Plan:
         )
     options: ChatOptions = {**served.defaults, **question.options}
     with _refusing(served, question):
-        return make_plan(model, question.messages, question.schema, options)
+        if isinstance(prompt, list):
+            return make_plan(model, prompt, question.schema, options)
+        return plan_continuation(model, text_tokens(model, prompt, question.place), question.schema, options)
 
 
 def _job(served: ServedModel, question: Question, plan: Plan, constraint: Constraint | None, seconds: float) -> Job:
@@ -254,7 +268,8 @@ def _job(served: ServedModel, question: Question, plan: Plan, constraint: Constr
         job = plan.job(constraint, seconds)
     n_ctx = served.model.n_ctx
     if len(job.tokens) >= n_ctx:
-        raise _overflow(f"it has {n_ctx} tokens, and your messages resulted in {len(job.tokens)} tokens")
+        read = f"your {question.place} resulted in {len(job.tokens)} tokens"
+        raise _overflow(question, f"it has {n_ctx} tokens, and {read}")
     return job
 
 
@@ -274,7 +289,7 @@ def _refusing(served: ServedModel, question: Question) -> Iterator[None]:
     except ConstrainError as error:
         raise refused(question.schema, error) from error
     except ValueError as error:
-        raise ApiError(str(error), param="messages", code="invalid_value") from error
+        raise ApiError(str(error), param=question.place, code="invalid_value") from error
 
 
 def _submit(answers: Answers, question: Question, room: int) -> None:
@@ -283,7 +298,9 @@ def _submit(answers: Answers, question: Question, room: int) -> None:
         answers.submit()
     except BudgetError as error:
         if error.needed > room:
-            raise _overflow(f"any answer takes {error.needed} tokens, and there is room for {room}") from error
+            raise _overflow(
+                question, f"any answer takes {error.needed} tokens, and there is room for {room}"
+            ) from error
         raise ApiError(
             f"Invalid '{question.limit}': {question.options['max_tokens']} tokens are too few for any answer that "
             f"matches what was asked for; {error.needed} are enough.",
@@ -294,9 +311,9 @@ def _submit(answers: Answers, question: Question, room: int) -> None:
         raise unavailable(str(error)) from error
 
 
-def _overflow(what: str) -> ApiError:
+def _overflow(question: Question, what: str) -> ApiError:
     return ApiError(
-        f"This model's context is too small: {what}. Please reduce the length of the messages.",
-        param="messages",
+        f"This model's context is too small: {what}. Please reduce the length of the {question.place}.",
+        param=question.place,
         code="context_length_exceeded",
     )

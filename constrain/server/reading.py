@@ -34,7 +34,18 @@ _REMEMBERED = 1024
 """Sets of tools and formats that are known to be well, the least recently used ones dropped first."""
 
 _QUICK = frozenset(
-    ("messages", "input", "instructions", "model", "stream_options", "metadata", "stop", "logit_bias", "include")
+    (
+        "messages",
+        "prompt",
+        "input",
+        "instructions",
+        "model",
+        "stream_options",
+        "metadata",
+        "stop",
+        "logit_bias",
+        "include",
+    )
 )
 """Fields that are read in little time, whatever they hold."""
 

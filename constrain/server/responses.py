@@ -108,7 +108,7 @@ class Responses(Endpoint):
             previous, question = await generator.aside(partial(self._continued, asked, owner))
             async with self._serving.models.lease(asked.model) as served:
                 try:
-                    answers = await generator.start(served, question, session)
+                    answers = await generator.start(served, (question,), session)
                 except ApiError as error:
                     raise for_responses(error) from error
                 head = ResponseHead(asked, new_response_id(), time.time(), asked.model)
