@@ -1,4 +1,4 @@
-"""Sockets to listen on, and where that is."""
+"""Sockets that listen, and where they do."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import socket
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what they stand for, for clients on this machine
 
 
-def bind(host: str, port: int) -> list[socket.socket]:
-    """Sockets for all addresses of a host (name or address), which do not listen yet; ``port`` 0 is any free one.
+def listen(host: str, port: int) -> list[socket.socket]:
+    """Sockets for all addresses of a host (name or address); ``port`` 0 is any free one.
 
-    Raises ``OSError``, which says what cannot be listened on.
+    They listen at once, so that no other program can; whoever connects before they are served, waits. Raises
+    ``OSError``, which says what cannot be listened on.
     """
     sockets: list[socket.socket] = []
     try:
@@ -22,6 +23,7 @@ def bind(host: str, port: int) -> list[socket.socket]:
             if family == socket.AF_INET6:
                 one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             one.bind((address[0], port))
+            one.listen()
             port = one.getsockname()[1]  # the same for all
     except OSError as error:
         for one in sockets:

@@ -60,9 +60,9 @@ class Metrics:
             )
         }
 
-    def add(self, completion: Completion) -> None:
-        """Counts an answer to the request that is being answered."""
-        current.get().add(completion)
+    def add(self, completion: Completion, *, is_first: bool = True) -> None:
+        """Counts an answer to the request that is being answered; ``is_first``: of those to one prompt."""
+        current.get().add(completion, is_first=is_first)
         usage, timings = completion.usage, completion.timings
         self._tokens.labels("prompt").inc(usage.prompt_tokens - usage.cached_tokens)
         self._tokens.labels("cached_prompt").inc(usage.cached_tokens)
@@ -71,6 +71,11 @@ class Metrics:
         self._seconds["queue"].observe(timings.queue)
         self._seconds["first_token"].observe(timings.compile + timings.queue + timings.prompt)
         self._seconds["generation"].observe(timings.generation)
+
+    def add_embedded(self, tokens: int) -> None:
+        """Counts the tokens of the texts that the request which is being answered has vectors for."""
+        current.get().prompt_tokens += tokens
+        self._tokens.labels("embedded").inc(tokens)
 
     def add_masks(self, answer: Answer) -> None:
         """Counts the masks of an answer."""

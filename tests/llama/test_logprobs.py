@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import constrain
+from constrain._options import split_options
 from constrain.llama.answer import Answer
 from constrain.llama.binding import Candidates
 from constrain.llama.decode import Decoding
@@ -192,6 +193,19 @@ def test_answers_are_the_same_where_nobody_asks(pattern: str | None, options: di
     list(Decoding(Alone(), untold.answer).steps())
     assert told.answer.tokens == untold.answer.tokens
     assert told.answer.finish_reason == untold.answer.finish_reason
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"logprobs": True, "top_logprobs": 21}, "top_logprobs is 21; it must be 0 to 20"),
+        ({"logprobs": True, "top_logprobs": -1}, "top_logprobs is -1"),
+        ({"top_logprobs": 3}, "only for answers with logprobs=True"),
+    ],
+)
+def test_options_out_of_range(options: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        split_options(options)
 
 
 def test_of_equal_logits_the_smaller_ids_are_told_first() -> None:

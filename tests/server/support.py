@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from constrain.server.listening import bind
+from constrain.server.listening import listen
 from constrain.server.models import Models, ModelSource
 from constrain.server.run import Server
 
@@ -69,7 +69,7 @@ def chunks_of(response: httpx.Response) -> list[dict[str, Any]]:
 def serving(application: Application, *, grace_seconds: float = 30.0) -> Iterator[str]:
     """A server in a thread; its URL."""
     started: Future[str] = Future()
-    sockets = bind("127.0.0.1", 0)
+    sockets = listen("127.0.0.1", 0)
     server = Server(application, sockets, grace_seconds=grace_seconds, on_start=started.set_result)
     thread = threading.Thread(target=server.serve_until_stopped)
     thread.start()

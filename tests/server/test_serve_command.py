@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
 import signal
+import socket
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import httpx
 
+from constrain.cli.serve import _greeting
+from constrain.llama.model import Model, default_model_path
+from constrain.server.models import Models, ModelSource
 from tests.server.support import SECONDS
 
 if TYPE_CHECKING:
@@ -48,3 +54,55 @@ def test_an_unknown_subset_is_a_usage_error() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=wide)
     assert done.returncode == 2
     assert "structural, openai, off" in done.stderr
+
+
+def serve(*options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "constrain", "serve", "--port", "0", *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "NO_COLOR": "1"})
+
+
+def test_a_port_in_use_is_a_line_of_its_own() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = serve("--port", str(port))
+    assert done.returncode == 1
+    assert done.stderr == f"error: cannot listen on 127.0.0.1, port {port}: Address already in use\n"
+
+
+def test_a_model_that_is_not_there_is_a_line_of_its_own(tmp_path: Path) -> None:
+    done = serve("--model", str(tmp_path / "none.gguf"))
+    assert done.returncode == 1
+    assert done.stderr == f"error: [Errno 2] No such file or directory: '{tmp_path / 'none.gguf'}'\n"
+
+
+def test_models_of_a_file_wait_until_they_are_asked_for_and_json_is_logged(tmp_path: Path) -> None:
+    path = default_model_path()
+    config = tmp_path / "server.toml"
+    models = "".join(f'[[models]]\npath = "{path}"\nname = "{name}"\n' for name in ("one", "two"))
+    config.write_text('log_format = "json"\nport = 1\n' + models)
+    command = [sys.executable, "-m", "constrain", "serve", "--config", str(config), "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as program:
+        assert program.stderr is not None
+        logged = []
+        while not logged or logged[-1]["event"] != "started":
+            logged.append(json.loads(program.stderr.readline()))
+        assert logged[-1]["models"] == ["one", "two"]
+        url = logged[-1]["url"]
+        listed = httpx.get(f"{url}/v1/models", timeout=SECONDS)
+        assert [model["id"] for model in listed.json()["data"]] == ["one", "two"]
+        metrics = httpx.get(f"{url}/metrics", timeout=SECONDS).text
+        assert 'constrain_model_loaded{model="two"} 0.0' in metrics
+        program.send_signal(signal.SIGTERM)
+        rest = [json.loads(line) for line in program.stderr]
+        assert program.wait(SECONDS) == -signal.SIGTERM
+    [first, _] = [line for line in rest if line["event"] == "request"]
+    assert first["request_id"] == listed.headers["x-request-id"]
+
+
+def test_the_curl_line_works_as_it_is_printed() -> None:
+    models = Models([ModelSource(('it\'s "mine"',), 0, 1, 0, Model)])
+    line = _greeting("http://127.0.0.1:1", models, has_keys=True).split("\n\n")[1]
+    words = shlex.split(line)
+    assert words[:2] == ["curl", "http://127.0.0.1:1/v1/chat/completions"]
+    assert "Authorization: Bearer YOUR_KEY" in words
+    assert json.loads(words[words.index("-d") + 1])["model"] == 'it\'s "mine"'

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from constrain.server.app import Application
-from constrain.server.listening import bind
+from constrain.server.listening import listen
 from constrain.server.run import Server
 from constrain.server.settings import Settings
 from tests.server.support import CHAT, SECONDS, ask, served_as, serving
@@ -72,7 +72,7 @@ def test_a_server_that_stops_brings_streams_to_a_valid_end(model: constrain.Mode
         found.append(url)
         started.set()
 
-    server = Server(application, bind("127.0.0.1", 0), grace_seconds=5, on_start=note)
+    server = Server(application, listen("127.0.0.1", 0), grace_seconds=5, on_start=note)
     thread = threading.Thread(target=server.serve_until_stopped)
     thread.start()
     assert started.wait(SECONDS)
