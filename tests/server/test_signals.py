@@ -45,8 +45,8 @@ KINDS: tuple[dict[str, Any], ...] = (
     {"tools": [CUSTOM], "tool_choice": "required"},
     {"max_tokens": 700},
 )
-STREAMS = 12
-"""Four are written, and eight wait."""
+WRITTEN, STREAMS = 4, 12
+"""Four are written, and the others wait."""
 
 
 def require_valid(kind: int, deltas: list[dict[str, Any]], reason: str) -> None:
@@ -95,8 +95,10 @@ async def stop_under_load(running: Program, signals: tuple[int, ...]) -> float:
     async with httpx.AsyncClient(base_url=running.url, timeout=SECONDS, limits=limits) as client:
         began = asyncio.Semaphore(0)
         streams = [asyncio.create_task(read_stream(client, number % len(KINDS), began)) for number in range(STREAMS)]
-        for _ in streams:
+        for _ in range(WRITTEN):
             await began.acquire()
+        while f"constrain_answers_admitted {STREAMS}.0" not in (await idle.get("/metrics")).text:
+            await asyncio.sleep(0.01)
         started = time.monotonic()
         for each in signals:
             running.process.send_signal(each)
