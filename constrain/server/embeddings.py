@@ -16,7 +16,8 @@ from starlette.responses import JSONResponse
 from constrain._errors import ModelError
 from constrain.server.embeddings_request import read_embedding_request, require_dimensions
 from constrain.server.endpoint import Endpoint
-from constrain.server.errors import ApiError, failure, unavailable
+from constrain.server.errors import ApiError, context_overflow, failure, unavailable
+from constrain.server.sizes import longest_token, text_size
 from constrain.server.texts import text_tokens
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from constrain.llama.model import Model
     from constrain.server.embeddings_request import EmbeddingRequest, Encoding
     from constrain.server.endpoint import Serving
+    from constrain.server.texts import Text
 
 _log = logging.getLogger("constrain.server")
 
@@ -62,18 +64,21 @@ def _prepare(model: Model, asked: EmbeddingRequest) -> list[list[int]]:
     """The tokens of all texts. Raises ``ApiError``."""
     try:
         require_dimensions(asked, model.embedder.size)
-        inputs = [text_tokens(model, text, "input", whole=True) for text in asked.inputs]
+        return [_tokens(model, text) for text in asked.inputs]
     except ModelError as error:
         raise _refused(model, error) from error
-    for tokens in inputs:
-        if len(tokens) > model.n_ctx:
-            raise ApiError(
-                f"This model's context is too small: it has {model.n_ctx} tokens, and your input resulted in "
-                f"{len(tokens)} tokens. Please reduce the length of the input.",
-                param="input",
-                code="context_length_exceeded",
-            )
-    return inputs
+
+
+def _tokens(model: Model, text: Text) -> list[int]:
+    """The tokens of a text. Raises ``ApiError`` if they are too many."""
+    longest, size = longest_token(model.vocabulary), text_size(text)
+    if size > model.n_ctx * longest:  # then they need not be counted
+        there = f"there are {size} bytes of text in an input"
+        raise context_overflow("input", f"it has {model.n_ctx} tokens of at most {longest} bytes, and {there}")
+    tokens = text_tokens(model, text, "input", whole=True)
+    if len(tokens) > model.n_ctx:
+        raise context_overflow("input", f"it has {model.n_ctx} tokens, and an input resulted in {len(tokens)} tokens")
+    return tokens
 
 
 def _embed(model: Model, tokens: Sequence[int]) -> NDArray[np.float32]:

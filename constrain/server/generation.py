@@ -19,7 +19,7 @@ from constrain._errors import BudgetError, ConstrainError, ModelError, ToolError
 from constrain._job import Run, make_plan, plan_continuation
 from constrain.server.account import current
 from constrain.server.compiling import compiled, refused
-from constrain.server.errors import ApiError, unavailable
+from constrain.server.errors import ApiError, context_overflow, unavailable
 from constrain.server.session import Session, Turns
 from constrain.server.sizes import longest_token, text_size
 from constrain.server.texts import text_tokens
@@ -286,8 +286,8 @@ def _refuse_endless(question: Question, model: Model) -> None:
         )
     longest = longest_token(model.vocabulary)
     if (size := text_size(prompt)) > model.n_ctx * longest:
-        read = f"your {question.place} have {size} bytes of text"
-        raise _overflow(question, f"it has {model.n_ctx} tokens of at most {longest} bytes, and {read}")
+        there = f"there are {size} bytes of text in your {question.place}"
+        raise context_overflow(question.place, f"it has {model.n_ctx} tokens of at most {longest} bytes, and {there}")
 
 
 def _job(served: ServedModel, question: Question, plan: Plan, constraint: Constraint | None, seconds: float) -> Job:
@@ -297,7 +297,7 @@ def _job(served: ServedModel, question: Question, plan: Plan, constraint: Constr
     n_ctx = served.model.n_ctx
     if len(job.tokens) >= n_ctx:
         read = f"your {question.place} resulted in {len(job.tokens)} tokens"
-        raise _overflow(question, f"it has {n_ctx} tokens, and {read}")
+        raise context_overflow(question.place, f"it has {n_ctx} tokens, and {read}")
     return job
 
 
@@ -326,8 +326,8 @@ def _submit(answers: Answers, question: Question, room: int) -> None:
         answers.submit()
     except BudgetError as error:
         if error.needed > room:
-            raise _overflow(
-                question, f"any answer takes {error.needed} tokens, and there is room for {room}"
+            raise context_overflow(
+                question.place, f"any answer takes {error.needed} tokens, and there is room for {room}"
             ) from error
         raise ApiError(
             f"Invalid '{question.limit}': {question.options['max_tokens']} tokens are too few for any answer that "
@@ -337,11 +337,3 @@ def _submit(answers: Answers, question: Question, room: int) -> None:
         ) from error
     except ModelError as error:
         raise unavailable(str(error)) from error
-
-
-def _overflow(question: Question, what: str) -> ApiError:
-    return ApiError(
-        f"This model's context is too small: {what}. Please reduce the length of the {question.place}.",
-        param=question.place,
-        code="context_length_exceeded",
-    )

@@ -92,8 +92,9 @@ def test_the_dimensions_are_those_of_the_model(application: Application) -> None
     assert str(SIZE) in error["message"]
 
 
-def test_an_input_that_overflows_the_context_is_refused(application: Application) -> None:
-    error = error_of(embed(application, input=["a", "word " * 2000]))
+@pytest.mark.parametrize("size", [2_000, 200_000])
+def test_an_input_that_overflows_the_context_is_refused(application: Application, size: int) -> None:
+    error = error_of(embed(application, input=["a", "word " * size]))
     assert (error["param"], error["code"]) == ("input", "context_length_exceeded")
     assert "1024 tokens" in error["message"]
 
