@@ -114,7 +114,7 @@ def test_streams_end_valid_and_in_time_at_a_signal_and_a_second_one_of_the_same_
     with program(*OPTIONS, str(GRACE)) as running:
         seconds = asyncio.run(stop_under_load(running, (signal.SIGTERM, signal.SIGTERM)))
     assert running.process.returncode == 0, running.log
-    assert 0.5 * GRACE < seconds < GRACE, running.log
+    assert 0.5 * GRACE < seconds < GRACE, "".join(running.log)
 
 
 def test_a_second_interrupt_ends_all_streams_at_once_and_still_valid() -> None:
