@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from constrain import constraint as _constraint
 from constrain._completion import Completion, Timings, Usage
 from constrain._options import asks_for_chat, compile_options, split_options
+from constrain._policies import CompileOptions
 from constrain._progress import TextProgress
 from constrain._result import result_type
 from constrain._text_tokens import TextTokens
@@ -17,15 +18,17 @@ from constrain._text_tokens import TextTokens
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from constrain._cache import Directory
     from constrain._completion import StreamEvent
     from constrain._models import Prompt
     from constrain._options import Options, Request
     from constrain._progress import Progress
-    from constrain.constraint import Constraint, Matcher
+    from constrain.constraint import Constraint, Matcher, Packed
     from constrain.llama import scheduler
     from constrain.llama.answer import Answer
     from constrain.llama.model import Model
     from constrain.llama.sampler import Sampling
+    from constrain.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,35 +128,79 @@ class Writing:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Language:
+    """What is compiled for an answer: what ``compile`` takes, and its keywords."""
+
+    schema: object
+    policies: CompileOptions = field(default_factory=CompileOptions)
+
+    def compile(
+        self, vocabulary: Vocabulary, elsewhere: Callable[[], Packed] | None = None, *, cache: Directory = None
+    ) -> Constraint:
+        """The constraint. ``elsewhere``: compiles what is neither remembered nor kept, in place of this process."""
+        return _constraint._compile(
+            self.schema, vocabulary, close_objects=True, cache=cache, elsewhere=elsewhere, **self.policies
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A request that lacks its constraint.
+
+    ``language``: None for any text. ``tokens`` makes those of the prompt; it raises ``ValueError`` and ``ModelError``.
+    """
+
+    model: Model
+    language: Language | None
+    tokens: Callable[[], list[int]]
+    progress: Callable[[int, TextTokens | None], Progress]
+    sampling: Sampling
+    request: Request
+
+    def job(self, constraint: Constraint | None, compile_seconds: float) -> Job:
+        """The request with its constraint."""
+        tokens = self.tokens()
+        return Job(self.model, tokens, constraint, self.progress, self.sampling, self.request, compile_seconds)
+
+
 def prepare(model: Model, prompt: Prompt, schema: Any, options: Options) -> Job:
     """Checks the options, compiles the schema and tokenizes the prompt. Raises as ``complete`` does."""
+    plan = make_plan(model, prompt, schema, options)
+    started = time.perf_counter()
+    constraint = None if plan.language is None else plan.language.compile(model.vocabulary)
+    return plan.job(constraint, time.perf_counter() - started)
+
+
+def make_plan(model: Model, prompt: Prompt, schema: Any, options: Options) -> Plan:
+    """``prepare`` up to where the schema is compiled."""
     from constrain.chat.families import may_reason
     from constrain.llama.prompt import is_plain
 
     if asks_for_chat(options) or not is_plain(prompt) or may_reason(model.chat_template):
-        from constrain.chat.request import prepare_chat
+        from constrain.chat.request import plan_chat
 
-        return prepare_chat(model, prompt, schema, options)
-    job = prepare_continuation(model, [], schema, options)
-    shown = job.request.shown(result_type(schema))
-    return replace(job, tokens=model.prompt_tokens(prompt, shown=shown, constrained=job.constraint is not None))
+        return plan_chat(model, prompt, schema, options)
+    plan = plan_continuation(model, [], schema, options)
+
+    def tokens() -> list[int]:
+        shown = plan.request.shown(result_type(schema))
+        return model.prompt_tokens(prompt, shown=shown, constrained=plan.language is not None)
+
+    return replace(plan, tokens=tokens)
 
 
-def prepare_continuation(model: Model, tokens: list[int], schema: Any, options: Options) -> Job:
+def plan_continuation(model: Model, tokens: list[int], schema: Any, options: Options) -> Plan:
     """The same for a prompt that the model goes on with as it is: without a template, and nothing of the schema."""
     sampling, request = split_options(options)
     policies = compile_options(options, schema)
+    language = None if schema is None else Language(schema, policies)
     result = result_type(schema)
-    started = time.perf_counter()
-    constraint = None
-    if schema is not None:
-        constraint = _constraint._compile(schema, model.vocabulary, close_objects=True, **policies)
-    compile_seconds = time.perf_counter() - started
 
     def progress(_: int, tokens: TextTokens | None) -> Progress:
-        return TextProgress(result, request.stops, tokens, cuts=constraint is None)
+        return TextProgress(result, request.stops, tokens, cuts=language is None)
 
-    return Job(model, tokens, constraint, progress, sampling, request, compile_seconds)
+    return Plan(model, language, lambda: tokens, progress, sampling, request)
 
 
 class Run:

@@ -89,6 +89,14 @@ class Precomputed:
 
 
 @dataclass(frozen=True, slots=True)
+class Packed:
+    """A constraint on its way to another process that has an equal vocabulary and the same seed (``core.seed``)."""
+
+    tables: bytes
+    notes: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class _Keeping:
     """Where a constraint is kept, under which key, and how the grammar is made that is not kept with it."""
 
@@ -100,7 +108,17 @@ class _Keeping:
 class Constraint:
     """A language, ready for one vocabulary. Made by ``compile``; immutable, safe to share between threads."""
 
-    __slots__ = ("__weakref__", "_core", "_grammar", "_keeping", "_places", "policies", "vocabulary", "warnings")
+    __slots__ = (
+        "__weakref__",
+        "_core",
+        "_grammar",
+        "_keeping",
+        "_make",
+        "_places",
+        "policies",
+        "vocabulary",
+        "warnings",
+    )
 
     def __init__(
         self,
@@ -111,6 +129,7 @@ class Constraint:
         keeping: _Keeping | None = None,
     ) -> None:
         self._grammar: Grammar | None = grammar
+        self._make: Callable[[], Grammar] | None = None
         self._places: bytes | None = None
         self._keeping = keeping
         self.vocabulary = vocabulary
@@ -124,36 +143,60 @@ class Constraint:
         stored = keeping.cache.load(vocabulary, keeping.digest())
         if stored is None:
             return None
+        try:
+            return cls._read(vocabulary, stored.tables, stored.notes, keeping.make, keeping)
+        except core.StorageError as error:
+            raise RejectedFileError(f"{keeping.cache.path}: {error}") from error
+
+    @classmethod
+    def _unpacked(
+        cls, vocabulary: Vocabulary, packed: Packed, make: Callable[[], Grammar], keeping: _Keeping | None
+    ) -> Constraint:
+        """What another process packed; ``make`` makes its grammar, should anybody ask for that."""
+        return cls._read(vocabulary, memoryview(packed.tables), packed.notes, make, keeping)
+
+    @classmethod
+    def _read(
+        cls,
+        vocabulary: Vocabulary,
+        tables: memoryview,
+        notes: bytes,
+        make: Callable[[], Grammar],
+        keeping: _Keeping | None,
+    ) -> Constraint:
+        """What ``_packed`` wrote. Raises ``core.StorageError``."""
         self = cls.__new__(cls)
-        notes, _, self._places = stored.notes.partition(b"\n")
-        noted = json.loads(notes)
+        about, _, self._places = notes.partition(b"\n")
+        noted = json.loads(about)
         self._grammar = None
+        self._make = make
         self._keeping = keeping
         self.vocabulary = vocabulary
         self.policies = noted["policies"]
         self.warnings = tuple(noted["warnings"])
-        try:
-            self._core = core.CompiledGrammar.restore(stored.tables, vocabulary._core)
-        except core.StorageError as error:
-            raise RejectedFileError(f"{keeping.cache.path}: {error}") from error
+        self._core = core.CompiledGrammar.restore(tables, vocabulary._core)
         return self
+
+    def _packed(self) -> Packed:
+        """The tables, with what was computed so far, and all else that is not the vocabulary's."""
+        notes = json.dumps({"policies": dict(self.policies), "warnings": self.warnings}).encode()
+        places = json.dumps(self._terminal_places()).encode() if self._places is None else self._places
+        return Packed(self._core.store(), notes + b"\n" + places)
 
     def _keep(self) -> Path | None:
         """Writes the constraint's file, and that of the mask parts. Raises OSError."""
         if self._keeping is None:
             return None
-        notes = json.dumps({"policies": dict(self.policies), "warnings": self.warnings}).encode()
-        places = json.dumps(self._terminal_places()).encode() if self._places is None else self._places
         store_parts(self._keeping.cache, self.vocabulary)
-        tables = self._core.store()
-        return self._keeping.cache.store(self.vocabulary, self._keeping.digest(), tables, notes + b"\n" + places)
+        packed = self._packed()
+        return self._keeping.cache.store(self.vocabulary, self._keeping.digest(), packed.tables, packed.notes)
 
     @property
     def grammar(self) -> Grammar:
-        """The rules and terminals; made anew from the schema if the constraint was found in a cache."""
+        """The rules and terminals; made anew from the schema if the constraint was compiled by another process."""
         if self._grammar is None:
-            assert self._keeping is not None
-            self._grammar = self._keeping.make()
+            assert self._make is not None
+            self._grammar = self._make()
         return self._grammar
 
     def _terminal_places(self) -> list[list[str]]:
@@ -443,16 +486,20 @@ def _compile(
     *,
     close_objects: bool,
     cache: Directory = None,
+    elsewhere: Callable[[], Packed] | None = None,
     **options: Unpack[CompileOptions],
 ) -> Constraint:
-    """``compile``, and the closing of objects that ``generate`` asks for."""
+    """``compile``, and the closing of objects that ``generate`` asks for.
+
+    ``elsewhere``: compiles what is neither remembered nor kept, in place of this process.
+    """
     settled: CompileOptions = {**DEFAULTS, **options}
     registry, strict = settled["registry"], settled["strict"]
     directory = find_cache(cache) if registry is None else None
     if isinstance(schema, Grammar | Source):
         refuse_compile_options(options, f"this is a {type(schema).__name__}")
         closed = schema.closed() if close_objects and isinstance(schema, Source) else schema
-        return _compile_text(closed, vocab, directory)
+        return _compile_text(closed, vocab, directory, elsewhere)
     policies: dict[str, Any] = {name: value for name, value in sorted(settled.items()) if name in CHOICES}
     text = schema_text(schema, tightened=True)
 
@@ -467,6 +514,8 @@ def _compile(
         return compile_schema(document, close_objects=close_objects, registry=registry, **policies)
 
     def make(keeping: _Keeping | None) -> Constraint:
+        if elsewhere is not None:
+            return Constraint._unpacked(vocab, elsewhere(), lambda: make_schema().grammar, keeping)
         compiled = make_schema()
         return Constraint(compiled.grammar, vocab, compiled.policies, compiled.warnings, keeping)
 
@@ -485,7 +534,9 @@ def _compile(
     return _remembered(key, vocab, find_or_make)
 
 
-def _compile_text(schema: Grammar | Source, vocab: Vocabulary, directory: Cache | None) -> Constraint:
+def _compile_text(
+    schema: Grammar | Source, vocab: Vocabulary, directory: Cache | None, elsewhere: Callable[[], Packed] | None
+) -> Constraint:
     """``compile`` for what is no JSON Schema."""
     grammar: Callable[[], Grammar]
     if isinstance(schema, Grammar):
@@ -495,10 +546,13 @@ def _compile_text(schema: Grammar | Source, vocab: Vocabulary, directory: Cache 
 
     policies = schema.policies_in_force() if isinstance(schema, Source) else {}
 
+    def make(keeping: _Keeping | None) -> Constraint:
+        if elsewhere is not None:
+            return Constraint._unpacked(vocab, elsewhere(), grammar, keeping)
+        return Constraint(grammar(), vocab, policies, (), keeping)
+
     def find_or_make() -> Constraint:
-        return _find_or_make(
-            vocab, directory, digest, grammar, lambda keeping: Constraint(grammar(), vocab, policies, (), keeping)
-        )
+        return _find_or_make(vocab, directory, digest, grammar, make)
 
     if isinstance(schema, Grammar):  # its expressions are compared by identity: looking for equals would be in vain
         return find_or_make()

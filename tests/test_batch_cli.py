@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from constrain._completion import Completion, Timings, Usage
+from constrain._completion import Completion, Timings, TokenLogprob, Usage
 from constrain._errors import BudgetError, UnsupportedSchemaError
 from constrain.batch import Progress, run
 from constrain.batch.files import BatchFiles, check_paths, note_path
@@ -283,6 +283,20 @@ def test_any_other_error_ends_the_batch_and_the_rest_is_answered_next_time(tmp_p
 
 
 # What is written
+
+
+def test_log_probabilities_are_written_as_json(tmp_path: Path) -> None:
+    told = TokenLogprob(5, "a", b"a", -0.5, (TokenLogprob(6, "\\xe2", b"\xe2", -0.25),))
+
+    def answer(task: Task, stop: Future[None]) -> Completion:
+        assert (task.options["logprobs"], task.options["top_logprobs"]) == (True, 1)
+        return replace(echo(task, stop), text_logprobs=(told,))
+
+    batch = Batch(tmp_path, b'{"prompt": "a", "logprobs": true, "top_logprobs": 1}')
+    batch.run(answer)
+    [written] = records(batch.output)
+    top = [{"token": "\\xe2", "logprob": -0.25, "bytes": [0xE2]}]
+    assert written["logprobs"] == [{"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": top}]
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.guide import SERVER
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
 
 
 def run(folder: Path, *arguments: str) -> str:
@@ -24,7 +27,7 @@ def run(folder: Path, *arguments: str) -> str:
 
 def test_python_examples_run(tmp_path: Path) -> None:
     program = tmp_path / "readme.py"
-    examples = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+    examples = [each for each in EXAMPLES if SERVER not in each]  # the others: tests/server/test_guide.py
     program.write_text("\n".join(examples), encoding="utf-8")
     run(tmp_path, str(program))
 

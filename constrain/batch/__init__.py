@@ -14,6 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 from constrain._errors import ConstrainError
+from constrain._logprobs import logprob_objects
 from constrain.batch.lines import LineError, Task, read_lines, read_task
 from constrain.chat.calls import FunctionCall
 from constrain.chat.reply import Refusal, Reply
@@ -186,6 +187,8 @@ def _answer(completion: Completion) -> dict[str, object]:
     }
     if completion.shortened:
         answer["shortened"] = completion.shortened
+    if completion.text_logprobs is not None:
+        answer["logprobs"] = logprob_objects(completion.text_logprobs)
     return {**answer, "reasoning": completion.reasoning} if completion.reasoning else answer
 
 

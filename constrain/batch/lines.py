@@ -74,6 +74,8 @@ class _Line(BaseModel):
     repeat_penalty: float = 0
     presence_penalty: float = 0
     frequency_penalty: float = 0
+    logprobs: bool = False
+    top_logprobs: int = 0
     timeout: float | None = None
     tools: list[dict[str, Any]] = []
     tool_choice: str | dict[str, Any] | list[str] | None = None

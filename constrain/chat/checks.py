@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 import re
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +17,7 @@ from constrain.chat.annotations import innermost
 from constrain.chat.parameters import callers_parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 """Names that tools may have, here as at OpenAI's endpoints."""
@@ -30,8 +32,28 @@ def check_name(name: object) -> None:
         )
 
 
+_is_checked: ContextVar[bool] = ContextVar("_is_checked", default=False)
+
+
+@contextlib.contextmanager
+def checked_before() -> Iterator[None]:
+    """Tools that are made meanwhile were made before, of the same JSON: what they take is not compiled once more."""
+    token = _is_checked.set(True)
+    try:
+        yield
+    finally:
+        _is_checked.reset(token)
+
+
+def is_checked() -> bool:
+    """Whether what is looked at was found to be well before."""
+    return _is_checked.get()
+
+
 def check_schema(name: str, schema: dict[str, Any]) -> None:
     """Raises what compiling a tool's arguments would raise: ``SchemaError``, ``PatternError``, ``LimitError``."""
+    if is_checked():
+        return
     try:
         _compile(json.dumps(schema))
     except ConstrainError as error:
@@ -54,6 +76,8 @@ def check_format(name: str, source: Source | None) -> None:
             f"tool {name!r}: its format is {source!r:.80}; it can be a Lark, a Regex, what sequence, choice, repeat "
             f"and text make of these, or None for any text"
         )
+    if is_checked():
+        return
     try:
         source.grammar()
     except ConstrainError as error:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from constrain import constraint as _constraint
-from constrain._job import Job
+from constrain._job import Language, Plan
 from constrain._options import split_options
 from constrain._policies import CHOICES, DEFAULTS, refuse_compile_options
 from constrain._result import result_type
@@ -38,8 +36,8 @@ if TYPE_CHECKING:
 _BESIDE_CALLS = "If you call no tool: "
 
 
-def prepare_chat(model: Model, prompt: Prompt, schema: Any, given: Options) -> Job:
-    """Checks everything, compiles the answer and tokenizes the conversation. Raises as ``complete`` does."""
+def plan_chat(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan:
+    """Checks everything and tokenizes the conversation. Raises as ``complete`` does."""
     options: ChatOptions = {**given}  # type: ignore[typeddict-item]
     sampling, request = split_options(options)
     tools = as_tools(options.get("tools") or ())
@@ -61,7 +59,6 @@ def prepare_chat(model: Model, prompt: Prompt, schema: Any, given: Options) -> J
         variables=_switched(form.thinking, wanted=wants_reasoning),
         shown=_shown(request, result, has_tools=bool(tools), allow_refusal=bool(options.get("allow_refusal"))),
     )
-    started = time.perf_counter()
     answer = Answer(
         form,
         special=_named(form, model.vocabulary.special_tokens),
@@ -74,11 +71,9 @@ def prepare_chat(model: Model, prompt: Prompt, schema: Any, given: Options) -> J
         reasoning=_reasoning(prompted.thinking, wanted=wants_reasoning),
         policies=policies,
     )
-    constraint = _constraint._compile(answer, model.vocabulary, close_objects=True)
-    compile_seconds = time.perf_counter() - started
     by_name = {tool.name: tool for tool in tools}
-    follow = partial(ReplyProgress, answer, by_name, result, request.stops, prompted.tokens, wants_reply=bool(tools))
-    return Job(model, prompted.tokens, constraint, follow, sampling, request, compile_seconds)
+    progress = partial(ReplyProgress, answer, by_name, result, request.stops, prompted.tokens, wants_reply=bool(tools))
+    return Plan(model, Language(answer), lambda: prompted.tokens, progress, sampling, request)
 
 
 def _callable(tool: Tool) -> FunctionCalls | CustomCalls:

@@ -74,6 +74,10 @@ def serve(
         float | None,
         typer.Option(help="Seconds in which a request is answered; then its answer is ended.", show_default="600"),
     ] = None,
+    compile_seconds: Annotated[
+        float | None,
+        typer.Option(help="Seconds of computing that the schemas and tools of a request may take.", show_default="3"),
+    ] = None,
     deterministic: Annotated[
         bool | None,
         typer.Option(
@@ -122,6 +126,7 @@ def _serve(config: ServerConfig, model: Path | None, aliases: list[str], sockets
     from constrain.server.model_files import find_models
     from constrain.server.run import Server
     from constrain.server.settings import Settings
+    from constrain.server.workers import workers
 
     keys = () if config.api_key_file is None else read_keys(config.api_key_file)
     if from_environment := os.environ.get(_KEY_VARIABLE, "").strip():
@@ -133,6 +138,7 @@ def _serve(config: ServerConfig, model: Path | None, aliases: list[str], sockets
         config.strict_subset,
         max_queue=config.queue,
         cors_origins=tuple(config.cors_origin),
+        compile_seconds=config.compile_seconds,
         timeout=config.timeout,
         grace_seconds=config.grace,
     )
@@ -148,6 +154,7 @@ def _serve(config: ServerConfig, model: Path | None, aliases: list[str], sockets
         application, sockets, log_format=config.log_format, grace_seconds=settings.grace_seconds, on_start=greet
     )
     try:
+        workers().start()
         if len(models.states()) == 1:
             name = next(iter(models))
             with shared.working(console, f"Loading {name}"):
@@ -155,6 +162,7 @@ def _serve(config: ServerConfig, model: Path | None, aliases: list[str], sockets
         server.serve_until_stopped()
     finally:
         models.close()
+        workers().close()
 
 
 def _greeting(base: str, models: Models, *, has_keys: bool) -> str:

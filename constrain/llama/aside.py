@@ -1,10 +1,10 @@
-"""Conversations that a context of one sequence puts aside while it evaluates another one."""
+"""Sequences that are put aside while others take their places in a context."""
 
 from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import llama_cpp
 import numpy as np
@@ -18,6 +18,34 @@ _LOST_PART = 8
 as long as evaluating one hundredth of its tokens, and not every conversation goes on."""
 
 
+class States(Protocol):
+    """What a context knows after a sequence of tokens, as bytes."""
+
+    def save(self, sequence: int) -> NDArray[np.uint8] | None:
+        """The state of a sequence; ``None`` if it is not to be had."""
+
+    def restore(self, sequence: int, state: NDArray[np.uint8]) -> bool:
+        """Makes a state that of a sequence; whether that is possible. If not, the sequence may hold anything."""
+
+
+class ContextStates:
+    """The states of the sequences of a llama.cpp context."""
+
+    def __init__(self, context: llama_cpp.llama_context_p) -> None:
+        self._context = context
+
+    def save(self, sequence: int) -> NDArray[np.uint8] | None:
+        """See ``States``."""
+        state = np.empty(llama_cpp.llama_state_seq_get_size(self._context, sequence), np.uint8)
+        written = llama_cpp.llama_state_seq_get_data(self._context, _address(state), len(state), sequence)
+        return state if written == len(state) else None
+
+    def restore(self, sequence: int, state: NDArray[np.uint8]) -> bool:
+        """See ``States``."""
+        read = llama_cpp.llama_state_seq_set_data(self._context, _address(state), len(state), sequence)
+        return bool(read == len(state))
+
+
 @dataclass(frozen=True, slots=True)
 class _Sequence:
     tokens: NDArray[np.intc]
@@ -25,53 +53,55 @@ class _Sequence:
 
 
 class Aside:
-    """States of earlier sequences in main memory: together at most ``n_ctx`` tokens, the oldest are dropped first.
+    """States of earlier sequences in main memory: together at most ``room`` tokens, the oldest are dropped first.
 
     ``one_state``: a sequence can only go on after its last token (recurrent models).
     """
 
-    def __init__(self, context: llama_cpp.llama_context_p, sequence: int, n_ctx: int, *, one_state: bool) -> None:
-        self._context = context
-        self._sequence = sequence
-        self._n_ctx = n_ctx
+    def __init__(self, states: States, room: int, *, one_state: bool) -> None:
+        self._states = states
+        self._room = room
         self._one_state = one_state
         self._kept: list[_Sequence] = []
 
-    def exchange(self, present: NDArray[np.intc], wanted: NDArray[np.intc]) -> NDArray[np.intc]:
-        """Puts what the context holds aside if much of it would be lost, and takes back what serves better.
+    def exchange(
+        self, sequence: int, present: NDArray[np.intc], wanted: NDArray[np.intc], known: int = 0
+    ) -> NDArray[np.intc]:
+        """Puts what a sequence holds aside if much of it would be lost, and takes back what serves better.
 
         Args:
-            present: the tokens in the context, int32 of shape (n,).
+            sequence: of the context.
+            present: its tokens, int32 of shape (n,).
             wanted: the tokens to be evaluated.
+            known: how many of these are to be had otherwise.
 
-        Returns the tokens that are in the context now; none if llama.cpp could not take a state back.
+        Returns the tokens that the sequence holds now; none if llama.cpp could not take a state back.
         """
         shared = self._usable(present, wanted)
         best = max(self._kept, key=lambda one: self._usable(one.tokens, wanted), default=None)
         lost = len(present) - shared
         if lost >= max(_WORTH_KEEPING, len(present) // _LOST_PART):
-            self._keep(present.copy())
-        if best is None or self._usable(best.tokens, wanted) < shared + _WORTH_KEEPING:
+            self._keep(sequence, present.copy())
+        if best is None or self._usable(best.tokens, wanted) < max(shared, known) + _WORTH_KEEPING:
             return present
         self._kept = [one for one in self._kept if one is not best]
-        size = len(best.state)
-        data = best.state.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
-        read = llama_cpp.llama_state_seq_set_data(self._context, data, size, self._sequence)
-        return best.tokens if read == size else best.tokens[:0]
+        return best.tokens if self._states.restore(sequence, best.state) else best.tokens[:0]
 
     def _usable(self, known: NDArray[np.intc], wanted: NDArray[np.intc]) -> int:
         length = reusable_prefix(known, wanted)
         return 0 if self._one_state and length < len(known) else length
 
-    def _keep(self, tokens: NDArray[np.intc]) -> None:
+    def _keep(self, sequence: int, tokens: NDArray[np.intc]) -> None:
         # What the new state can do as well is of no use any more.
         kept = [one for one in self._kept if self._usable(tokens, np.append(one.tokens, 0)) < len(one.tokens)]
-        while kept and sum(len(one.tokens) for one in kept) + len(tokens) > self._n_ctx:
+        while kept and sum(len(one.tokens) for one in kept) + len(tokens) > self._room:
             del kept[0]
-        state = np.empty(llama_cpp.llama_state_seq_get_size(self._context, self._sequence), np.uint8)
-        data = state.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
-        written = llama_cpp.llama_state_seq_get_data(self._context, data, len(state), self._sequence)
-        self._kept = [*kept, _Sequence(tokens, state)] if written == len(state) else kept
+        state = self._states.save(sequence)
+        self._kept = kept if state is None else [*kept, _Sequence(tokens, state)]
+
+
+def _address(state: NDArray[np.uint8]) -> Any:
+    return state.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
 
 
 def reusable_prefix(known: NDArray[np.intc], wanted: NDArray[np.intc]) -> int:

@@ -10,7 +10,7 @@ import llama_cpp
 import numpy as np
 
 from constrain._errors import ModelError
-from constrain.llama.aside import Aside, reusable_prefix
+from constrain.llama.aside import Aside, ContextStates, reusable_prefix
 from constrain.llama.binding import Candidates
 from constrain.llama.preparing import leaves_a_core
 
@@ -48,7 +48,7 @@ class Context:
         self._n_batch: int = llama_cpp.llama_n_batch(self._pointer)
         self.n_ctx: int = min(llama_cpp.llama_n_ctx_seq(self._pointer), len(llama.input_ids))
         self.n_vocab: int = llama.n_vocab()
-        self._aside = Aside(self._pointer, _ONLY_SEQUENCE, self.n_ctx, one_state=self._one_state)
+        self._aside = Aside(ContextStates(self._pointer), self.n_ctx, one_state=self._one_state)
         self.leaves_a_core = leaves_a_core(llama_cpp.llama_n_threads(self._pointer))
         self.candidates = Candidates(self.n_vocab)
         self._token = (llama_cpp.llama_token * 1)()
@@ -112,7 +112,7 @@ class Context:
         llama = self._llama
         llama.n_tokens = min(llama.n_tokens, self._held())
         present = llama.input_ids[: llama.n_tokens]
-        now = self._aside.exchange(present, wanted)
+        now = self._aside.exchange(_ONLY_SEQUENCE, present, wanted)
         if now is not present:
             llama.input_ids[: len(now)] = now
             llama.n_tokens = len(now)

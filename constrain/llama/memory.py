@@ -25,13 +25,13 @@ _FIRST_PART = re.compile(r"(.*)-00001-of-(\d{5})\.gguf")
 
 
 def memory_needed(path: Path, n_ctx: int | None, parallel: int) -> int:
-    """Bytes that ``Model(path, n_ctx=n_ctx, parallel=parallel)`` and its scheduler take: weights, and KV caches.
+    """Bytes that ``Model(path, n_ctx=n_ctx, parallel=parallel)`` takes at most: weights, and KV caches.
 
     Wherever these are, in main memory or a GPU's. Raises ``ModelError`` if the file is no model.
     """
     metadata = read_metadata(path, arrays=_array_keys(read_metadata(path)))
     weights = sum(part.stat().st_size for part in _parts(path))
-    sequences = 1 + parallel  # one for calls that have the model alone
+    sequences = 2 + parallel  # one for calls that have the model alone, one for embeddings
     return weights + sequences * context_size(metadata, n_ctx) * _cell_bytes(metadata) + _BESIDE
 
 

@@ -12,6 +12,7 @@ import llama_cpp
 
 from constrain._errors import ModelError
 from constrain.llama.context import Context
+from constrain.llama.embedding import Embedder
 from constrain.llama.loading import collected_errors, load
 from constrain.llama.openmp import release_workers
 from constrain.llama.prompt import Message, as_messages, chat_tokens, raw_tokens, text_tokens, with_schema
@@ -111,6 +112,7 @@ class Model:
         self._queue = _Queue()
         self._lock = threading.Lock()
         self._scheduler: Scheduler | None = None
+        self._embedder: Embedder | None = None
 
     def __repr__(self) -> str:
         return f"Model({self.llama.model_path!r}, n_ctx={self.n_ctx})"
@@ -136,13 +138,15 @@ class Model:
         variables: dict[str, object] = {"enable_thinking": False} if constrained else {}
         return chat_tokens(self.tokenizer, self.chat_template, messages, variables)
 
-    def text_tokens(self, text: str) -> list[int]:
+    def text_tokens(self, text: str, *, whole: bool = False) -> list[int]:
         """The token ids of a text that the model shall go on with: no template, no token that the text names.
 
-        In front is the token that begins a text, if the model's texts have one.
+        In front is the token that begins a text, if the model's texts have one; where the text is ``whole``, that which
+        ends one is behind it.
         """
         self._require_open()
-        return text_tokens(self.tokenizer, text)
+        tokens = text_tokens(self.tokenizer, text)
+        return [*tokens, self.tokenizer.eos] if whole and self.tokenizer.adds_eos else tokens
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[Context]:
@@ -170,6 +174,19 @@ class Model:
                 self._scheduler = Scheduler(sequences, keep_prompts=self._keep_prompts)
             return self._scheduler
 
+    @property
+    def embedder(self) -> Embedder:
+        """Makes vectors of texts of at most ``n_ctx`` tokens; made when it is first asked for.
+
+        Raises ``ModelError`` if the model is closed, makes no vectors, or there is too little memory.
+        """
+        with self._lock:
+            self._require_open()
+            if self._embedder is None:
+                with collected_errors(verbose=self.llama.verbose):
+                    self._embedder = Embedder(self.llama, self.n_ctx)
+            return self._embedder
+
     def close(self) -> None:
         """Frees the memory of the model; a ``llama_cpp.Llama`` that was given stays as it is.
 
@@ -182,7 +199,10 @@ class Model:
                 scheduler = self._scheduler
                 if scheduler is not None:
                     scheduler.require_other_thread()
+                embedder = self._embedder
                 self.is_closed = True
+            if embedder is not None:
+                embedder.close()
             if scheduler is not None:
                 scheduler.close()
             if self._owns_llama:

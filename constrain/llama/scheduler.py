@@ -86,6 +86,7 @@ class _Sequence:
     Attributes:
         first: tokens of the answer that are known without asking the model.
         buffer: prompt and answer so far are the first ``end`` of these tokens; int32 of shape (n_ctx,).
+        goal: how many of these are evaluated when logits are wanted next: all, or those before one that is not scored.
         held: tokens that were taken, but are not handed on before they are scored.
         slot: where it is evaluated; ``None`` while it waits.
         leader: another sequence whose slot will hold the first ``shared`` tokens of this one: it is waited for.
@@ -96,6 +97,7 @@ class _Sequence:
     first: tuple[int, ...]
     buffer: Tokens
     end: int = 0
+    goal: int = 0
     held: tuple[int, ...] = ()
     slot: Slot | None = None
     leader: _Sequence | None = None
@@ -113,11 +115,6 @@ class _Sequence:
     def reusable(self) -> Tokens:
         """What others may have evaluated for it: no tokens for which the logits before them are wanted."""
         return self.buffer[: self.goal]
-
-    @property
-    def goal(self) -> int:
-        """How many tokens are evaluated when logits are wanted: those before the first one that is not scored."""
-        return self.end - self.request.answer.unscored
 
     @property
     def place(self) -> Slot:
@@ -145,6 +142,7 @@ class _Sequence:
         """Adds tokens that are to be evaluated."""
         self.buffer[self.end : self.end + len(tokens)] = tokens
         self.end += len(tokens)
+        self.goal = self.end
 
     def lap(self) -> float:
         """Seconds since the last lap."""
@@ -323,8 +321,8 @@ class Scheduler:
                 return
             for (sequence, _), place in zip(batch, places, strict=True):
                 if not sequence.pending:
-                    scores = sequence.request.answer.unscored
-                    self._advance(sequence, partial(self._score if scores else self._choose, sequence, place))
+                    choose = self._choose if sequence.goal == sequence.end else self._score
+                    self._advance(sequence, partial(choose, sequence, place))
 
     def _evaluate_batch(self, batch: list[tuple[_Sequence, int]]) -> list[int]:
         """Meanwhile, the answers that choose afterwards prepare that, if there is a core for it."""
@@ -396,9 +394,11 @@ class Scheduler:
         try:
             taken = choose()
             sequence.append(taken)
-            tokens = sequence.held + taken
-            sequence.held = tokens if answer.unscored else ()
-            if tokens and not answer.unscored:
+            if unscored := answer.unscored:
+                sequence.goal -= unscored
+                sequence.held += taken
+            elif tokens := sequence.held + taken:
+                sequence.held = ()
                 sequence.request.receive(tokens)
         except BaseException as error:  # noqa: BLE001 - it belongs to whoever waits for the answer
             self._end(sequence, error)

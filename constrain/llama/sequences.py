@@ -17,6 +17,7 @@ from llama_cpp._internals import LlamaContext
 from numpy.typing import NDArray
 
 from constrain._errors import ModelError
+from constrain.llama.aside import ContextStates
 from constrain.llama.preparing import leaves_a_core
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Sequences:
         self._context = _make_context(llama, count, n_ctx)
         self._pointer = self._context.ctx
         self._memory = llama_cpp.llama_get_memory(self._pointer)
+        self._states = ContextStates(self._pointer)
         model = llama._model.model
         self._window: int = llama_cpp.llama_model_n_swa(model)
         self.one_state: bool = llama_cpp.llama_model_is_recurrent(model) or llama_cpp.llama_model_is_hybrid(model)
@@ -97,6 +99,14 @@ class Sequences:
         self.clear(target)
         llama_cpp.llama_memory_seq_cp(self._memory, source, target, -1, -1)
         return self.cut(target, length)
+
+    def save(self, sequence: int) -> NDArray[np.uint8] | None:
+        """See ``constrain.llama.aside.States``."""
+        return self._states.save(sequence)
+
+    def restore(self, sequence: int, state: NDArray[np.uint8]) -> bool:
+        """See ``constrain.llama.aside.States``."""
+        return self._states.restore(sequence, state)
 
     def clear(self, sequence: int) -> None:
         """Makes a sequence empty."""

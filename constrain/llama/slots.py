@@ -1,6 +1,7 @@
 """Which tokens are in the KV cells of each sequence, and which sequence a new prompt should take.
 
-What a prompt has in common with any sequence, in use or not, is taken over without being evaluated again.
+What a prompt has in common with any sequence, in use or not, is taken over without being evaluated again; and also what
+it has in common with one whose slot was overwritten since, as long as there is room for it in main memory.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from constrain._errors import ModelError
-from constrain.llama.aside import reusable_prefix
+from constrain.llama.aside import Aside, States, reusable_prefix
 from constrain.llama.sequences import Piece
 
 if TYPE_CHECKING:
@@ -28,8 +29,11 @@ _COPIED_CELLS_PER_TOKEN = 256
 """A prefix is copied if it saves the evaluation of 8 tokens, and of one for every 256 cells that are copied: on
 processors, evaluating a token takes as long as copying some 500 cells of the same model."""
 
+_ASIDE_PART = 2
+"""Overwritten sequences take up to one half of what the context takes, in main memory."""
 
-class Evaluator(Protocol):
+
+class Evaluator(States, Protocol):
     """What slots need of a model (``constrain.llama.sequences.Sequences``)."""
 
     @property
@@ -114,6 +118,8 @@ class Slots:
         self._keep_prompts = keep_prompts
         self._slots = [Slot(index, np.zeros(evaluator.n_ctx, np.intc)) for index in range(evaluator.count)]
         self._clock = 0
+        room = evaluator.n_ctx * evaluator.count // _ASIDE_PART
+        self._aside = Aside(evaluator, room, one_state=evaluator.one_state)
         self.worth_copying = max(_WORTH_COPYING, evaluator.n_ctx // _COPIED_CELLS_PER_TOKEN)
 
     def __iter__(self) -> Iterator[Slot]:
@@ -123,7 +129,7 @@ class Slots:
         """A slot to write to, with as much as is known of the beginning of ``wanted``, but never its last two.
 
         The slot that was released longest ago is overwritten, except where another one can go on and loses little: so
-        what the others hold stays known. ``None`` if all slots are busy.
+        what the others hold stays known. What it held is put aside. ``None`` if all slots are busy.
         """
         idle = [slot for slot in self._slots if not slot.busy]
         if not idle:
@@ -134,9 +140,21 @@ class Slots:
         if known and not source.busy and source.length - known < self.worth_copying:
             target = source
         target.busy = True
+        self._exchange(target, wanted, known)
         if not self.fill(target, wanted):
             self._cut(target, self._known(target, wanted))
         return target
+
+    def _exchange(self, target: Slot, wanted: Tokens, known: int) -> None:
+        """Puts aside what a slot holds, and takes back what serves better than the ``known`` tokens of the slots."""
+        present = target.tokens
+        now = self._aside.exchange(target.index, present, wanted, known)
+        if now is present:
+            return
+        if not len(now):
+            self._evaluator.clear(target.index)
+        target.buffer[: len(now)] = now
+        target.length = len(now)
 
     def fill(self, target: Slot, wanted: Tokens) -> bool:
         """Makes the beginning of ``wanted`` that another slot knows all of ``target``, if that is worth copying.

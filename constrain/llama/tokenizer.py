@@ -57,6 +57,7 @@ class Tokenizer:
         n_vocab: int = llama_cpp.llama_vocab_n_tokens(self._pointer)
         self.vocabulary = Vocabulary(self._table(read_gguf_tokens(llama.model_path), n_vocab), self.encode)
         self.adds_bos: bool = llama_cpp.llama_vocab_get_add_bos(self._pointer)
+        self.adds_eos: bool = llama_cpp.llama_vocab_get_add_eos(self._pointer)
         self.bos: int = llama_cpp.llama_vocab_bos(self._pointer)
         self.eos: int = llama_cpp.llama_vocab_eos(self._pointer)
         lead = self._raw(_NUL)

@@ -38,9 +38,9 @@ class Account:
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
-    def add(self, completion: Completion) -> None:
-        """Counts an answer."""
-        self.prompt_tokens = completion.usage.prompt_tokens  # the same for all answers of a request
+    def add(self, completion: Completion, *, is_first: bool) -> None:
+        """Counts an answer; its prompt where it is the first to that."""
+        self.prompt_tokens += completion.usage.prompt_tokens if is_first else 0
         self.completion_tokens += completion.usage.completion_tokens
 
 

@@ -13,9 +13,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from constrain.server.account import Account, current
+from constrain.server.answering import Answering
 from constrain.server.auth import require_key
-from constrain.server.chat import ChatCompletions
+from constrain.server.chat import read_chat
+from constrain.server.completions import read_completion
 from constrain.server.cors import cors_headers, preflight
+from constrain.server.embeddings import Embeddings
 from constrain.server.endpoint import Serving
 from constrain.server.errors import ApiError, on_api_error, on_failure, on_http_error, unavailable
 from constrain.server.generation import Generator
@@ -23,6 +26,7 @@ from constrain.server.logs import log_request
 from constrain.server.metrics import Metrics
 from constrain.server.models import model_list, model_object
 from constrain.server.responses import responses_routes
+from constrain.server.worker import Limits
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -48,10 +52,13 @@ class Application:
         self._models = models
         self._settings = settings
         self._metrics = Metrics(models)
-        self.generator = Generator(models.parallel, settings.max_queue, self._metrics)
+        limits = Limits(settings.compile_seconds, settings.compile_memory_bytes)
+        self.generator = Generator(models.parallel, settings.max_queue, limits, self._metrics)
         serving = Serving(models, self.generator, settings, self._metrics)
         routes = [
-            Route("/v1/chat/completions", ChatCompletions(serving), methods=["POST"]),
+            Route("/v1/chat/completions", Answering(serving, read_chat), methods=["POST"]),
+            Route("/v1/completions", Answering(serving, read_completion), methods=["POST"]),
+            Route("/v1/embeddings", Embeddings(serving), methods=["POST"]),
             *responses_routes(serving),
             *_about_models(models),
             Route(_HEALTH, self._health),

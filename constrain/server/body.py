@@ -16,28 +16,44 @@ if TYPE_CHECKING:
 _PATIENCE = 4.0
 """Seconds that a sender may take."""
 
+_THROWN_AWAY = 64 << 20
+"""Bytes of a body that are read although it is too large."""
+
 _SLOWEST = 64 << 10
 """Bytes a second; a sender has more time for what came this fast."""
 
 
 async def read_body(request: Request, limit: int) -> bytes:
-    """All bytes of the body. Raises ``ApiError`` as soon as they are more than ``limit``, or come too slowly.
+    """All bytes of the body. Raises ``ApiError`` if they are more than ``limit``, or come too slowly.
 
     Raises ``ClientDisconnect`` if the client leaves.
     """
+    encoding = request.headers.get("content-encoding", "identity")
+    if encoding.lower() != "identity":
+        raise ApiError(
+            f"The body of the request is compressed ({encoding:.40}); this server takes it as it is only.",
+            status=415,
+            code="unsupported_encoding",
+            headers={"Connection": "close"},
+        )
     declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and int(declared[:20]) > limit:
+    is_too_large = declared.isdecimal() and int(declared[:20]) > limit
+    if is_too_large and "expect" in request.headers:  # it has not been sent, and is not asked for
         raise _too_large(limit)
     pieces: list[bytes] = []
     size, begun = 0, time.monotonic()
     stream = request.stream()
     while True:
-        left = begun + _PATIENCE + size / _SLOWEST - time.monotonic()
+        left = begun + _PATIENCE - time.monotonic() + (0 if is_too_large else size / _SLOWEST)
         try:
             piece = await asyncio.wait_for(anext(stream), left)
         except StopAsyncIteration:
+            if is_too_large:
+                raise _too_large(limit) from None
             return b"".join(pieces)
         except (TimeoutError, asyncio.TimeoutError) as error:  # two classes before Python 3.11
+            if is_too_large:
+                raise _too_large(limit) from error
             raise ApiError(
                 "The body of the request came too slowly.",
                 status=408,
@@ -45,9 +61,13 @@ async def read_body(request: Request, limit: int) -> bytes:
                 headers={"Connection": "close"},
             ) from error
         size += len(piece)
-        if size > limit:
-            raise _too_large(limit)
-        pieces.append(piece)
+        is_too_large = is_too_large or size > limit
+        if is_too_large:  # most clients look for an answer only when they have sent all
+            pieces.clear()
+            if size > limit + _THROWN_AWAY:
+                raise _too_large(limit)
+        else:
+            pieces.append(piece)
 
 
 def parse_body(data: bytes) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from constrain.chat.messages import MessageError, check_messages
 from constrain.server.errors import ApiError
 from constrain.server.fields import array, boolean, integer, mapping, missing, number, unsupported, wrong_type
-from constrain.server.formats import read_response_format
+from constrain.server.formats import read_response_format, refuse_other_formats
 from constrain.server.functions import names_functions, read_functions, with_old_names, with_tool_calls
 from constrain.server.generation import Question
 from constrain.server.logprobs import read_logprobs
@@ -85,7 +85,7 @@ def read_chat_request(body: Mapping[str, Any], settings: Settings) -> ChatReques
         tools=tools,
         has_functions=has_functions,
         stream=stream,
-        include_usage=_include_usage(body, stream=stream),
+        include_usage=read_include_usage(body, stream=stream),
     )
 
 
@@ -118,6 +118,17 @@ def _without_parsed(message: Any) -> Any:
 
 def _options(body: Mapping[str, Any]) -> tuple[ChatOptions, str]:
     """How to sample and when to stop, and the name of the token limit that counts."""
+    options: ChatOptions = {**sampling_options(body), **read_logprobs(body)}
+    limits = {name: integer(body, name, 1) for name in ("max_completion_tokens", "max_tokens")}
+    given = {name: value for name, value in limits.items() if value is not None}
+    limit = min(given, key=lambda name: given[name], default="")
+    if limit:
+        options["max_tokens"] = given[limit]
+    return options, limit
+
+
+def sampling_options(body: Mapping[str, Any]) -> ChatOptions:
+    """How to sample, and at which texts to stop. Raises ``ApiError``."""
     options: dict[str, Any] = {
         "temperature": number(body, "temperature", 0, 2),
         "top_p": number(body, "top_p", 0, 1),
@@ -128,15 +139,9 @@ def _options(body: Mapping[str, Any]) -> tuple[ChatOptions, str]:
         "seed": None if (seed := integer(body, "seed", -(2**63), 2**63 - 1)) is None else seed % _SEEDS,
         "stop": _stop(body.get("stop")),
         "logit_bias": _logit_bias(body.get("logit_bias")),
-        **read_logprobs(body),
     }
-    limits = {name: integer(body, name, 1) for name in ("max_completion_tokens", "max_tokens")}
-    given = {name: value for name, value in limits.items() if value is not None}
-    limit = min(given, key=lambda name: given[name], default="")
-    if limit:
-        options["max_tokens"] = given[limit]
     found: ChatOptions = {name: value for name, value in options.items() if value is not None}  # type: ignore[assignment]
-    return found, limit
+    return found
 
 
 def _stop(given: object) -> list[str] | None:
@@ -169,7 +174,8 @@ def _logit_bias(given: object) -> dict[int, float] | None:
     return {int(token): value for token, value in zip(biases, values, strict=True)}
 
 
-def _include_usage(body: Mapping[str, Any], *, stream: bool) -> bool:
+def read_include_usage(body: Mapping[str, Any], *, stream: bool) -> bool:
+    """Whether the last chunk of a stream tells the number of tokens. Raises ``ApiError``."""
     given = body.get("stream_options")
     if given is None:
         return False
@@ -184,6 +190,7 @@ def _include_usage(body: Mapping[str, Any], *, stream: bool) -> bool:
 
 def _refuse_unsupported(body: Mapping[str, Any]) -> None:
     """Raises ``ApiError`` for what would have to be ignored."""
+    refuse_other_formats(body)
     modalities = body.get("modalities")
     if modalities is not None and array(modalities, "modalities") != ["text"]:
         raise unsupported("modalities", "This server writes text only.")

@@ -20,9 +20,9 @@ from openai.types.chat.chat_completion_message_custom_tool_call import Custom
 from openai.types.chat.chat_completion_message_function_tool_call import Function
 from openai.types.completion_usage import CompletionTokensDetails, PromptTokensDetails
 
+from constrain._logprobs import logprob_objects
 from constrain.chat.calls import FunctionCall
 from constrain.chat.reply import Reply
-from constrain.server.logprobs import logprob_objects
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,14 +83,15 @@ def finish_reason(completion: Completion, shape: Shape) -> FinishReason:
     return "length" if shape.is_text and completion.finish_reason != "stop" else "stop"
 
 
-def usage_of(completions: Sequence[Completion]) -> CompletionUsage:
-    """Numbers of tokens: the prompt, which is the same for all, and all answers."""
-    prompt, written = completions[0].usage, sum(one.usage.completion_tokens for one in completions)
+def usage_of(completions: Sequence[Completion], n: int | None = None) -> CompletionUsage:
+    """Numbers of tokens: each prompt once, and all answers. ``n``: answers to one prompt; ``None`` for all."""
+    prompts = [one.usage for one in completions[:: n or len(completions)]]
+    read, written = sum(one.prompt_tokens for one in prompts), sum(one.usage.completion_tokens for one in completions)
     return CompletionUsage(
-        prompt_tokens=prompt.prompt_tokens,
+        prompt_tokens=read,
         completion_tokens=written,
-        total_tokens=prompt.prompt_tokens + written,
-        prompt_tokens_details=PromptTokensDetails(cached_tokens=prompt.cached_tokens),
+        total_tokens=read + written,
+        prompt_tokens_details=PromptTokensDetails(cached_tokens=sum(one.cached_tokens for one in prompts)),
         # How many of the tokens are reasoning is not counted: then nothing is said.
         completion_tokens_details=CompletionTokensDetails(
             reasoning_tokens=None if any(one.reasoning for one in completions) else 0

@@ -26,10 +26,10 @@ from constrain._completion import (
     RefusalDelta,
     TextDelta,
 )
+from constrain._logprobs import logprob_objects
 from constrain.chat.tools import CustomTool
-from constrain.server.chat_response import finish_reason, usage_of
+from constrain.server.chat_response import chat_completion, finish_reason, usage_of
 from constrain.server.events import LAST_EVENT, data_event
-from constrain.server.logprobs import logprob_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class ChunkWriter:
-    """Writes the chunks of one response.
+    """Writes one response, or its chunks.
 
     Args:
         heading: of the response.
@@ -61,6 +61,10 @@ class ChunkWriter:
         self._first_content = None if tools else ""
         self._logprobs = logprobs
         self._completions: dict[int, Completion] = {}
+
+    def response(self, completions: Sequence[Completion]) -> dict[str, Any]:
+        """The response."""
+        return chat_completion(self._heading, completions, self._shape)
 
     def begin(self, count: int) -> Iterator[str]:
         """The first chunk of each of so many answers."""

@@ -95,6 +95,7 @@ class ServerConfig(_Table):
     queue: Annotated[int, Field(ge=0)] = 64
     timeout: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 600.0
     grace: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 30.0
+    compile_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 3.0
     deterministic: bool = False
     memory_limit: Annotated[int, BeforeValidator(_as_bytes), Field(gt=0)] | None = None
     api_key_file: _File | None = None

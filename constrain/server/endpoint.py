@@ -5,22 +5,28 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
-from constrain.server.body import read_body
+from constrain.server.body import parse_body, read_body
 from constrain.server.connection import while_connected
+from constrain.server.models import find_model
+from constrain.server.reading import Readings, is_large, read_again, reading_key, rehearsed
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
     from starlette.types import Receive, Scope, Send
 
     from constrain.server.generation import Generator
     from constrain.server.metrics import Metrics
     from constrain.server.models import Models
+    from constrain.server.session import Session
     from constrain.server.settings import Settings
+
+T = TypeVar("T")
 
 _STREAM_HEADERS = (
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -44,6 +50,7 @@ class Endpoint(ABC):
 
     def __init__(self, serving: Serving) -> None:
         self._serving = serving
+        self._readings = Readings()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request. Raises ``ApiError`` where nothing was sent yet."""
@@ -53,6 +60,23 @@ class Endpoint(ABC):
             await while_connected(receive, self.answer(body, request, send))
         except ClientDisconnect:
             self._serving.metrics.abandoned.inc()
+
+    async def read(self, body: bytes, read: Callable[[dict[str, Any]], T], session: Session) -> T:
+        """What a function reads in a body, for a model that there is. Raises ``ApiError``, and so may the function.
+
+        The function must be one that can be pickled. What may take long it does in the session first.
+        """
+        generator, readings = self._serving.generator, self._readings
+        if is_large(body):
+            await rehearsed(read, body, session)
+        document = await generator.aside(partial(parse_body, body))
+        key = await generator.aside(partial(reading_key, document))
+        if isinstance(name := document.get("model"), str):
+            find_model(self._serving.models, name)
+        if not readings.knows(key):
+            await rehearsed(read, body, session)
+            readings.add(key)
+        return await generator.aside(partial(read_again, read, document))
 
     @abstractmethod
     async def answer(self, body: bytes, request: Request, send: Send) -> None:

@@ -6,9 +6,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from constrain._errors import ConstrainError, LimitError
+from constrain.chat.checks import is_checked
 from constrain.json_schema.strict import check_strict
 from constrain.server.errors import ApiError
-from constrain.server.fields import boolean, mapping, missing, wrong_type, wrong_value
+from constrain.server.fields import boolean, mapping, missing, unsupported, wrong_type, wrong_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,6 +17,20 @@ if TYPE_CHECKING:
     from constrain.server.settings import StrictSubset
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+_OTHERS = (
+    "ebnf",
+    "grammar",
+    "guided_choice",
+    "guided_grammar",
+    "guided_json",
+    "guided_regex",
+    "json_schema",
+    "regex",
+    "structural_tag",
+    "structured_outputs",
+)
+"""By these names other servers take formats."""
 
 _ANY_OBJECT: dict[str, Any] = {"type": "object"}
 
@@ -39,6 +54,17 @@ def read_response_format(given: object, subset: StrictSubset) -> dict[str, Any] 
     if kind is None:
         raise missing("response_format.type")
     raise wrong_value("response_format.type", kind, ("json_schema", "json_object", "text"))
+
+
+def refuse_other_formats(body: Mapping[str, Any]) -> None:
+    """Raises ``ApiError`` for a format under a name that other servers have for it: it must not be ignored."""
+    for name in _OTHERS:
+        if body.get(name) is not None:
+            raise unsupported(
+                name,
+                "This server takes a JSON Schema as 'response_format' ('text.format' of a response), and grammars and "
+                "regular expressions as formats of custom tools.",
+            )
 
 
 def _json_schema(document: Mapping[str, Any], subset: StrictSubset) -> dict[str, Any]:
@@ -70,7 +96,7 @@ def _json_schema(document: Mapping[str, Any], subset: StrictSubset) -> dict[str,
 
 def strict_complaint(schema: Mapping[str, Any], name: str, kind: Any, subset: StrictSubset) -> str:
     """All that strict mode has against a schema, a line each, in OpenAI's words; ``""`` if it is content."""
-    if subset == "off":
+    if subset == "off" or is_checked():
         return ""
     try:
         violations = check_strict(dict(schema), name=name, kind=kind, subset=subset)

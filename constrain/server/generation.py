@@ -16,27 +16,35 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from constrain._completion import Finished
 from constrain._errors import BudgetError, ConstrainError, ModelError, ToolError
-from constrain._job import Run, prepare
-from constrain.chat.tools import CustomTool
-from constrain.constraint import compile as compile_constraint
+from constrain._job import Run, make_plan, plan_continuation
 from constrain.server.account import current
+from constrain.server.compiling import compiled, refused
 from constrain.server.errors import ApiError, unavailable
-from constrain.server.formats import refused_schema
+from constrain.server.session import Session, Turns
+from constrain.server.sizes import longest_token, text_size
+from constrain.server.texts import text_tokens
 from constrain.server.waiting import any_done
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator
+    from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 
     from constrain._completion import Completion, StreamEvent
-    from constrain._job import Job
+    from constrain._job import Job, Plan
     from constrain._options import ChatOptions
+    from constrain.constraint import Constraint
+    from constrain.llama.model import Model
     from constrain.server.metrics import Metrics
     from constrain.server.models import ServedModel
+    from constrain.server.texts import Text
+    from constrain.server.worker import Limits
 
 T = TypeVar("T")
 
+MAX_MESSAGES = 2048
+"""OpenAI's limit."""
+
 _PREPARING = 4
-"""Requests that are read and compiled at once. The others wait for a thread, not in the event loop."""
+"""Requests that are made ready at once. The others wait for a thread, not in the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +52,23 @@ class Question:
     """What a model is asked.
 
     Attributes:
-        messages: in OpenAI's shape, checked.
+        prompt: messages in OpenAI's shape, checked; or a text to go on with.
         schema: the JSON Schema of the content; None for any text.
         options: for the generation.
         limit: the name by which the request gave ``max_tokens``, ``""`` if it did not.
         n: the number of answers.
     """
 
-    messages: list[dict[str, Any]]
+    prompt: list[dict[str, Any]] | Text
     schema: dict[str, Any] | None
     options: ChatOptions
     limit: str
     n: int = 1
+
+    @property
+    def place(self) -> str:
+        """The name by which the request gave the prompt."""
+        return "messages" if isinstance(self.prompt, list) else "prompt"
 
 
 class Generator:
@@ -64,14 +77,17 @@ class Generator:
     Args:
         parallel: answers that the models write at once.
         max_queue: answers that may wait for these.
+        limits: for what is compiled for one request.
         metrics: counts what happens.
 
     Attributes:
         room: the most answers that are there at once.
     """
 
-    def __init__(self, parallel: int, max_queue: int, metrics: Metrics) -> None:
+    def __init__(self, parallel: int, max_queue: int, limits: Limits, metrics: Metrics) -> None:
         self.room = parallel + max_queue
+        self._limits = limits
+        self._turns = Turns()
         self._metrics = metrics
         self._threads = ThreadPoolExecutor(_PREPARING, thread_name_prefix="constrain-prepare")
         self._admitted = 0
@@ -116,17 +132,30 @@ class Generator:
                 "A schema, a grammar or a message in the request is nested too deeply.", code="invalid_value"
             ) from error
 
-    async def start(self, served: ServedModel, question: Question) -> Answers:
-        """Makes a question ready, queues its answers, and waits until the model begins with the first.
+    def session(self) -> contextlib.closing[Session]:
+        """A process for one request, in a context that ends it."""
+        return contextlib.closing(Session(self._turns, self._limits))
 
-        Raises ``ApiError`` if it cannot be answered.
+    async def start(self, served: ServedModel, questions: Sequence[Question], session: Session) -> Answers:
+        """Makes questions ready, queues their answers, and waits until the model begins with the first.
+
+        Questions of one request differ in their prompts alone. Raises ``ApiError`` if they cannot be answered.
         """
         account = current.get()
-        job = await self.aside(partial(_prepare, served, question))
-        answers = Answers(job, question.n, self._live, self._metrics)
+        plans = [await self.aside(partial(_plan, served, question)) for question in questions]
+        constraint, seconds = await compiled(plans[0], questions[0].schema, session, self.aside)
+        session.close()
+        jobs = [
+            await self.aside(partial(_job, served, question, plan, constraint, seconds))
+            for question, plan in zip(questions, plans, strict=True)
+        ]
+        samples = [job.sample(number) for job in jobs for number in range(questions[0].n)]
+        answers = Answers(samples, self._live, self._metrics)
+        answers.limit_masks(self._limits.seconds)
         answers.end_by(account.until if self._deadline is None else min(account.until, self._deadline))
         try:
-            await self.aside(partial(_submit, answers, question, served.model.n_ctx - len(job.tokens)))
+            room = served.model.n_ctx - max(len(job.tokens) for job in jobs)
+            await self.aside(partial(_submit, answers, questions[0], room))
             await answers.begun()
         except BaseException:
             answers.close()
@@ -151,11 +180,11 @@ class Answers:
     ``events`` must be read to the end, or ``close`` called.
     """
 
-    def __init__(self, job: Job, count: int, live: set[Run], metrics: Metrics) -> None:
+    def __init__(self, jobs: Sequence[Job], live: set[Run], metrics: Metrics) -> None:
         self._metrics = metrics
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[tuple[int, StreamEvent | None]] = asyncio.Queue()
-        self._runs = [Run(job.sample(number), partial(self._show, number)) for number in range(count)]
+        self._runs = [Run(job, partial(self._show, number)) for number, job in enumerate(jobs)]
         self._live = live
         live.update(self._runs)
         for number, run in enumerate(self._runs):
@@ -170,6 +199,11 @@ class Answers:
         """Brings those that are not there by then to their ends (``time.monotonic()``)."""
         for run in self._runs:
             run.request.answer.end_by(deadline)
+
+    def limit_masks(self, seconds: float) -> None:
+        """Brings those to their ends whose masks take longer: they are computed while all other answers wait."""
+        for run in self._runs:
+            run.request.answer.max_mask_seconds = seconds
 
     async def begun(self) -> None:
         """Waits until the first of them is being written, or has ended."""
@@ -222,9 +256,9 @@ class Answers:
             self._loop.call_soon_threadsafe(self._events.put_nowait, (number, None))
 
 
-def _prepare(served: ServedModel, question: Question) -> Job:
-    """The job of a question. Raises ``ApiError``."""
-    model = served.model
+def _plan(served: ServedModel, question: Question) -> Plan:
+    """The plan of a question. Raises ``ApiError``."""
+    model, prompt = served.model, question.prompt
     unknown = [token for token in question.options.get("logit_bias", ()) if token >= model.vocabulary.n_vocab]
     if unknown:
         raise ApiError(
@@ -232,11 +266,48 @@ def _prepare(served: ServedModel, question: Question) -> Job:
             param="logit_bias",
             code="invalid_value",
         )
+    _refuse_endless(question, model)
     options: ChatOptions = {**served.defaults, **question.options}
+    with _refusing(served, question):
+        if isinstance(prompt, list):
+            return make_plan(model, prompt, question.schema, options)
+        return plan_continuation(model, text_tokens(model, prompt, question.place), question.schema, options)
+
+
+def _refuse_endless(question: Question, model: Model) -> None:
+    """Raises ``ApiError`` for what the context cannot hold, before the time is spent to count its tokens."""
+    prompt = question.prompt
+    if isinstance(prompt, list) and len(prompt) > MAX_MESSAGES:
+        raise ApiError(
+            f"Invalid '{question.place}': array too long. Expected an array with maximum length {MAX_MESSAGES}, but "
+            f"got an array with length {len(prompt)} instead.",
+            param=question.place,
+            code="array_above_max_length",
+        )
+    longest = longest_token(model.vocabulary)
+    if (size := text_size(prompt)) > model.n_ctx * longest:
+        read = f"your {question.place} have {size} bytes of text"
+        raise _overflow(question, f"it has {model.n_ctx} tokens of at most {longest} bytes, and {read}")
+
+
+def _job(served: ServedModel, question: Question, plan: Plan, constraint: Constraint | None, seconds: float) -> Job:
+    """The job of a plan. Raises ``ApiError``."""
+    with _refusing(served, question):
+        job = plan.job(constraint, seconds)
+    n_ctx = served.model.n_ctx
+    if len(job.tokens) >= n_ctx:
+        read = f"your {question.place} resulted in {len(job.tokens)} tokens"
+        raise _overflow(question, f"it has {n_ctx} tokens, and {read}")
+    return job
+
+
+@contextlib.contextmanager
+def _refusing(served: ServedModel, question: Question) -> Iterator[None]:
+    """Errors in a question become ``ApiError``."""
     try:
-        job = prepare(model, question.messages, question.schema, options)
+        yield
     except ModelError as error:
-        if model.is_closed:
+        if served.model.is_closed:
             raise unavailable("The model was closed.") from error
         raise ApiError(
             f"The model's chat template refuses the messages: {error}", param="messages", code="invalid_value"
@@ -244,32 +315,9 @@ def _prepare(served: ServedModel, question: Question) -> Job:
     except ToolError as error:
         raise ApiError(str(error), param="tools", code="invalid_value") from error
     except ConstrainError as error:
-        raise _refused(served, question, error) from error
+        raise refused(question.schema, error) from error
     except ValueError as error:
-        raise ApiError(str(error), param="messages", code="invalid_value") from error
-    if len(job.tokens) >= model.n_ctx:
-        raise _overflow(f"it has {model.n_ctx} tokens, and your messages resulted in {len(job.tokens)} tokens")
-    return job
-
-
-def _refused(served: ServedModel, question: Question, error: ConstrainError) -> ApiError:
-    """What is answered where an answer cannot be compiled."""
-    for index, tool in enumerate(question.options.get("tools", ())):
-        if not isinstance(tool, CustomTool) or tool.format is None:
-            continue
-        try:
-            compile_constraint(tool.format, served.model.vocabulary)
-        except ConstrainError as own:
-            return ApiError(
-                f"Invalid grammar of the tool '{tool.name}': {own}", param=f"tools[{index}]", code="invalid_grammar"
-            )
-    if question.schema is None:
-        return ApiError(f"The tools cannot be used together: {error}", param="tools", code="invalid_grammar")
-    return ApiError(
-        f"Invalid schema for response_format: {refused_schema(question.schema, error)}",
-        param="response_format",
-        code="invalid_json_schema",
-    )
+        raise ApiError(str(error), param=question.place, code="invalid_value") from error
 
 
 def _submit(answers: Answers, question: Question, room: int) -> None:
@@ -278,7 +326,9 @@ def _submit(answers: Answers, question: Question, room: int) -> None:
         answers.submit()
     except BudgetError as error:
         if error.needed > room:
-            raise _overflow(f"any answer takes {error.needed} tokens, and there is room for {room}") from error
+            raise _overflow(
+                question, f"any answer takes {error.needed} tokens, and there is room for {room}"
+            ) from error
         raise ApiError(
             f"Invalid '{question.limit}': {question.options['max_tokens']} tokens are too few for any answer that "
             f"matches what was asked for; {error.needed} are enough.",
@@ -289,9 +339,9 @@ def _submit(answers: Answers, question: Question, room: int) -> None:
         raise unavailable(str(error)) from error
 
 
-def _overflow(what: str) -> ApiError:
+def _overflow(question: Question, what: str) -> ApiError:
     return ApiError(
-        f"This model's context is too small: {what}. Please reduce the length of the messages.",
-        param="messages",
+        f"This model's context is too small: {what}. Please reduce the length of the {question.place}.",
+        param=question.place,
         code="context_length_exceeded",
     )

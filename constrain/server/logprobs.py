@@ -1,4 +1,4 @@
-"""Log-probabilities: how requests ask for them, and OpenAI's objects of them, which both endpoints have."""
+"""How requests ask for log-probabilities."""
 
 from __future__ import annotations
 
@@ -9,13 +9,9 @@ from constrain.server.errors import ApiError
 from constrain.server.fields import boolean, integer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from constrain._completion import TokenLogprob
     from constrain._options import ChatOptions
-
-_LEAST = -9999.0
-"""OpenAI's number for what is as good as impossible; JSON has none that is infinite."""
 
 
 def read_logprobs(body: Mapping[str, Any]) -> ChatOptions:
@@ -38,12 +34,3 @@ def top_logprobs(body: Mapping[str, Any]) -> int:
 def logprobs_options(top: int) -> ChatOptions:
     """The options where log-probabilities are wanted."""
     return {"logprobs": True, "top_logprobs": top}
-
-
-def logprob_objects(tokens: Sequence[TokenLogprob]) -> list[dict[str, Any]]:
-    """For each token its text, log-probability and bytes, and the same of those most likely in its place."""
-    return [{**_object(token), "top_logprobs": [_object(other) for other in token.top]} for token in tokens]
-
-
-def _object(token: TokenLogprob) -> dict[str, Any]:
-    return {"token": token.text, "logprob": max(token.logprob, _LEAST), "bytes": list(token.bytes)}

@@ -60,9 +60,9 @@ class Metrics:
             )
         }
 
-    def add(self, completion: Completion) -> None:
-        """Counts an answer to the request that is being answered."""
-        current.get().add(completion)
+    def add(self, completion: Completion, *, is_first: bool = True) -> None:
+        """Counts an answer to the request that is being answered; ``is_first``: of those to one prompt."""
+        current.get().add(completion, is_first=is_first)
         usage, timings = completion.usage, completion.timings
         self._tokens.labels("prompt").inc(usage.prompt_tokens - usage.cached_tokens)
         self._tokens.labels("cached_prompt").inc(usage.cached_tokens)
@@ -72,10 +72,15 @@ class Metrics:
         self._seconds["first_token"].observe(timings.compile + timings.queue + timings.prompt)
         self._seconds["generation"].observe(timings.generation)
 
+    def add_embedded(self, tokens: int) -> None:
+        """Counts the tokens of the texts that the request which is being answered has vectors for."""
+        current.get().prompt_tokens += tokens
+        self._tokens.labels("embedded").inc(tokens)
+
     def add_masks(self, answer: Answer) -> None:
         """Counts the masks of an answer."""
         self._masks.labels("computed").inc(answer.n_computed_masks)
-        self._masks.labels("known").inc(answer.n_masks - answer.n_computed_masks)
+        self._masks.labels("known").inc(max(0, answer.n_masks - answer.n_computed_masks))  # not all are waited for
         self._mask_seconds.inc(answer.mask_seconds)
 
     def text(self) -> bytes:

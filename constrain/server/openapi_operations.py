@@ -245,8 +245,8 @@ _COMPLETION_REQUEST = Shape(
         "prompt": {},
         "echo": {},
         "frequency_penalty": _PENALTY,
-        "logprobs": {"minimum": 0},
-        "max_tokens": _COUNT,
+        "logprobs": {"minimum": 0, "maximum": 5},
+        "max_tokens": {"minimum": 0},
         "n": {"minimum": 1, "maximum": 128},
         "presence_penalty": _PENALTY,
         "stream_options": {},
@@ -255,6 +255,16 @@ _COMPLETION_REQUEST = Shape(
     },
     own={"logit_bias": _BIAS, "model": _MODEL, "seed": _SEED, "stop": _STOP, "stream": _FLAG},
     required={"": ("model",)},
+)
+_VECTOR: Schema = {"anyOf": [{"type": "array", "items": {"type": "number"}}, {"type": "string", "format": "byte"}]}
+"""Numbers, or the base64 of them."""
+
+_COMPLETION_CHUNK = Shape(
+    "CompletionChunk",
+    Completion,
+    "response",
+    _CHAT_RESPONSE_PARTS,
+    own_of_parts={"CompletionChoice": {"finish_reason": {"enum": ["stop", "length", None]}}},
 )
 _COMPLETION = Shape("Completion", Completion, "response", _CHAT_RESPONSE_PARTS)
 _MODEL_OBJECT = Shape("Model", ModelObject, "response")
@@ -373,7 +383,7 @@ OPERATIONS = (
         _COMPLETION,
         _WORK,
         _COMPLETION_REQUEST,
-        _COMPLETION,
+        _COMPLETION_CHUNK,
     ),
     Operation(
         "POST",
@@ -385,6 +395,7 @@ OPERATIONS = (
             CreateEmbeddingResponse,
             "response",
             frozenset({"Embedding", "Usage"}),
+            own_of_parts={"Embedding": {"embedding": _VECTOR}},
         ),
         _WORK,
         Shape(

@@ -34,6 +34,7 @@ class Shape:
         members: of the body, those of the type that are described, each with keywords that the type does not say;
             ``None`` for all of them.
         own: members that the type does not have, or has otherwise.
+        own_of_parts: the same for members of parts, by the part they are of.
         required: members without which there is no answer, by the part they are of; ``""`` for the body.
     """
 
@@ -43,6 +44,7 @@ class Shape:
     parts: frozenset[str] = frozenset()
     members: Mapping[str, Schema] | None = None
     own: Mapping[str, Schema] = field(default_factory=dict)
+    own_of_parts: Mapping[str, Mapping[str, Schema]] = field(default_factory=dict)
     required: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -62,6 +64,7 @@ def component_schemas(shape: Shape) -> dict[str, Schema]:
         part = name.removeprefix(f"{shape.name}.")
         schema = _cut(shape, definitions[part])
         assert schema is not None, f"{part} is made of parts that are not named"
+        schema.get("properties", {}).update(shape.own_of_parts.get(_short(part), {}))
         found[name] = _with_required(schema, shape.required.get(_short(part), ()))
         waiting += _references(schema)
     return found

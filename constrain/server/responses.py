@@ -17,11 +17,9 @@ from starlette.routing import Route
 from constrain._completion import Finished
 from constrain._errors import ConstrainError
 from constrain.server.auth import owner_of
-from constrain.server.body import parse_body
 from constrain.server.endpoint import Endpoint, send_stream
 from constrain.server.errors import ApiError, failure
 from constrain.server.generation import Question
-from constrain.server.models import find_model
 from constrain.server.responses_events import EventWriter, server_sent
 from constrain.server.responses_output import (
     ResponseHead,
@@ -104,11 +102,13 @@ class Responses(Endpoint):
         """See ``Endpoint``."""
         generator = self._serving.generator
         owner = owner_of(request.headers, self._serving.settings.api_keys)
-        with generator.admit(1):
-            asked, previous, question = await generator.aside(partial(self._read, body, owner))
+        with generator.admit(1), generator.session() as session:
+            read = partial(read_request, strict_subset=self._serving.settings.strict_subset)
+            asked = await self.read(body, read, session)
+            previous, question = await generator.aside(partial(self._continued, asked, owner))
             async with self._serving.models.lease(asked.model) as served:
                 try:
-                    answers = await generator.start(served, question)
+                    answers = await generator.start(served, (question,), session)
                 except ApiError as error:
                     raise for_responses(error) from error
                 head = ResponseHead(asked, new_response_id(), time.time(), asked.model)
@@ -120,15 +120,11 @@ class Responses(Endpoint):
                     response = await self._response(answers, made)
         await response(request.scope, request.receive, send)
 
-    def _read(self, body: bytes, owner: str) -> tuple[ResponsesRequest, StoredResponse | None, Question]:
-        """The request that a body is, what it continues, and what the model is asked. Raises ``ApiError``."""
-        document = parse_body(body)
-        if isinstance(model := document.get("model"), str):
-            find_model(self._serving.models, model)
-        asked = read_request(document, strict_subset=self._serving.settings.strict_subset)
+    def _continued(self, asked: ResponsesRequest, owner: str) -> tuple[StoredResponse | None, Question]:
+        """What a request continues, and what the model is asked. Raises ``ApiError``."""
         previous = self._store.previous(owner, asked)
         messages = asked.messages(() if previous is None else previous.conversation)
-        return asked, previous, Question(messages, asked.text_format.schema, asked.options, "max_output_tokens")
+        return previous, Question(messages, asked.text_format.schema, asked.options, "max_output_tokens")
 
     async def _response(self, answers: Answers, made: _Made) -> JSONResponse:
         try:

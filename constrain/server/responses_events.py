@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from constrain._completion import ArgumentsDelta, CallEnded, CallStarted, ReasoningDelta, RefusalDelta, TextDelta
+from constrain._logprobs import logprob_objects
 from constrain.server.events import data_event
-from constrain.server.logprobs import logprob_objects
 from constrain.server.responses_output import (
     call_item,
     failed_response,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from openai.types.responses import Response
 
+from constrain._logprobs import logprob_objects
 from constrain.chat.calls import CustomCall
 from constrain.chat.reply import Refusal, Reply
-from constrain.server.logprobs import logprob_objects
 from constrain.server.responses_input import PREFIXES
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from constrain.llama.sampler import Sampling
 from constrain.server.errors import ApiError
 from constrain.server.fields import array, boolean, integer, mapping, missing, number, unsupported, wrong_type
+from constrain.server.formats import refuse_other_formats
 from constrain.server.logprobs import logprobs_options, top_logprobs
 from constrain.server.responses_input import conversation, one_of, optional_text, read_items, required_text
 from constrain.server.responses_tools import TextFormat, read_format, read_requested_tools
@@ -142,6 +143,7 @@ def for_responses(error: ApiError) -> ApiError:
 
 
 def _refuse_unsupported(body: Mapping[str, Any]) -> None:
+    refuse_other_formats(body)
     if boolean(body, "background"):
         raise unsupported("background", "This server answers while the client waits.")
     if body.get("conversation") is not None:

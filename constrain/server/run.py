@@ -10,6 +10,7 @@ import uvicorn
 
 from constrain.server.listening import url_of
 from constrain.server.logs import log_config
+from constrain.server.protocol import MAX_HEADER_BYTES, Protocol
 
 if TYPE_CHECKING:
     import socket
@@ -49,6 +50,8 @@ class Server(uvicorn.Server):
     ) -> None:
         config = uvicorn.Config(
             app,
+            http=Protocol,
+            h11_max_incomplete_event_size=MAX_HEADER_BYTES,
             lifespan="off",
             ws="none",
             access_log=False,  # the application has its own

@@ -20,6 +20,8 @@ class Settings:
             in the schema; all that OpenAI refuses (``"openai"``); or nothing (``"off"``).
         max_body_bytes: the largest request.
         max_queue: answers that may wait for the model, beside those that are being written.
+        compile_seconds: of computing that tools and schemas of one request may take to be read and compiled.
+        compile_memory_bytes: that they may take meanwhile.
         cors_origins: of web pages that may ask; ``"*"`` for all.
         timeout: seconds in which a request is answered. Then an answer that is being written is brought to its end,
             and a request whose answer is not begun is refused.
@@ -30,6 +32,8 @@ class Settings:
     strict_subset: StrictSubset = "structural"
     max_body_bytes: int = 8 << 20
     max_queue: int = 64
+    compile_seconds: float = 3.0
+    compile_memory_bytes: int = 1 << 30
     cors_origins: tuple[str, ...] = ()
     timeout: float = 600.0
     grace_seconds: float = 30.0

@@ -10,6 +10,7 @@ from constrain.chat.openai import tool_from_json
 from constrain.server.errors import ApiError
 from constrain.server.fields import array, mapping, missing, wrong_type, wrong_value
 from constrain.server.formats import refused_schema, strict_complaint
+from constrain.server.reading import Place, come_to
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,6 +50,11 @@ def _tool(document: Mapping[str, Any], place: str, subset: StrictSubset) -> Tool
         raise wrong_value(f"{place}.type", kind, _KINDS)
     inner: Any = document.get(kind, document)
     where = f"{place}.{kind}" if kind in document else place
+    if kind == "custom":
+        come_to(Place(f"{where}.format", "invalid_grammar", "grammar"))
+    else:
+        name = inner.get("name") if isinstance(inner, dict) else None
+        come_to(Place(f"{where}.parameters", "invalid_function_parameters", f"schema for function '{name!s:.64}'"))
     if kind == "function" and isinstance(inner, dict):
         document = _checked_function(document, inner, where, subset)
     try:

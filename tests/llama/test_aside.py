@@ -1,4 +1,4 @@
-"""Conversations that alternate in a context of one sequence."""
+"""Conversations that alternate in too few sequences."""
 
 from __future__ import annotations
 
@@ -39,6 +39,23 @@ def test_alternating_conversations_evaluate_only_what_is_new() -> None:
         alone = constrain.Model(n_ctx=1500, n_threads=1)
         talk = [SYSTEM, {"role": "user", "content": text}]
         assert [ask(alone, talk).text for _ in range(3)] == texts[number]
+
+
+def test_more_conversations_than_slots_evaluate_only_what_is_new() -> None:
+    model, other = (constrain.Model(n_ctx=600, n_threads=1, parallel=2) for _ in range(2))
+    talks = [[{"role": "user", "content": f"{number}: {text}"}] for number in "12" for text in (FIRST, OTHER)]
+    texts = []
+    for turn in range(2):
+        for talk in talks:
+            [answer] = constrain.complete_batch(model, [talk], max_tokens=12, temperature=0)
+            texts.append(answer.text)
+            new = answer.usage.prompt_tokens - answer.usage.cached_tokens
+            assert (new < 30) == (turn > 0)
+            talk += [{"role": "assistant", "content": answer.text}, {"role": "user", "content": "And another?"}]
+    for number, talk in enumerate(talks):
+        for turn in range(2):
+            [answer] = constrain.complete_batch(other, [talk[: 1 + 2 * turn]], max_tokens=12, temperature=0)
+            assert answer.text == texts[4 * turn + number]
 
 
 def test_what_is_put_aside_is_bounded() -> None:

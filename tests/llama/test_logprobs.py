@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import constrain
+from constrain._options import split_options
 from constrain.llama.answer import Answer
 from constrain.llama.binding import Candidates
 from constrain.llama.decode import Decoding
@@ -194,6 +195,19 @@ def test_answers_are_the_same_where_nobody_asks(pattern: str | None, options: di
     assert told.answer.finish_reason == untold.answer.finish_reason
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"logprobs": True, "top_logprobs": 21}, "top_logprobs is 21; it must be 0 to 20"),
+        ({"logprobs": True, "top_logprobs": -1}, "top_logprobs is -1"),
+        ({"top_logprobs": 3}, "only for answers with logprobs=True"),
+    ],
+)
+def test_options_out_of_range(options: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        split_options(options)
+
+
 def test_of_equal_logits_the_smaller_ids_are_told_first() -> None:
     logprobs = Logprobs(3, lambda token: (str(token), b""))
     logprobs.add(5, np.array([0, 1, 2, 1, 1, 1, 0], np.float32))
@@ -228,11 +242,13 @@ def rows_of(model: constrain.Model, prompt: Sequence[int], tokens: Sequence[int]
     return rows
 
 
-def test_a_real_model_is_told_as_llama_cpp_says_it(model: constrain.Model) -> None:
-    asked: dict[str, Any] = {"temperature": 0, "max_tokens": 40, "logprobs": True, "top_logprobs": 5}
-    single = constrain.complete(model, "A book by Jane Austen.", schema=BOOK, show_schema=False, **asked)
-    [batched] = constrain.complete_batch(model, ["A book by Jane Austen."], schema=BOOK, show_schema=False, **asked)
-    prompt = model.prompt_tokens("A book by Jane Austen.", constrained=True)
+@pytest.mark.parametrize("schema", [BOOK, None])
+def test_a_real_model_is_told_as_llama_cpp_says_it(model: constrain.Model, schema: Any) -> None:
+    asked: dict[str, Any] = {"schema": schema, "temperature": 0, "max_tokens": 40, "show_schema": False}
+    asked |= {"logprobs": True, "top_logprobs": 5}
+    single = constrain.complete(model, "A book by Jane Austen.", **asked)
+    [batched] = constrain.complete_batch(model, ["A book by Jane Austen."], **asked)
+    prompt = model.prompt_tokens("A book by Jane Austen.", constrained=schema is not None)
     for completion in (single, batched):
         assert completion.logprobs is not None
         assert tuple(each.token for each in completion.logprobs) == completion.tokens

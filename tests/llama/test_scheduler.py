@@ -45,6 +45,7 @@ class Scripted:
         self.evaluated = 0
         self.copied: list[int] = []
         self.closed = False
+        self.forgets = False  # whether it takes no state back
         self.fails_at = -1
         self.gate: threading.Semaphore | None = None
         self._logits: dict[int, np.ndarray[Any, np.dtype[np.float32]]] = {}
@@ -62,6 +63,16 @@ class Scripted:
         self.copied.append(length)
         self.cells[target] = list(self.cells[source])
         return self.cut(target, length)
+
+    def save(self, sequence: int) -> np.ndarray[Any, np.dtype[np.uint8]] | None:
+        return np.array(self.cells[sequence], np.uint8)
+
+    def restore(self, sequence: int, state: np.ndarray[Any, np.dtype[np.uint8]]) -> bool:
+        if self.forgets:
+            self.cells[sequence] = [0]
+            return False
+        self.cells[sequence] = state.tolist()
+        return True
 
     def clear(self, sequence: int) -> None:
         self.cells[sequence] = []
@@ -202,6 +213,23 @@ def test_two_conversations_that_alternate_keep_what_they_said(start: Any) -> Non
             assert one.cached_tokens == [[0, 100], [140 - 16, 140 - 16]][turn > 0][number] + 15 * max(0, turn - 1)
             assert new == len(talks[number]) - one.cached_tokens + 4
             talks[number] += one.answer.tokens + prompt_of(rng, 10)
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_more_conversations_than_slots_keep_what_they_said(start: Any, forgets: bool) -> None:
+    scheduler, model = start(count=2)
+    model.forgets = forgets
+    rng = random.Random(4)
+    talks = [[number, *prompt_of(rng, 60)] for number in range(4)]
+    for turn in range(3):
+        for number, talk in enumerate(talks):
+            one = request(talk, max_tokens=5)
+            scheduler.submit(one)
+            one.done.result(30)
+            assert one.answer.tokens == expected(talk, 5)
+            known = len(talk) - 11 if turn and not forgets else 0  # the last token of an answer is not evaluated
+            assert one.cached_tokens == known
+            talks[number] = [*talk, *one.answer.tokens, *prompt_of(rng, 10)]
 
 
 def test_prompts_that_are_not_kept_are_evaluated_from_their_beginning() -> None:

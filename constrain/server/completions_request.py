@@ -1,0 +1,109 @@
+"""The body of ``POST /v1/completions``, checked: texts that the model is to go on with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from constrain.server.chat_request import MAX_CHOICES, read_include_usage, sampling_options
+from constrain.server.errors import ApiError
+from constrain.server.fields import boolean, integer, missing, unsupported, wrong_type
+from constrain.server.formats import read_response_format, refuse_other_formats
+from constrain.server.logprobs import logprobs_options
+from constrain.server.texts import read_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from constrain._options import ChatOptions
+    from constrain.server.settings import Settings
+    from constrain.server.texts import Text
+
+_DEFAULT_MAX_TOKENS = 16
+"""OpenAI's, for text. What has to match a format is written to its end."""
+
+_MOST_LOGPROBS = 5
+"""OpenAI's limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionRequest:
+    """What a request asks for.
+
+    Attributes:
+        model: its name.
+        prompts: each is gone on with.
+        n: how often each is.
+        schema: the JSON Schema of what is written; None for any text.
+        options: for the generation.
+        echo: whether answers begin with their prompts.
+        stream: whether they are sent as they are written; ``include_usage``: and last the number of tokens.
+    """
+
+    model: str
+    prompts: tuple[Text, ...]
+    n: int
+    schema: dict[str, Any] | None
+    options: ChatOptions
+    echo: bool
+    stream: bool
+    include_usage: bool
+
+
+def read_completion_request(body: Mapping[str, Any], settings: Settings) -> CompletionRequest:
+    """The request that a parsed body is. Raises ``ApiError``, which names the place.
+
+    ``response_format`` is honoured as in chat completions.
+    """
+    model = body.get("model")
+    if model is None:
+        raise missing("model")
+    if not isinstance(model, str):
+        raise wrong_type("model", "a string", model)
+    prompts = read_texts(body, "prompt")
+    n = integer(body, "n", 1, MAX_CHOICES) or 1
+    _refuse_unsupported(body, n)
+    stream = boolean(body, "stream") or False
+    options: ChatOptions = {**sampling_options(body), **_logprobs(body)}
+    schema = read_response_format(body.get("response_format"), settings.strict_subset)
+    max_tokens = integer(body, "max_tokens", 0)
+    if max_tokens is None and schema is None:
+        max_tokens = _DEFAULT_MAX_TOKENS
+    if max_tokens is not None:
+        options["max_tokens"] = max_tokens
+    return CompletionRequest(
+        model=model,
+        prompts=prompts,
+        n=n,
+        schema=schema,
+        options=options,
+        echo=boolean(body, "echo") or False,
+        stream=stream,
+        include_usage=read_include_usage(body, stream=stream),
+    )
+
+
+def _logprobs(body: Mapping[str, Any]) -> ChatOptions:
+    """The options for ``logprobs``, which is the number of most likely tokens to tell in each place."""
+    top = integer(body, "logprobs", 0, _MOST_LOGPROBS)
+    if top is None:
+        return {}
+    if boolean(body, "echo"):
+        raise unsupported("logprobs", "This server does not tell those of a prompt; leave 'echo' out.")
+    return logprobs_options(top)
+
+
+def _refuse_unsupported(body: Mapping[str, Any], n: int) -> None:
+    """Raises ``ApiError`` for what would have to be ignored."""
+    refuse_other_formats(body)
+    best_of = integer(body, "best_of", 1, MAX_CHOICES)
+    if best_of is not None and best_of < n:
+        raise ApiError(
+            f"Invalid 'best_of': {best_of} answers cannot yield the {n} that 'n' asks for.",
+            param="best_of",
+            code="invalid_value",
+        )
+    if best_of is not None and best_of > n:
+        raise unsupported("best_of", "This server does not choose among answers; ask for all of them with 'n'.")
+    if body.get("suffix") not in (None, ""):
+        raise unsupported("suffix", "This server writes what follows a prompt, not what stands between two texts.")

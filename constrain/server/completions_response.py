@@ -1,0 +1,104 @@
+"""What models write after prompts, as ``text_completion`` objects: whole, or in pieces as it is written."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import TYPE_CHECKING, Any, Literal
+
+from openai.types import Completion as TextCompletion
+from openai.types import CompletionChoice
+
+from constrain._completion import Finished, TextDelta
+from constrain.server.chat_response import usage_of
+from constrain.server.completions_logprobs import TextLogprobs
+from constrain.server.events import LAST_EVENT, data_event
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from openai.types.completion_choice import Logprobs
+
+    from constrain._completion import Completion, StreamEvent, TokenLogprob
+
+FinishReason = Literal["stop", "length"]
+
+
+class CompletionWriter:
+    """Writes one response, or the chunks of one.
+
+    Args:
+        model: the name that it is served by.
+        before: the text that each answer begins with: ``""``, or its prompt.
+        n: answers to each prompt, which follow each other.
+        is_text: nothing was said about what the answers are.
+        logprobs: whether is told how likely their tokens were.
+        include_usage: the last chunk tells numbers of tokens, and the others that they do not.
+    """
+
+    def __init__(
+        self, model: str, before: Sequence[str], n: int, *, is_text: bool, logprobs: bool, include_usage: bool
+    ) -> None:
+        self._head: dict[str, Any] = {
+            "id": f"cmpl-{secrets.token_hex(12)}",
+            "created": int(time.time()),
+            "model": model,
+        }
+        self._before = before
+        self._n = n
+        self._is_text = is_text
+        self._logprobs = [TextLogprobs() for _ in before] if logprobs else None
+        self._usage: dict[str, Any] = {"usage": None} if include_usage else {}
+        self._completions: dict[int, Completion] = {}
+
+    def response(self, completions: Sequence[Completion]) -> dict[str, Any]:
+        """The response."""
+        choices = [
+            CompletionChoice(
+                index=number,
+                text=self._before[number] + completion.text,
+                finish_reason=self._reason(completion),
+                logprobs=self._told(number, completion.text_logprobs or ()),
+            )
+            for number, completion in enumerate(completions)
+        ]
+        return self._object(choices, {"usage": usage_of(completions, self._n)})
+
+    def begin(self, count: int) -> Iterator[str]:
+        """What so many answers begin with."""
+        for number in range(count):
+            if self._before[number]:
+                yield self._chunk(number, self._before[number])
+
+    def write(self, number: int, event: StreamEvent | Finished) -> Iterator[str]:
+        """The chunks for something that happened in an answer, which is a text."""
+        if isinstance(event, TextDelta):
+            yield self._chunk(number, event.text, logprobs=self._told(number, event.logprobs))
+        elif isinstance(event, Finished):
+            self._completions[number] = event.completion
+            yield self._chunk(number, "", self._reason(event.completion))
+
+    def end(self) -> Iterator[str]:
+        """What follows when all answers are finished."""
+        if self._usage:
+            completions = [self._completions[number] for number in sorted(self._completions)]
+            yield data_event(self._object([], {"usage": usage_of(completions, self._n)}))
+        yield LAST_EVENT
+
+    def _told(self, number: int, tokens: Sequence[TokenLogprob]) -> Logprobs | None:
+        return None if self._logprobs is None else self._logprobs[number].tell(tokens)
+
+    def _reason(self, completion: Completion) -> FinishReason:
+        """Why an answer ended. Values of a schema are always whole; only a text can have been cut."""
+        return "length" if self._is_text and completion.finish_reason != "stop" else "stop"
+
+    def _chunk(
+        self, number: int, text: str, reason: FinishReason | None = None, logprobs: Logprobs | None = None
+    ) -> str:
+        # The type in the openai package knows whole answers only; in a stream the reason comes last.
+        choice = CompletionChoice.model_construct(index=number, text=text, finish_reason=reason, logprobs=logprobs)
+        return data_event(self._object([choice], self._usage))
+
+    def _object(self, choices: list[CompletionChoice], usage: dict[str, Any]) -> dict[str, Any]:
+        found = TextCompletion(object="text_completion", choices=choices, **self._head, **usage)
+        return found.model_dump(mode="json", exclude_unset=True, warnings=False)

@@ -1,0 +1,218 @@
+"""What is done for one request in a process of its own, within limits and beside all others.
+
+A request that takes a moment has it at once. What takes longer stands still and goes on in turns, one process at a
+time and behind everything else on this machine: so it neither keeps others waiting nor slows down the model much.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import pickle
+import signal
+import time
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from constrain._errors import LimitError
+from constrain.server.errors import ApiError, unavailable
+from constrain.server.worker import LENGTH, At, Done, Failed, TooLarge
+from constrain.server.workers import workers
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from constrain.server.reading import Place
+    from constrain.server.worker import Limits
+    from constrain.vocabulary import Vocabulary
+
+T = TypeVar("T")
+
+_log = logging.getLogger("constrain.server")
+
+_FIRST_SECONDS = 0.1
+"""The first turn: more than nearly all requests take."""
+
+_TURN_SECONDS = 0.25
+
+_FIRST_AT_ONCE = 2
+"""Processes in their first turn."""
+
+_STANDING = 16
+"""Processes that have had their first turn, at most."""
+
+_NICE = 10
+"""How far behind others on this machine these are: with that, they get about a tenth of a core that is busy."""
+
+_WAITING_SECONDS = 1.0
+"""So much longer than it may compute a request may wait for its turns."""
+
+
+class Turns:
+    """Whose turn it is. For the thread of one event loop."""
+
+    def __init__(self) -> None:
+        self.first = asyncio.Semaphore(_FIRST_AT_ONCE)
+        self.later = asyncio.Semaphore(1)
+        self.standing = 0
+
+
+class Session:
+    """One request's process, made for its first call. ``close`` ends it.
+
+    Attributes:
+        place: where in the request the process is, or was last.
+    """
+
+    def __init__(self, turns: Turns, limits: Limits) -> None:
+        self.place: Place | None = None
+        self._turns = turns
+        self._limits = limits
+        self._deadline = 0.0
+        self._known: frozenset[bytes] = frozenset()
+        self._process = 0
+        self._reader: asyncio.StreamReader | None = None
+        self._writer: asyncio.StreamWriter | None = None
+        self._computing = False
+
+    async def run(self, vocabulary: Vocabulary | None, function: Callable[..., T], *args: Any) -> T:
+        """What a function returns, called in the process, which knows a vocabulary. All of it can be pickled.
+
+        Raises what it raises; ``LimitError`` if it takes too much; ``ApiError`` if too much else is going on.
+        """
+        if not self._deadline:
+            self._deadline = time.monotonic() + self._limits.seconds + _WAITING_SECONDS
+        async with self._turn(self._turns.first):
+            if vocabulary is not None and vocabulary.fingerprint not in self._known:
+                self.close()
+            if self._writer is None:
+                await self._begin(vocabulary)
+            self._send((function, args))
+            self._computing = True
+            outcome = asyncio.ensure_future(self._outcome())
+            try:
+                await asyncio.wait((outcome,), timeout=_FIRST_SECONDS)
+            except asyncio.CancelledError:
+                outcome.cancel()
+                raise
+        try:
+            if not outcome.done():
+                await self._go_on(outcome)
+            found = outcome.result()
+        finally:
+            outcome.cancel()
+        self._computing = False
+        match found:
+            case Done(value):
+                result: T = value
+                return result
+            case Failed(error):
+                raise error
+        raise self._limit()
+
+    def close(self) -> None:
+        """Ends the process."""
+        if self._writer is None:
+            return
+        if self._computing:  # else it ends by itself
+            self._signal(signal.SIGKILL)
+        self._writer.close()
+        self._writer = None
+
+    async def _begin(self, vocabulary: Vocabulary | None) -> None:
+        try:
+            loop = asyncio.get_running_loop()
+            connection, self._known = await loop.run_in_executor(None, workers().fork, vocabulary)
+        except OSError as error:
+            _log.exception("no process can be made to compile in")
+            raise unavailable("The server cannot compile anything now.") from error
+        begun = time.monotonic()
+        self._reader, self._writer = await asyncio.open_unix_connection(sock=connection)
+        self._send(self._limits)
+        self._process = await self._message() or 0
+        self._deadline += time.monotonic() - begun  # the first process of all takes a while
+
+    def _send(self, value: object) -> None:
+        assert self._writer is not None
+        data = pickle.dumps(value)
+        self._writer.write(LENGTH.pack(len(data)) + data)
+
+    async def _outcome(self) -> Done | Failed | TooLarge:
+        """What the process says last of a call."""
+        while True:
+            match message := await self._message():
+                case At(place):
+                    self.place = place
+                case None:
+                    return TooLarge()
+                case _:
+                    found: Done | Failed | TooLarge = message
+                    return found
+
+    async def _message(self) -> Any:
+        """The next message; None if the process has ended."""
+        assert self._reader is not None
+        try:
+            (length,) = LENGTH.unpack(await self._reader.readexactly(LENGTH.size))
+            return pickle.loads(await self._reader.readexactly(length))  # noqa: S301 - from our own processes
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return None
+
+    async def _go_on(self, outcome: asyncio.Future[Any]) -> None:
+        """Lets the process go on in turns until it is done."""
+        turns = self._turns
+        if turns.standing >= _STANDING:
+            raise _busy()
+        turns.standing += 1
+        try:
+            while not outcome.done():
+                self._signal(signal.SIGSTOP)
+                async with self._turn(turns.later):
+                    self._lower()
+                    self._signal(signal.SIGCONT)
+                    await asyncio.wait((outcome,), timeout=_TURN_SECONDS)
+                if time.monotonic() > self._deadline and not outcome.done():
+                    raise _busy()
+        finally:
+            turns.standing -= 1
+
+    @contextlib.asynccontextmanager
+    async def _turn(self, turn: asyncio.Semaphore) -> AsyncIterator[None]:
+        waiting = asyncio.ensure_future(turn.acquire())
+        try:
+            await asyncio.wait((waiting,), timeout=max(0.0, self._deadline - time.monotonic()))
+            if not waiting.done():
+                raise _busy()
+            yield
+        finally:
+            if waiting.done():
+                turn.release()
+            else:
+                waiting.cancel()
+
+    def _signal(self, number: int) -> None:
+        if self._process:  # else it has ended before it began
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._process, number)
+
+    def _lower(self) -> None:
+        if self._process:
+            with contextlib.suppress(ProcessLookupError):
+                os.setpriority(os.PRIO_PROCESS, self._process, _NICE)
+
+    def _limit(self) -> LimitError:
+        seconds, memory = self._limits.seconds, self._limits.memory_bytes >> 20
+        return LimitError(
+            f"it takes more than {seconds:g} seconds or {memory} MiB of memory to compile; make it smaller, or simpler"
+        )
+
+
+def _busy() -> ApiError:
+    return ApiError(
+        "The server is busy: it compiles other large schemas. Please try again later.",
+        status=429,
+        kind="rate_limit_error",
+        code="rate_limit_exceeded",
+        headers={"Retry-After": "1"},
+    )

@@ -1,0 +1,233 @@
+"""The program in which requests are read and compiled: it forks a process for each, which knows what it knows.
+
+    server --control--> this program --fork--> a process for one request
+       ^                                                |
+       +--------------------- socket -------------------+
+
+Nothing of a request stays in here. What a process may take is limited by the system, which ends it without asking; so
+nothing that it does, in Python or below, can be without end.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import resource
+import signal
+import socket
+import struct
+import sys
+import traceback
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from constrain import core
+from constrain._errors import ConstrainError
+from constrain._job import Language
+from constrain.chat.openai import tool_from_json
+from constrain.regex.source import Regex
+from constrain.server.errors import ApiError
+from constrain.server.reading import on_place
+from constrain.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import BinaryIO
+
+    from constrain.server.reading import Place
+    from constrain.vocabulary import TokenTable
+
+LENGTH = struct.Struct("!Q")
+"""In front of each message, which is pickled."""
+
+FORK = b"f"
+LEARN = b"l"
+"""What the server asks for: a process for the socket that comes with it; a vocabulary to be known from now on."""
+
+SEED_BYTES = 16
+
+_TYPICAL: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "a": {"type": "string", "pattern": "^[a-z]{2,5}$"},
+        "b": {"type": "array", "items": {"anyOf": [{"type": "integer", "minimum": 3}, {"enum": ["x", "y"]}]}},
+        "d": {"type": "string", "format": "date"},
+        "c": {"type": ["number", "null"]},
+    },
+    "required": ["a", "b"],
+}
+"""What it uses is imported before any process is forked, and known to all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the process for a request may take: seconds of computing, and bytes beside those that it begins with."""
+
+    seconds: float
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Where in the request a process is."""
+
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a call returned."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """What a call raised."""
+
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class TooLarge:
+    """A call took more memory than it may."""
+
+
+_vocabularies: dict[bytes, Vocabulary] = {}
+
+
+def vocabulary_of(fingerprint: bytes) -> Vocabulary:
+    """A vocabulary that was learned."""
+    return _vocabularies[fingerprint]
+
+
+def main(control: socket.socket) -> None:
+    """Forks processes until the server is gone."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # sent to the whole group, they are meant for the server
+        signal.signal(number, signal.SIG_IGN)
+    children: set[int] = set()
+    with control:
+        core.offer_seed(_exactly(control, SEED_BYTES))
+        _warm_up()
+        while True:
+            kind, descriptors, _, _ = socket.recv_fds(control, 1, 1)
+            children -= _ended(children)
+            if kind == FORK:
+                children.add(_fork(control, descriptors[0]))
+                os.close(descriptors[0])
+            elif kind == LEARN:
+                fingerprint, table = pickle.loads(_message(control))  # noqa: S301 - from our own processes
+                _learn(fingerprint, table)
+            else:
+                break
+    for child in children - _ended(children):  # also those that stand still
+        os.kill(child, signal.SIGKILL)
+
+
+def _fork(control: socket.socket, descriptor: int) -> int:
+    child = os.fork()
+    if child:
+        return child
+    status = 1
+    try:
+        control.close()
+        with socket.socket(fileno=descriptor) as connection:
+            _serve(connection.makefile("rb"), connection.makefile("wb"))
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _ended(children: set[int]) -> set[int]:
+    """Those that are gone. Their numbers are not given to others before this asked."""
+    return {child for child in children if os.waitpid(child, os.WNOHANG)[0]}
+
+
+def _learn(fingerprint: bytes, table: TokenTable) -> None:
+    vocabulary = _vocabularies[fingerprint] = Vocabulary(table)
+    for schema in (_TYPICAL, Regex("[^a]*")):
+        matcher = Language(schema).compile(vocabulary, cache=False).matcher(max_tokens=1000)
+        matcher.shortest_completion()
+    _settle()
+
+
+def _warm_up() -> None:
+    """Imports what requests will need, and no more than once."""
+    parameters = {"type": "function", "name": "typical", "parameters": _TYPICAL}
+    grammar = {"type": "grammar", "syntax": "lark", "definition": 'start: (WORD " "?)+\n%import common.WORD'}
+    for document in (parameters, {"type": "custom", "name": "typical", "format": grammar}):
+        tool_from_json(document)
+    import constrain.chat.answer_grammar
+    import constrain.json_schema.lint
+    import constrain.json_schema.strict
+    import constrain.server.chat_request
+    import constrain.server.responses_request  # noqa: F401
+
+    _settle()
+
+
+def _settle() -> None:
+    """What is there now is shared with the forked processes: looking it over would copy it."""
+    gc.collect()
+    gc.freeze()
+
+
+def _serve(calls: BinaryIO, answers: BinaryIO) -> None:
+    """Does what is asked for, call by call, until the server closes the socket."""
+    _send(answers, os.getpid())
+    limits = _receive(calls)
+    if limits is None:
+        return
+    signal.setitimer(signal.ITIMER_PROF, limits.seconds)  # SIGPROF ends a process that does not handle it
+    most = _size() + limits.memory_bytes
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    on_place(lambda place: _send(answers, At(place)))
+    while (call := _receive(calls)) is not None:
+        _send(answers, _outcome(*call))
+
+
+def _outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> Done | Failed | TooLarge:
+    try:
+        return Done(function(*args))
+    except MemoryError:
+        return TooLarge()
+    except Exception as error:  # noqa: BLE001 - the server raises it again
+        if not isinstance(error, ApiError | ConstrainError | RecursionError):
+            traceback.print_exc()
+        return Failed(error)
+
+
+def _size() -> int:
+    """Bytes of address space in use."""
+    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+
+
+def _send(stream: BinaryIO, value: object) -> None:
+    data = pickle.dumps(value)
+    with suppress(BrokenPipeError):  # nobody waits for it any more
+        stream.write(LENGTH.pack(len(data)) + data)
+        stream.flush()
+
+
+def _receive(stream: BinaryIO) -> Any:
+    """The next message, None at the end."""
+    head = stream.read(LENGTH.size)
+    return pickle.loads(stream.read(LENGTH.unpack(head)[0])) if len(head) == LENGTH.size else None  # noqa: S301 - from our own processes
+
+
+def _message(control: socket.socket) -> bytes:
+    return _exactly(control, LENGTH.unpack(_exactly(control, LENGTH.size))[0])
+
+
+def _exactly(control: socket.socket, size: int) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        piece = control.recv(size - len(data))
+        if not piece:
+            sys.exit()
+        data += piece
+    return bytes(data)

@@ -1,0 +1,334 @@
+"""Runs of agents: streams, histories, settings, usage and errors."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+from pydantic_ai import (
+    Agent,
+    AgentRunResultEvent,
+    Embedder,
+    ModelHTTPError,
+    ModelSettings,
+    NativeOutput,
+    UsageLimitExceeded,
+    UsageLimits,
+    capture_run_messages,
+)
+from pydantic_ai.capabilities import NativeTool
+from pydantic_ai.direct import model_request_stream_sync, model_request_sync
+from pydantic_ai.messages import (
+    BinaryContent,
+    FunctionToolCallEvent,
+    FunctionToolResultEvent,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    ToolCallPart,
+)
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.models.openai import OpenAIChatModelSettings, OpenAIResponsesModelSettings
+from pydantic_ai.native_tools import WebSearchTool
+from pydantic_ai.tools import ToolDefinition
+from typing_extensions import TypedDict
+
+if TYPE_CHECKING:
+    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    AnyModel = OpenAIChatModel | OpenAIResponsesModel
+
+
+class Profile(TypedDict, total=False):
+    name: Annotated[str, Field(max_length=20)]
+    age: Annotated[int, Field(ge=0, le=120)]
+
+
+class Trip(BaseModel):
+    place: str = Field(max_length=30)
+    days: int = Field(ge=1, le=30)
+
+
+OUTPUTS = pytest.mark.parametrize("output_type", [Trip, NativeOutput(Trip)], ids=["tool", "native"])
+
+ASK = "Ada wants to see Rome for three days."
+
+
+def test_text_is_streamed(model: AnyModel) -> None:
+    async def read() -> tuple[list[str], str]:
+        async with Agent(model).run_stream(ASK) as result:
+            pieces = [piece async for piece in result.stream_text(delta=True, debounce_by=None)]
+            return pieces, await result.get_output()
+
+    pieces, text = asyncio.run(read())
+    assert len(pieces) > 1
+    assert "".join(pieces) == text
+
+
+def test_text_grows(model: AnyModel) -> None:
+    async def read() -> list[str]:
+        async with Agent(model).run_stream(ASK) as result:
+            return [text async for text in result.stream_text(debounce_by=None)]
+
+    texts = asyncio.run(read())
+    assert all(longer.startswith(shorter) for shorter, longer in pairwise(texts))
+
+
+@OUTPUTS
+def test_structured_output_is_streamed(model: AnyModel, output_type: Any) -> None:
+    async def read() -> list[Trip]:
+        async with Agent(model, output_type=output_type).run_stream(ASK) as result:
+            return [part async for part in result.stream_output(debounce_by=None)]
+
+    assert isinstance(asyncio.run(read())[-1], Trip)
+
+
+def test_partial_dictionaries_are_streamed(model: AnyModel) -> None:
+    async def read() -> list[Profile]:
+        async with Agent(model, output_type=Profile).run_stream(ASK) as result:
+            return [part async for part in result.stream_output(debounce_by=None)]
+
+    assert set(asyncio.run(read())[-1]) <= {"name", "age"}
+
+
+def test_a_stream_without_asynchronous_code(model: AnyModel) -> None:
+    result = Agent(model, output_type=Trip).run_stream_sync(ASK)
+    assert isinstance(list(result.stream_output())[-1], Trip)
+    assert result.usage.output_tokens > 0
+
+
+def test_a_stream_may_be_left(model: AnyModel) -> None:
+    """What nobody reads any more does not keep the model busy."""
+
+    async def read() -> None:
+        async with Agent(model).run_stream(ASK, model_settings={"max_tokens": 2000}) as result:
+            async for _ in result.stream_text(delta=True, debounce_by=None):
+                break
+
+    asyncio.run(read())
+    assert Agent(model).run_sync("Hello").output
+
+
+def test_events_of_a_run_are_streamed(model: AnyModel) -> None:
+    agent = Agent(
+        model,
+        model_settings=lambda context: {"tool_choice": ["weather"] if context.run_step == 1 else "none"},
+    )
+
+    @agent.tool_plain
+    def weather(city: Literal["Oslo", "Rome"]) -> str:
+        """Tells the weather."""
+        return f"sun in {city}"
+
+    async def read() -> list[Any]:
+        async with agent.run_stream_events("The weather in Rome?") as events:
+            return [event async for event in events]
+
+    kinds = [type(event) for event in asyncio.run(read())]
+    for kind in (PartStartEvent, PartDeltaEvent, FunctionToolCallEvent, FunctionToolResultEvent):
+        assert kind in kinds
+    assert kinds[-1] is AgentRunResultEvent
+
+
+def test_a_run_may_be_taken_node_by_node(model: AnyModel) -> None:
+    async def read() -> Any:
+        async with Agent(model, output_type=Trip).iter(ASK) as run:
+            async for node in run:
+                if Agent.is_model_request_node(node):
+                    async with node.stream(run.ctx) as stream:
+                        _ = [event async for event in stream]
+        return run.result
+
+    result = asyncio.run(read())
+    assert isinstance(result.output, Trip)
+
+
+def test_a_conversation_goes_on(model: AnyModel) -> None:
+    agent = Agent(model, instructions="Be brief.")
+    first = agent.run_sync("Tell me a joke.")
+    second = agent.run_sync("Explain?", message_history=first.new_messages())
+    assert len(second.all_messages()) == 4
+    assert len(second.new_messages()) == 2
+
+
+def test_a_conversation_goes_on_after_structured_output(model: AnyModel) -> None:
+    first = Agent(model, output_type=Trip).run_sync(ASK)
+    second = Agent(model).run_sync("And then?", message_history=first.all_messages())
+    assert isinstance(second.output, str)
+
+
+def test_a_conversation_may_be_kept_as_json(model: AnyModel) -> None:
+    kept = Agent(model, system_prompt="Be brief.").run_sync("Hello.").all_messages_json()
+    history = ModelMessagesTypeAdapter.validate_json(kept)
+    assert Agent(model).run_sync("Again.", message_history=history).output
+
+
+def test_a_conversation_goes_on_by_another_endpoint(
+    chat_model: OpenAIChatModel, responses_model: OpenAIResponsesModel
+) -> None:
+    first = Agent(responses_model, output_type=Trip).run_sync(ASK)
+    second = Agent(chat_model).run_sync("And then?", message_history=first.all_messages())
+    third = Agent(responses_model).run_sync("And then?", message_history=second.all_messages())
+    assert isinstance(third.output, str)
+
+
+def test_a_conversation_may_be_kept_by_the_server(responses_model: OpenAIResponsesModel) -> None:
+    agent = Agent(responses_model)
+    first = agent.run_sync("The word is heron.")
+    settings = OpenAIResponsesModelSettings(openai_previous_response_id=first.response.provider_response_id)
+    second = agent.run_sync("What is the word?", model_settings=settings)
+    assert second.usage.input_tokens > first.usage.input_tokens
+    settings = OpenAIResponsesModelSettings(openai_previous_response_id="auto")
+    assert agent.run_sync("And?", message_history=second.all_messages(), model_settings=settings).output
+
+
+def test_settings_go_with_the_request(model: AnyModel) -> None:
+    settings = OpenAIChatModelSettings(
+        max_tokens=40,
+        temperature=0.3,
+        top_p=0.9,
+        timeout=60,
+        parallel_tool_calls=False,
+        openai_user="somebody",
+        openai_reasoning_effort="low",
+        openai_service_tier="auto",
+        openai_prompt_cache_key="key",
+        extra_headers={"x-some": "header"},
+        extra_body={"unknown_field": 1},
+    )
+    assert isinstance(Agent(model, output_type=Trip).run_sync(ASK, model_settings=settings).output, Trip)
+
+
+def test_settings_of_chats_alone(chat_model: OpenAIChatModel) -> None:
+    settings = ModelSettings(
+        seed=7,
+        presence_penalty=0.5,
+        frequency_penalty=0.5,
+        logit_bias={"5": -100},
+        stop_sequences=["\n\n\n\n"],
+    )
+    outputs = [Agent(chat_model, output_type=Trip).run_sync(ASK, model_settings=settings).output for _ in range(2)]
+    assert all(isinstance(output, Trip) for output in outputs)
+
+
+def test_log_probabilities_of_chats(chat_model: OpenAIChatModel) -> None:
+    settings = OpenAIChatModelSettings(openai_logprobs=True, openai_top_logprobs=2, max_tokens=10)
+    details = Agent(chat_model).run_sync("Hello", model_settings=settings).response.provider_details
+    assert details is not None
+    assert all(len(token["top_logprobs"]) == 2 for token in details["logprobs"])
+
+
+def test_log_probabilities_of_responses(responses_model: OpenAIResponsesModel) -> None:
+    settings = OpenAIResponsesModelSettings(openai_logprobs=True, openai_top_logprobs=2, max_tokens=10)
+    response = Agent(responses_model).run_sync("Hello", model_settings=settings).response
+    details = next(part for part in response.parts if isinstance(part, TextPart)).provider_details
+    assert details is not None
+    assert all(len(token["top_logprobs"]) == 2 for token in details["logprobs"])
+
+
+def test_usage_is_counted(model: AnyModel) -> None:
+    usage = Agent(model).run_sync("Hello").usage
+    assert usage.requests == 1
+    assert usage.input_tokens > 0
+    assert 0 < usage.output_tokens <= 64
+
+
+def test_usage_is_limited(model: AnyModel) -> None:
+    with pytest.raises(UsageLimitExceeded):
+        Agent(model).run_sync("Tell a long story.", usage_limits=UsageLimits(output_tokens_limit=1))
+
+
+def test_a_text_that_is_cut_says_so(model: AnyModel) -> None:
+    response = Agent(model).run_sync("Tell a long story.", model_settings={"max_tokens": 5}).response
+    assert response.finish_reason == "length"
+    assert response.usage.output_tokens == 5
+
+
+def test_an_answer_knows_where_it_is_from(model: AnyModel) -> None:
+    response = Agent(model).run_sync("Hello").response
+    assert response.model_name == os.environ["CONSTRAIN_MODEL"]
+    assert response.provider_response_id
+    assert response.finish_reason in ("stop", "length")
+
+
+@pytest.mark.parametrize("kind", ["chat", "responses"])
+def test_an_unknown_model_is_not_found(provider: OpenAIProvider, kind: str) -> None:
+    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+
+    model = (OpenAIChatModel if kind == "chat" else OpenAIResponsesModel)("no-such-model", provider=provider)
+    with pytest.raises(ModelHTTPError) as caught:
+        Agent(model).run_sync("Hello")
+    assert caught.value.status_code == 404
+    assert caught.value.body["code"] == "model_not_found"
+
+
+def test_images_are_refused_by_name(model: AnyModel) -> None:
+    with pytest.raises(ModelHTTPError, match="image") as caught:
+        Agent(model).run_sync(["What is it?", BinaryContent(b"\x89PNG", media_type="image/png")])
+    assert caught.value.status_code == 400
+
+
+def test_too_few_tokens_for_any_answer_are_refused(model: AnyModel) -> None:
+    with pytest.raises(ModelHTTPError, match="enough") as caught:
+        Agent(model, output_type=Trip).run_sync(ASK, model_settings={"max_tokens": 1})
+    assert caught.value.status_code == 400
+
+
+def test_a_model_is_asked_directly(model: AnyModel) -> None:
+    response = model_request_sync(model, [ModelRequest.user_text_prompt("Hello")])
+    assert isinstance(response, ModelResponse)
+    with model_request_stream_sync(model, [ModelRequest.user_text_prompt("Hello")]) as stream:
+        assert any(isinstance(event, PartStartEvent) for event in stream)
+
+
+def test_a_model_is_asked_directly_with_tools(model: AnyModel) -> None:
+    tool = ToolDefinition(name="trip", description="Plans a trip.", parameters_json_schema=Trip.model_json_schema())
+    response = model_request_sync(
+        model,
+        [ModelRequest.user_text_prompt(ASK)],
+        model_request_parameters=ModelRequestParameters(function_tools=[tool], allow_text_output=False),
+    )
+    call = next(part for part in response.parts if isinstance(part, ToolCallPart))
+    assert Trip.model_validate(call.args_as_dict())
+
+
+def test_what_was_said_is_known_after_an_error(model: AnyModel) -> None:
+    with capture_run_messages() as messages, pytest.raises(UsageLimitExceeded):
+        Agent(model).run_sync("Hello", usage_limits=UsageLimits(output_tokens_limit=1))
+    assert isinstance(messages[0], ModelRequest)
+
+
+def test_texts_are_embedded(provider: OpenAIProvider) -> None:
+    from pydantic_ai.embeddings.openai import OpenAIEmbeddingModel
+
+    embedder = Embedder(OpenAIEmbeddingModel(os.environ["CONSTRAIN_MODEL"], provider=provider))
+    result = embedder.embed_documents_sync(["red", "green"])
+    assert len(result.embeddings) == 2
+    assert len(result.embeddings[0]) == len(result.embeddings[1]) > 1
+
+
+def test_settings_of_responses_alone(responses_model: OpenAIResponsesModel) -> None:
+    settings = OpenAIResponsesModelSettings(
+        openai_store=False,
+        openai_truncation="disabled",
+        openai_text_verbosity="low",
+        openai_reasoning_effort="low",
+        openai_reasoning_summary="auto",
+        openai_send_reasoning_ids=False,
+    )
+    assert isinstance(Agent(responses_model, output_type=Trip).run_sync(ASK, model_settings=settings).output, Trip)
+
+
+def test_tools_of_the_provider_are_refused_by_name(responses_model: OpenAIResponsesModel) -> None:
+    """There is no web to search here, and leaving the tool out would be a lie."""
+    with pytest.raises(ModelHTTPError, match="web_search") as caught:
+        Agent(responses_model, capabilities=[NativeTool(WebSearchTool())]).run_sync("Search.")
+    assert caught.value.status_code == 400

@@ -1,0 +1,60 @@
+"""The guide of the endpoint: its examples for the ``openai`` package run, and what it tells of the server is so.
+
+Those for other packages run in their environments: ``tests/clients/test_guide.py``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from constrain.cli.serve import serve
+from constrain.server import config
+from tests import test_readme
+from tests.guide import SERVER, TEXT, Example, examples
+
+SOURCES = sorted(Path(inspect.getfile(config)).parent.glob("*.py"))
+
+
+class Person(BaseModel):
+    """As the README has it."""
+
+    name: str
+    age: int
+
+
+@pytest.mark.parametrize("example", [each for each in examples() if each.client == "openai, in Python"])
+def test_examples_for_the_openai_package_run(example: Example, url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    exec(compile(example.at(f"{url}/v1"), "guide", "exec"), {"__name__": "guide"})
+    assert capsys.readouterr().out
+
+
+def test_the_example_of_the_readme_runs(url: str) -> None:
+    [code] = [each for each in test_readme.EXAMPLES if SERVER in each]
+    exec(compile(code.replace(SERVER, f"{url}/v1"), "readme", "exec"), {"Person": Person})
+
+
+def test_the_flags_that_the_guide_tells_of_are_those_there_are() -> None:
+    own = TEXT[TEXT.index("## Running it") :]
+    told = set(re.findall(r"--([a-z][a-z-]+)", own)) - {"help"}
+    there = {name.replace("_", "-") for name in inspect.signature(serve).parameters}
+    assert told == there - {"strict-subset"}
+    assert "--strict-subset" in TEXT
+
+
+def test_the_configuration_in_the_guide_is_one(tmp_path: Path) -> None:
+    [text] = re.findall(r"^```toml\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
+    path = tmp_path / "server.toml"
+    path.write_text(text)
+    assert len(config.read_config(path, {}).models) == 2
+
+
+def test_every_code_of_an_error_is_told() -> None:
+    answered = {code for path in SOURCES for code in re.findall(r'code="([a-z_]+)"', path.read_text(encoding="utf-8"))}
+    table = TEXT[TEXT.index("## Errors") : TEXT.index("## Running it")]
+    assert answered
+    assert answered <= set(re.findall(r"`([a-z_]+)`", table))
