@@ -12,6 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from constrain.server.body import parse_body, read_body
 from constrain.server.connection import while_connected
+from constrain.server.errors import unavailable
 from constrain.server.models import find_model
 from constrain.server.reading import Readings, is_large, read_again, reading_key, rehearsed
 
@@ -57,6 +58,8 @@ class Endpoint(ABC):
         request = Request(scope, receive)
         try:
             body = await read_body(request, self._serving.settings.max_body_bytes)
+            if self._serving.generator.is_stopping:
+                raise unavailable("The server is shutting down.")
             await while_connected(receive, self.answer(body, request, send))
         except ClientDisconnect:
             self._serving.metrics.abandoned.inc()

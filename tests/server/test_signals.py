@@ -70,7 +70,7 @@ async def read_stream(client: httpx.AsyncClient, kind: int, began: asyncio.Semap
     """One whole stream. ``began`` is released when its first bytes are there."""
     body = {"model": "small", "messages": [{"role": "user", "content": "Write."}], "stream": True, **KINDS[kind]}
     async with client.stream("POST", CHAT, json=body) as response:
-        assert response.status_code == 200
+        assert response.status_code == 200, await response.aread()
         events = []
         async for line in response.aiter_lines():
             if not events:
