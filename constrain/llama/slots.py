@@ -140,7 +140,8 @@ class Slots:
         if known and not source.busy and source.length - known < self.worth_copying:
             target = source
         target.busy = True
-        self._exchange(target, wanted, known)
+        if self._keep_prompts:
+            self._exchange(target, wanted, known)
         if not self.fill(target, wanted):
             self._cut(target, self._known(target, wanted))
         return target

@@ -14,11 +14,9 @@ from openai.types.create_embedding_response import Usage
 from starlette.responses import JSONResponse
 
 from constrain._errors import ModelError
-from constrain.server.body import parse_body
 from constrain.server.embeddings_request import read_embedding_request, require_dimensions
 from constrain.server.endpoint import Endpoint
 from constrain.server.errors import ApiError, failure, unavailable
-from constrain.server.models import find_model
 from constrain.server.texts import text_tokens
 
 if TYPE_CHECKING:
@@ -47,8 +45,8 @@ class Embeddings(Endpoint):
         """See ``Endpoint``."""
         generator = self._serving.generator
         loop = asyncio.get_running_loop()
-        with generator.admit(1):
-            asked = await generator.aside(partial(self._read, body))
+        with generator.admit(1), generator.session() as session:
+            asked = await self.read(body, read_embedding_request, session)
             async with self._serving.models.lease(asked.model) as served:
                 inputs = await loop.run_in_executor(self._thread, partial(_prepare, served.model, asked))
                 vectors = [
@@ -58,12 +56,6 @@ class Embeddings(Endpoint):
             self._serving.metrics.add_embedded(count)
             response = await generator.aside(partial(_response, asked, vectors, count))
         await response(request.scope, request.receive, send)
-
-    def _read(self, body: bytes) -> EmbeddingRequest:
-        document = parse_body(body)
-        if isinstance(model := document.get("model"), str):
-            find_model(self._serving.models, model)
-        return read_embedding_request(document)
 
 
 def _prepare(model: Model, asked: EmbeddingRequest) -> list[list[int]]:

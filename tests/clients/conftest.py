@@ -2,4 +2,6 @@
 
 from __future__ import annotations
 
-collect_ignore_glob = ["*/*"]
+from pathlib import Path
+
+collect_ignore = [folder.name for folder in Path(__file__).parent.iterdir() if folder.is_dir()]

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import instructor
 import openai
 import pytest
-from instructor import Mode
+from instructor import Mode, Partial, llm_validator
 from instructor.core import InstructorRetryException
-from pydantic import AfterValidator, BaseModel, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    create_model,
+    field_validator,
+)
 from tenacity import Retrying, stop_after_attempt
 
 if TYPE_CHECKING:
@@ -213,3 +223,41 @@ def test_partial_instances_grow(client: Instructor) -> None:
     parts = list(client.create_partial(response_model=Meeting, messages=ASK, max_retries=0))
     assert len(parts) > 2
     assert Meeting.model_validate(parts[-1].model_dump())
+
+
+def test_a_validator_may_ask_the_model(client: Instructor) -> None:
+    """Whether it agrees is up to the model; its verdict is one in any case."""
+
+    class Statement(BaseModel):
+        words: Annotated[
+            str,
+            Field(max_length=20),
+            BeforeValidator(
+                llm_validator("it is polite", client=client, model=os.environ["CONSTRAIN_MODEL"], allow_override=True)
+            ),
+        ]
+
+    try:
+        assert Statement(words="Good morning")
+    except ValidationError as error:
+        assert error.errors()[0]["loc"] == ("words",)  # noqa: PT017 - either is right
+
+
+def test_the_older_ways_to_stream_are_answered(client: Instructor) -> None:
+    users = list(client.create(response_model=Iterable[User], messages=ASK, stream=True, max_retries=0))
+    assert all(isinstance(user, User) for user in users)
+    parts = list(client.chat.completions.create(response_model=Partial[User], messages=ASK, stream=True, max_retries=0))
+    assert User.model_validate(parts[-1].model_dump())
+
+
+def test_models_may_be_made_while_running(client: Instructor) -> None:
+    fields: dict[str, Any] = {"name": (str, Field(max_length=20)), "born": (int, Field(ge=1900, le=2100))}
+    made = create_model("Made", **fields)
+    answer = client.create(response_model=made, messages=ASK, max_retries=0)
+    assert 1900 <= answer.born <= 2100
+
+
+def test_images_are_refused_by_name(client: Instructor) -> None:
+    content = ["What is it?", instructor.Image.from_url("https://example.org/a.png")]
+    with pytest.raises(InstructorRetryException, match="image"):
+        client.create(response_model=User, messages=[{"role": "user", "content": content}], max_retries=0)

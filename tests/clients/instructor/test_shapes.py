@@ -188,6 +188,12 @@ def test_an_answer_is_an_instance(connect: Callable[[Mode], Instructor], mode: M
     assert isinstance(ask(connect(mode), model), model)
 
 
+def test_an_open_object_is_a_bad_request_where_the_schema_is_strict(connect: Callable[[Mode], Instructor]) -> None:
+    """By the endpoint for responses instructor says that it is."""
+    with pytest.raises(InstructorRetryException, match="additionalProperties"):
+        ask(connect(Mode.RESPONSES_TOOLS), Defaults)
+
+
 def test_a_name_that_no_tool_can_have_is_a_bad_request(client: Instructor) -> None:
     with pytest.raises(InstructorRetryException, match="no tool can be called"):
         ask(client, Page[User])

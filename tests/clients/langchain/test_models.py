@@ -229,3 +229,18 @@ def test_tokens_are_embedded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_vectors_are_searched() -> None:
     store = InMemoryVectorStore.from_texts(["a cat", "Oslo"], embeddings(check_embedding_ctx_length=False))
     assert len(store.similarity_search("a cat", k=1)) == 1
+
+
+def test_options_of_responses_go_with_the_request(connect: Callable[..., ChatOpenAI]) -> None:
+    model = connect(
+        use_responses_api=True,
+        store=False,
+        reasoning={"effort": "low", "summary": "auto"},
+        include=["reasoning.encrypted_content"],
+        truncation="disabled",
+        verbosity="low",
+        service_tier="auto",
+        output_version="responses/v1",
+    )
+    first = model.invoke(ASK)
+    assert model.invoke([HumanMessage(ASK), first, HumanMessage("And Bergen?")]).text

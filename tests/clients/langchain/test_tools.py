@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio  # noqa: TC003
+import json
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import openai
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, FunctionMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.output_parsers import PydanticToolsParser
 from langchain_core.tools import InjectedToolArg, StructuredTool, tool
 from langchain_openai import custom_tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphRecursionError
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode, create_react_agent
 from pydantic import BaseModel, Field
 
 if TYPE_CHECKING:
@@ -236,8 +239,6 @@ def test_an_agent_remembers(model: ChatOpenAI) -> None:
 
 
 def test_the_older_agent_calls_tools(model: ChatOpenAI) -> None:
-    from langgraph.prebuilt import create_react_agent
-
     with pytest.warns(DeprecationWarning, match="create_react_agent"):
         agent = create_react_agent(model, [weather], prompt="Use tools.")
     assert len(run(agent)["messages"]) >= 2
@@ -253,3 +254,40 @@ def test_an_agent_runs_in_asynchronous_code(model: ChatOpenAI, loop: asyncio.Abs
     agent = create_agent(model, [], response_format=ToolStrategy(Verdict))
     state = loop.run_until_complete(agent.ainvoke({"messages": [("human", "Is it warm?")]}))
     assert isinstance(state["structured_response"], Verdict)
+
+
+def test_functions_in_the_older_way_are_called(chat: ChatOpenAI) -> None:
+    bound = chat.bind(functions=[OPENAI_TOOL["function"]], function_call={"name": "note"})
+    message = bound.invoke("Note milk.")
+    assert set(json.loads(message.additional_kwargs["function_call"]["arguments"])) == {"word"}
+    assert message.response_metadata["finish_reason"] in ("function_call", "stop")
+    assert chat.invoke([HumanMessage("Note milk."), message, FunctionMessage(name="note", content="noted")]).text
+
+
+def test_tools_of_the_provider_are_refused_by_name(connect: Callable[..., ChatOpenAI]) -> None:
+    with pytest.raises(openai.BadRequestError, match="web_search"):
+        connect(use_responses_api=True).bind_tools([{"type": "web_search"}]).invoke("Search.")
+
+
+def test_structured_output_may_have_tools_beside_it(model: ChatOpenAI) -> None:
+    structured = model.with_structured_output(
+        Verdict, method="json_schema", strict=True, include_raw=True, tools=[multiply]
+    )
+    answer = structured.invoke("Is it warm in Rome?")
+    assert answer["raw"].tool_calls or isinstance(answer["parsed"], Verdict)
+
+
+def test_a_graph_of_nodes_calls_tools(model: ChatOpenAI) -> None:
+    bound = model.bind_tools([weather], tool_choice="weather")
+
+    def ask(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [bound.invoke(state["messages"])]}
+
+    def answer(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [model.invoke(state["messages"])]}
+
+    graph = StateGraph(MessagesState).add_node(ask).add_node("tools", ToolNode([weather])).add_node(answer)
+    graph.add_edge(START, "ask").add_edge("ask", "tools").add_edge("tools", "answer")
+    messages = graph.compile().invoke({"messages": [("human", ASK)]})["messages"]
+    assert isinstance(messages[2], ToolMessage)
+    assert messages[-1].text

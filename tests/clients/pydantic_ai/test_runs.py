@@ -1,17 +1,14 @@
-"""Runs of agents: streams, histories, settings, usage and errors."""
+"""Runs of agents: histories, settings, usage and errors."""
 
 from __future__ import annotations
 
-import asyncio
 import os
-from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING
 
 import pytest
 from pydantic import BaseModel, Field
 from pydantic_ai import (
     Agent,
-    AgentRunResultEvent,
     Embedder,
     ModelHTTPError,
     ModelSettings,
@@ -24,32 +21,30 @@ from pydantic_ai.capabilities import NativeTool
 from pydantic_ai.direct import model_request_stream_sync, model_request_sync
 from pydantic_ai.messages import (
     BinaryContent,
-    FunctionToolCallEvent,
-    FunctionToolResultEvent,
     ModelMessagesTypeAdapter,
     ModelRequest,
     ModelResponse,
-    PartDeltaEvent,
     PartStartEvent,
     TextPart,
     ToolCallPart,
 )
 from pydantic_ai.models import ModelRequestParameters
-from pydantic_ai.models.openai import OpenAIChatModelSettings, OpenAIResponsesModelSettings
+from pydantic_ai.models.fallback import FallbackModel
+from pydantic_ai.models.ollama import OllamaModel
+from pydantic_ai.models.openai import (
+    OpenAIChatModel,
+    OpenAIChatModelSettings,
+    OpenAIResponsesModel,
+    OpenAIResponsesModelSettings,
+)
 from pydantic_ai.native_tools import WebSearchTool
+from pydantic_ai.providers.ollama import OllamaProvider
 from pydantic_ai.tools import ToolDefinition
-from typing_extensions import TypedDict
 
 if TYPE_CHECKING:
-    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
     AnyModel = OpenAIChatModel | OpenAIResponsesModel
-
-
-class Profile(TypedDict, total=False):
-    name: Annotated[str, Field(max_length=20)]
-    age: Annotated[int, Field(ge=0, le=120)]
 
 
 class Trip(BaseModel):
@@ -57,98 +52,7 @@ class Trip(BaseModel):
     days: int = Field(ge=1, le=30)
 
 
-OUTPUTS = pytest.mark.parametrize("output_type", [Trip, NativeOutput(Trip)], ids=["tool", "native"])
-
 ASK = "Ada wants to see Rome for three days."
-
-
-def test_text_is_streamed(model: AnyModel) -> None:
-    async def read() -> tuple[list[str], str]:
-        async with Agent(model).run_stream(ASK) as result:
-            pieces = [piece async for piece in result.stream_text(delta=True, debounce_by=None)]
-            return pieces, await result.get_output()
-
-    pieces, text = asyncio.run(read())
-    assert len(pieces) > 1
-    assert "".join(pieces) == text
-
-
-def test_text_grows(model: AnyModel) -> None:
-    async def read() -> list[str]:
-        async with Agent(model).run_stream(ASK) as result:
-            return [text async for text in result.stream_text(debounce_by=None)]
-
-    texts = asyncio.run(read())
-    assert all(longer.startswith(shorter) for shorter, longer in pairwise(texts))
-
-
-@OUTPUTS
-def test_structured_output_is_streamed(model: AnyModel, output_type: Any) -> None:
-    async def read() -> list[Trip]:
-        async with Agent(model, output_type=output_type).run_stream(ASK) as result:
-            return [part async for part in result.stream_output(debounce_by=None)]
-
-    assert isinstance(asyncio.run(read())[-1], Trip)
-
-
-def test_partial_dictionaries_are_streamed(model: AnyModel) -> None:
-    async def read() -> list[Profile]:
-        async with Agent(model, output_type=Profile).run_stream(ASK) as result:
-            return [part async for part in result.stream_output(debounce_by=None)]
-
-    assert set(asyncio.run(read())[-1]) <= {"name", "age"}
-
-
-def test_a_stream_without_asynchronous_code(model: AnyModel) -> None:
-    result = Agent(model, output_type=Trip).run_stream_sync(ASK)
-    assert isinstance(list(result.stream_output())[-1], Trip)
-    assert result.usage.output_tokens > 0
-
-
-def test_a_stream_may_be_left(model: AnyModel) -> None:
-    """What nobody reads any more does not keep the model busy."""
-
-    async def read() -> None:
-        async with Agent(model).run_stream(ASK, model_settings={"max_tokens": 2000}) as result:
-            async for _ in result.stream_text(delta=True, debounce_by=None):
-                break
-
-    asyncio.run(read())
-    assert Agent(model).run_sync("Hello").output
-
-
-def test_events_of_a_run_are_streamed(model: AnyModel) -> None:
-    agent = Agent(
-        model,
-        model_settings=lambda context: {"tool_choice": ["weather"] if context.run_step == 1 else "none"},
-    )
-
-    @agent.tool_plain
-    def weather(city: Literal["Oslo", "Rome"]) -> str:
-        """Tells the weather."""
-        return f"sun in {city}"
-
-    async def read() -> list[Any]:
-        async with agent.run_stream_events("The weather in Rome?") as events:
-            return [event async for event in events]
-
-    kinds = [type(event) for event in asyncio.run(read())]
-    for kind in (PartStartEvent, PartDeltaEvent, FunctionToolCallEvent, FunctionToolResultEvent):
-        assert kind in kinds
-    assert kinds[-1] is AgentRunResultEvent
-
-
-def test_a_run_may_be_taken_node_by_node(model: AnyModel) -> None:
-    async def read() -> Any:
-        async with Agent(model, output_type=Trip).iter(ASK) as run:
-            async for node in run:
-                if Agent.is_model_request_node(node):
-                    async with node.stream(run.ctx) as stream:
-                        _ = [event async for event in stream]
-        return run.result
-
-    result = asyncio.run(read())
-    assert isinstance(result.output, Trip)
 
 
 def test_a_conversation_goes_on(model: AnyModel) -> None:
@@ -261,8 +165,6 @@ def test_an_answer_knows_where_it_is_from(model: AnyModel) -> None:
 
 @pytest.mark.parametrize("kind", ["chat", "responses"])
 def test_an_unknown_model_is_not_found(provider: OpenAIProvider, kind: str) -> None:
-    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
-
     model = (OpenAIChatModel if kind == "chat" else OpenAIResponsesModel)("no-such-model", provider=provider)
     with pytest.raises(ModelHTTPError) as caught:
         Agent(model).run_sync("Hello")
@@ -332,3 +234,29 @@ def test_tools_of_the_provider_are_refused_by_name(responses_model: OpenAIRespon
     with pytest.raises(ModelHTTPError, match="web_search") as caught:
         Agent(responses_model, capabilities=[NativeTool(WebSearchTool())]).run_sync("Search.")
     assert caught.value.status_code == 400
+
+
+@pytest.mark.parametrize("prefix", ["openai", "openai-chat", "openai-responses"])
+def test_a_model_may_be_named_by_its_provider(prefix: str) -> None:
+    """The address is that of the environment."""
+    agent = Agent(f"{prefix}:{os.environ['CONSTRAIN_MODEL']}", output_type=Trip, model_settings={"max_tokens": 60})
+    assert isinstance(agent.run_sync(ASK).output, Trip)
+
+
+def test_models_of_other_servers_are_answered() -> None:
+    provider = OllamaProvider(base_url=os.environ["OPENAI_BASE_URL"], api_key=os.environ["OPENAI_API_KEY"])
+    model = OllamaModel(os.environ["CONSTRAIN_MODEL"], provider=provider, settings={"max_tokens": 60})
+    assert isinstance(Agent(model, output_type=Trip).run_sync(ASK).output, Trip)
+    assert isinstance(Agent(model, output_type=NativeOutput(Trip)).run_sync(ASK).output, Trip)
+
+
+def test_another_model_answers_where_one_is_not_there(chat_model: OpenAIChatModel, provider: OpenAIProvider) -> None:
+    missing = OpenAIChatModel("no-such-model", provider=provider)
+    assert isinstance(Agent(FallbackModel(missing, chat_model), output_type=Trip).run_sync(ASK).output, Trip)
+
+
+def test_the_type_may_be_that_of_one_run(model: AnyModel) -> None:
+    agent = Agent(model)
+    assert isinstance(agent.run_sync(ASK, output_type=Trip).output, Trip)
+    with agent.override(instructions="Be brief."):
+        assert agent.run_sync("Hello").output

@@ -18,6 +18,8 @@ from pydantic_ai import (
     Tool,
     ToolDefinition,
     ToolReturn,
+    UsageLimitExceeded,
+    UsageLimits,
 )
 from pydantic_ai.exceptions import UnexpectedModelBehavior
 from pydantic_ai.messages import ModelRequest, ToolCallPart, ToolReturnPart
@@ -291,3 +293,26 @@ def test_tools_without_parameters_are_called_with_an_empty_object(model: AnyMode
     messages = agent.run_sync("What time is it?").all_messages()
     assert parts(messages, ToolCallPart)[0].args_as_dict() == {}
     assert isinstance(messages[0], ModelRequest)
+
+
+def test_a_tool_may_be_of_a_schema(model: AnyModel) -> None:
+    schema = {"type": "object", "properties": {"size": {"type": "integer", "minimum": 1, "maximum": 9}}}
+    seen = []
+
+    def take(**arguments: Any) -> str:
+        seen.append(arguments)
+        return "taken"
+
+    taking = Tool.from_schema(take, name="take", description="Takes a size.", json_schema=schema)
+    Agent(model, tools=[taking], model_settings=calls_first("take")).run_sync("Take 3.")
+    assert all(set(arguments) <= {"size"} for arguments in seen)
+    assert seen
+
+
+def test_every_call_may_count(model: AnyModel) -> None:
+    """Function tools beside the output's own, all of them called."""
+    agent = Agent(model, output_type=Verdict, end_strategy="exhaustive", tools=[Tool(note)], retries=0)
+    try:
+        assert isinstance(agent.run_sync(ASK, usage_limits=UsageLimits(request_limit=3)).output, Verdict)
+    except UsageLimitExceeded as error:
+        assert "request_limit" in str(error)  # noqa: PT017 - the model only ever notes
