@@ -140,7 +140,9 @@ def main() -> None:
         "processor": platform.processor(),
         "llama_cpp": llama_cpp.__version__,
     }
-    arguments.output.write_text(json.dumps({**about, "loads": [asdict(load) for load in loads]}, indent=2))
+    arguments.output.write_text(
+        json.dumps({**about, "loads": [asdict(load) | {"growth": load.growth} for load in loads]}, indent=2)
+    )
     console.print(f"written to {arguments.output}")
 
 
