@@ -42,10 +42,10 @@ _FIRST_AT_ONCE = 2
 _STANDING = 16
 """Processes that have had their first turn, at most."""
 
-_NICE = 10
-"""How far behind others on this machine these are: with that, they get about a tenth of a core that is busy."""
+_NICE = 15
+"""How far behind others on this machine these are: with that, they get one thirtieth of a core that is busy."""
 
-_WAITING_SECONDS = 1.0
+_WAITING_SECONDS = 0.5
 """So much longer than it may compute a request may wait for its turns."""
 
 

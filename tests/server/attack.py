@@ -14,8 +14,10 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache, partial
+from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -97,18 +99,32 @@ def _quantile(values: list[float], part: float) -> float:
 
 def attack(url: str, process: int) -> Report:
     """Attacks a server."""
-    with httpx.Client(timeout=PATIENCE) as client:
+    with ProcessPoolExecutor(1, get_context("spawn")) as attacker, httpx.Client(timeout=PATIENCE) as client:
+        attacker.submit(_prepare).result()
         for _ in range(3):
             _ask(client, url)
         alone = [_ask(client, url) for _ in range(NORMAL_REQUESTS)]
         before = _memory(process)
-        over = threading.Event()
-        with ThreadPoolExecutor(ATTACKERS + 1) as threads:
-            normal = threads.submit(_ask_until, client, url, over)
-            fates = list(threads.map(lambda request: send(url, request), hostile_requests()))
-            over.set()
-            attacked = normal.result()
-        return Report(fates, alone, attacked, (before, _memory(process)))
+        attacking = attacker.submit(_send_all, url)
+        attacked = []
+        while not attacking.done():
+            attacked.append(_ask(client, url))
+        return Report(attacking.result(), alone, attacked, (before, _memory(process)))
+
+
+@cache
+def _make_requests() -> list[Hostile]:
+    """All of them: making them takes a while, which is no part of the attack."""
+    return list(hostile_requests())
+
+
+def _prepare() -> None:
+    _make_requests()
+
+
+def _send_all(url: str) -> list[Fate]:
+    with ThreadPoolExecutor(ATTACKERS) as threads:
+        return list(threads.map(partial(send, url), _make_requests()))
 
 
 def _ask(client: httpx.Client, url: str) -> float:
@@ -116,13 +132,6 @@ def _ask(client: httpx.Client, url: str) -> float:
     response = client.post(url + CHAT, json=_NORMAL)
     assert response.status_code == 200, response.text
     return time.monotonic() - begun
-
-
-def _ask_until(client: httpx.Client, url: str, over: threading.Event) -> list[float]:
-    taken = []
-    while not over.is_set():
-        taken.append(_ask(client, url))
-    return taken
 
 
 def _memory(process: int) -> float:

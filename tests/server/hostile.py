@@ -37,18 +37,9 @@ class Hostile:
         return f"{self.kind} {self.number}"
 
 
-def hostile_requests() -> list[Hostile]:
-    """All of them."""
-    return [request for kind, count in _KINDS for request in _numbered(kind, count)]
-
-
-def samples() -> list[Hostile]:
-    """One of each kind that is sent at once."""
-    return [request for kind, _ in _KINDS for request in _numbered(kind, 1) if not request.pieces]
-
-
-def _numbered(kind: Callable[[int], Hostile], count: int) -> Iterator[Hostile]:
-    return (kind(number) for number in range(count))
+def hostile_requests() -> Iterator[Hostile]:
+    """All of them, each made when it is wanted: together they have 370 MB."""
+    return (kind(number) for kind, count in (*BODIES, *PIECES) for number in range(count))
 
 
 # Schemas.
@@ -339,7 +330,7 @@ def _long_head(number: int) -> Hostile:
     return Hostile("long headers", number, pieces=(_HEAD + long + b"\r\n\r\n",))
 
 
-def _no_http(number: int) -> Hostile:
+def no_http(number: int) -> Hostile:
     pieces = (
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(500) + b"\r\n\r\n",
         b"GET / HTTP/9.9\r\n\r\n",
@@ -351,7 +342,7 @@ def _no_http(number: int) -> Hostile:
     return Hostile("no HTTP", number, pieces=(pieces,))
 
 
-_KINDS = (
+BODIES: tuple[tuple[Callable[[int], Hostile], int], ...] = (
     (_deep_schema, 10),
     (_format_of("giant enum", _giant_enum), 8),
     (_format_of("exploding pattern", _string_pattern), 10),
@@ -372,8 +363,13 @@ _KINDS = (
     (_long_prompt, 4),
     (_too_many, 8),
     (_compressed, 3),
+)
+"""Kinds that are bodies, and how many there are of each."""
+
+PIECES: tuple[tuple[Callable[[int], Hostile], int], ...] = (
     (_slow_head, 6),
     (_slow_body, 6),
     (_long_head, 2),
-    (_no_http, 5),
+    (no_http, 5),
 )
+"""Kinds that are sent over a bare socket."""

@@ -22,7 +22,7 @@ from constrain.server.session import Session, Turns
 from constrain.server.settings import Settings
 from constrain.server.worker import Limits
 from tests.server.attack import attack, send, server
-from tests.server.hostile import CHAT, Hostile, hostile_requests, samples
+from tests.server.hostile import BODIES, CHAT, PIECES, Hostile, no_http
 from tests.server.support import SECONDS, ask, chat, error_of, served_as, serving
 from tests.support import LONG
 
@@ -34,8 +34,9 @@ LIMITS = Limits(0.2, 256 << 20)
 SCHEMA_FORMAT = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"enum": ["yes", "no"]}}}
 
 
-@pytest.mark.parametrize("hostile", samples(), ids=lambda hostile: hostile.name)
-def test_it_is_refused_in_one_shape(application: Application, hostile: Hostile) -> None:
+@pytest.mark.parametrize("kind", range(len(BODIES)))
+def test_it_is_refused_in_one_shape(application: Application, kind: int) -> None:
+    hostile = BODIES[kind][0](0)
     headers = {"Content-Type": "application/json", **hostile.headers}
     response = ask(application, "POST", hostile.path, content=hostile.body, headers=headers)
     assert 400 <= response.status_code < 500, response.text
@@ -43,7 +44,7 @@ def test_it_is_refused_in_one_shape(application: Application, hostile: Hostile) 
 
 
 def test_there_are_200() -> None:
-    assert len(hostile_requests()) == len({hostile.name for hostile in hostile_requests()}) == 200
+    assert sum(count for _, count in (*BODIES, *PIECES)) == 200
 
 
 @pytest.mark.skipif(not LONG, reason="takes minutes")
@@ -122,7 +123,7 @@ def test_a_request_that_waits_too_long_for_its_turn_is_told_to_come_again() -> N
         turns = Turns()
         await turns.first.acquire()
         await turns.first.acquire()
-        await Session(turns, Limits(-0.9, 1)).run(None, len, "abc")
+        await Session(turns, Limits(-0.4, 1)).run(None, len, "abc")
 
     with pytest.raises(ApiError) as caught:
         asyncio.run(waited())
@@ -172,11 +173,9 @@ def test_headers_that_are_too_long_are_refused(url: str) -> None:
     assert send(url, Hostile("long headers", 0, pieces=(head,))).status == 431
 
 
-@pytest.mark.parametrize(
-    "hostile", [one for one in hostile_requests() if one.kind == "no HTTP"], ids=lambda one: one.name
-)
-def test_what_is_no_http_is_refused(url: str, hostile: Hostile) -> None:
-    assert 400 <= send(url, hostile).status < 500
+@pytest.mark.parametrize("number", range(5))
+def test_what_is_no_http_is_refused(url: str, number: int) -> None:
+    assert 400 <= send(url, no_http(number)).status < 500
 
 
 @pytest.mark.parametrize("is_chunked", [True, False])
@@ -204,6 +203,11 @@ def test_a_new_connection_takes_the_place_of_an_idle_one(url: str, monkeypatch: 
         one.close()
 
 
+def send_for_ever(client: socket.socket, data: bytes) -> None:
+    while True:
+        client.sendall(data)
+
+
 def test_a_client_that_reads_nothing_is_left(model: constrain.Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(protocol, "_UNREAD_SECONDS", 0.05)
     application = Application(served_as(model, "small"), Settings())
@@ -211,7 +215,7 @@ def test_a_client_that_reads_nothing_is_left(model: constrain.Model, monkeypatch
     with serving(application) as url, connect(url) as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         with pytest.raises(ConnectionError):
-            client.sendall(request * 100_000)
+            send_for_ever(client, request)
 
 
 def test_a_compressed_body_is_refused(application: Application) -> None:

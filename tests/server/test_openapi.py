@@ -42,6 +42,14 @@ RESPONSES: tuple[dict[str, Any], ...] = (
      **GRAMMAR["grammar"]}}], "tool_choice": "required", "store": False},  # type: ignore[dict-item]
     {"input": "3", "text": {"format": {"type": "json_schema", "name": "x", "schema": {"type": "boolean"}}}},
 )  # fmt: skip
+COMPLETIONS: tuple[dict[str, Any], ...] = (
+    {"prompt": "One, two,", "logprobs": 1},
+    {"prompt": ["One,", "Two,"], "stream": True, "stream_options": {"include_usage": True}, "echo": True},
+)
+EMBEDDINGS: tuple[dict[str, Any], ...] = (
+    {"input": "Hello"},
+    {"input": [[1, 2], [3]], "encoding_format": "base64"},
+)
 WRONG: tuple[tuple[str, dict[str, Any]], ...] = (
     ("ChatRequest", {}),
     ("ChatRequest", {"model": "other"}),
@@ -118,6 +126,32 @@ def test_responses_are_as_described(
     response = ask(application, "POST", "/v1/responses", json=body)
     assert response.status_code == 200, response.text
     validator(description, "Response").validate(response.json())
+
+
+@pytest.mark.parametrize("fields", COMPLETIONS, ids=range(len(COMPLETIONS)))
+def test_completions_of_texts_are_as_described(
+    application: Application, description: dict[str, Any], fields: dict[str, Any]
+) -> None:
+    body = {"model": "small", "max_tokens": 2, **fields}
+    validator(description, "CompletionRequest").validate(body)
+    response = ask(application, "POST", "/v1/completions", json=body)
+    if body.get("stream"):
+        for chunk in chunks_of(response):
+            validator(description, "CompletionChunk").validate(chunk)
+    else:
+        assert response.status_code == 200, response.text
+        validator(description, "Completion").validate(response.json())
+
+
+@pytest.mark.parametrize("fields", EMBEDDINGS, ids=range(len(EMBEDDINGS)))
+def test_embeddings_are_as_described(
+    application: Application, description: dict[str, Any], fields: dict[str, Any]
+) -> None:
+    body = {"model": "small", **fields}
+    validator(description, "EmbeddingRequest").validate(body)
+    response = ask(application, "POST", "/v1/embeddings", json=body)
+    assert response.status_code == 200, response.text
+    validator(description, "Embeddings").validate(response.json())
 
 
 @pytest.mark.parametrize(("name", "fields"), WRONG, ids=range(len(WRONG)))

@@ -66,6 +66,14 @@ def require_valid(kind: int, deltas: list[dict[str, Any]], reason: str) -> None:
     assert reason == ("stop", "tool_calls", "tool_calls", "length")[kind]
 
 
+async def compile_all(client: httpx.AsyncClient) -> None:
+    """Has every kind compiled: one token is too few for an answer, so that none is written."""
+    for kind in KINDS:
+        body = {"model": "small", "messages": [{"role": "user", "content": "Write."}], **kind, "max_tokens": 1}
+        response = await client.post(CHAT, json=body)
+        assert response.status_code == (200 if "max_tokens" in kind else 400), response.text
+
+
 async def read_stream(client: httpx.AsyncClient, kind: int, began: asyncio.Semaphore) -> None:
     """One whole stream. ``began`` is released when its first bytes are there."""
     body = {"model": "small", "messages": [{"role": "user", "content": "Write."}], "stream": True, **KINDS[kind]}
@@ -95,10 +103,11 @@ async def stop_under_load(running: Program, signals: tuple[int, ...]) -> float:
     idle = httpx.AsyncClient(base_url=running.url, timeout=SECONDS)
     assert (await idle.get("/health")).status_code == 200  # and the connection stays open
     async with httpx.AsyncClient(base_url=running.url, timeout=SECONDS, limits=limits) as client:
+        await compile_all(client)
         began = asyncio.Semaphore(0)
         streams = [asyncio.create_task(read_stream(client, number % len(KINDS), began)) for number in range(STREAMS)]
         for _ in range(WRITTEN):
-            await began.acquire()
+            await asyncio.wait_for(began.acquire(), SECONDS)
         while f"constrain_answers_admitted {STREAMS}.0" not in (await idle.get("/metrics")).text:
             await asyncio.sleep(0.01)
         started = time.monotonic()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from instructor import Mode
-from instructor.core import InstructorRetryException
+from instructor.core import InstructorError
 from pydantic import BaseModel, Field
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def test_json_mode_is_a_json_object(connect: Callable[[Mode], Instructor]) -> No
     """The schema is in the prompt only: any object may come."""
     client, answers = connect(Mode.JSON), []
     client.on("completion:response", answers.append)
-    with contextlib.suppress(InstructorRetryException):
+    with contextlib.suppress(InstructorError):
         assert isinstance(client.create(response_model=User, messages=ASK, max_retries=0), User)
     assert isinstance(json.loads(answers[0].choices[0].message.content), dict)
 
@@ -141,7 +141,7 @@ def test_markdown_mode_is_any_text(connect: Callable[[Mode], Instructor]) -> Non
     """Nothing about JSON is said in the request: what comes is an instance, or a reason why not."""
     client, answers = connect(Mode.MD_JSON), []
     client.on("completion:response", answers.append)
-    with contextlib.suppress(InstructorRetryException):
+    with contextlib.suppress(InstructorError):
         assert isinstance(client.create(response_model=User, messages=ASK, max_retries=0), User)
     assert answers[0].choices[0].message.content
 
@@ -152,26 +152,33 @@ def test_markdown_mode_with_a_response_format_is_enforced(connect: Callable[[Mod
     assert isinstance(client.create(response_model=User, messages=ASK, max_retries=0, response_format=form), User)
 
 
-@pytest.mark.parametrize("mode", [Mode.TOOLS, Mode.PARALLEL_TOOLS], ids=lambda mode: mode.name)
+PARALLEL = pytest.mark.parametrize("mode", [Mode.TOOLS, Mode.PARALLEL_TOOLS], ids=lambda mode: mode.name)
+
+BOTH: list[Any] = [
+    {"role": "system", "content": "You must always use tools"},
+    {"role": "user", "content": "Jason is 25. It is 20 degrees in Oslo."},
+]
+
+
+@PARALLEL
 def test_parallel_calls_are_instances(connect: Callable[[Mode], Instructor], mode: Mode) -> None:
-    """The model may also answer in words, which instructor cannot read."""
+    """instructor leaves it to the model whether it calls; the request says in so many words that it must."""
+    options: Any = {"messages": BOTH, "max_retries": 0, "extra_body": {"tool_choice": "required"}}
+    found = list(connect(mode).create(response_model=Iterable[User | Weather], **options))
+    assert found
+    assert all(isinstance(each, User | Weather) for each in found)
+
+
+@PARALLEL
+def test_the_model_may_call_nothing(connect: Callable[[Mode], Instructor], mode: Mode) -> None:
+    """Words instead of calls are nothing that instructor can read."""
     client, answers = connect(mode), []
     client.on("completion:response", answers.append)
     try:
-        found = list(
-            client.create(
-                response_model=Iterable[User | Weather],
-                messages=[
-                    {"role": "system", "content": "You must always use tools"},
-                    {"role": "user", "content": "Jason is 25. It is 20 degrees in Oslo."},
-                ],
-                max_retries=0,
-            )
-        )
-    except (InstructorRetryException, TypeError):
+        found = list(client.create(response_model=Iterable[User | Weather], messages=BOTH, max_retries=0))
+    except (InstructorError, TypeError):
         assert answers[0].choices[0].message.tool_calls is None
     else:
-        assert found
         assert all(isinstance(each, User | Weather) for each in found)
 
 

@@ -235,10 +235,13 @@ def test_a_list_with_bounds_keeps_them(client: Instructor) -> None:
 
 
 def test_an_email_address_is_one(client: Instructor) -> None:
+    """Of JSON Schema's kind; pydantic's takes fewer, so that instructor may have to ask again."""
+
     class Mail(BaseModel):
         address: EmailStr
 
-    assert "@" in ask(client, Mail).address
+    messages: list[Any] = [{"role": "user", "content": "Extract: write to jason@example.com."}]
+    assert "@" in client.create(response_model=Mail, messages=messages, max_retries=3, temperature=0.3).address
 
 
 def test_citations_are_looked_up_in_the_context(client: Instructor) -> None:
