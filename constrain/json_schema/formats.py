@@ -10,13 +10,16 @@ what Python's types hold (``format_definitions`` has the definitions themselves)
 - uri-template (RFC 6570): the operators that have a meaning;
 - relative-json-pointer: without index manipulation.
 
+Two kinds of names are Pydantic's own, as its schemas have them: ``uuid1`` to ``uuid8`` for UUIDs of one version (RFC
+9562), and ``ipvanyaddress``.
+
 ``idn_formats`` has the internationalized ones. ``regex`` is not a regular language and has no expression
 (IRREGULAR_FORMATS).
 """
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from constrain.regex.builders import either, many, optional, sequence, tree
@@ -169,8 +172,25 @@ def _ipv6() -> Expression:
 
 
 @cache
+def _ip_of_any_version() -> Expression:
+    return either(_ipv4(), _ipv6())
+
+
+@cache
 def _uuid() -> Expression:
     return tree("[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+
+
+@cache
+def _uuid_of(version: int) -> Expression:
+    hexadecimal = "[0-9A-Fa-f]"
+    parts = (
+        f"{hexadecimal}{{8}}",
+        f"{hexadecimal}{{4}}",
+        f"{version}{hexadecimal}{{3}}",
+        f"[89ABab]{hexadecimal}{{3}}",
+    )
+    return tree(f"{'-'.join(parts)}-{hexadecimal}{{12}}")
 
 
 # Resource identifiers (RFC 3986, appendix A; RFC 3987, section 2.2).
@@ -250,6 +270,7 @@ _BUILDERS: dict[str, Callable[[], Expression]] = {
     "idn-hostname": _idn_hostname,
     "ipv4": _ipv4,
     "ipv6": _ipv6,
+    "ipvanyaddress": _ip_of_any_version,
     "iri": lambda: _identifier(scheme=True, reference=False, more=_UCSCHAR, private=_PRIVATE),
     "iri-reference": lambda: _identifier(scheme=True, reference=True, more=_UCSCHAR, private=_PRIVATE),
     "json-pointer": json_pointer,
@@ -259,6 +280,7 @@ _BUILDERS: dict[str, Callable[[], Expression]] = {
     "uri-reference": lambda: _identifier(scheme=True, reference=True, more="", private=""),
     "uri-template": _uri_template,
     "uuid": _uuid,
+    **{f"uuid{version}": partial(_uuid_of, version) for version in range(1, 9)},
 }
 
 KNOWN_FORMATS = frozenset(_BUILDERS)

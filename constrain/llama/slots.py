@@ -29,8 +29,8 @@ _COPIED_CELLS_PER_TOKEN = 256
 """A prefix is copied if it saves the evaluation of 8 tokens, and of one for every 256 cells that are copied: on
 processors, evaluating a token takes as long as copying some 500 cells of the same model."""
 
-ASIDE_PART = 2
-"""Overwritten sequences take up to one half of what the context takes, in main memory."""
+ASIDE_PART = 4
+"""Overwritten sequences take up to one fourth of what the context takes, in main memory."""
 
 
 class Evaluator(States, Protocol):

@@ -70,15 +70,16 @@ class Endpoint(ABC):
         The function must be one that can be pickled. What may take long it does in the session first.
         """
         generator, readings = self._serving.generator, self._readings
-        if is_large(body):
+        was_read = is_large(body)
+        if was_read:
             await rehearsed(read, body, session)
         document = await generator.aside(partial(parse_body, body))
         key = await generator.aside(partial(reading_key, document))
         if isinstance(name := document.get("model"), str):
             find_model(self._serving.models, name)
-        if not readings.knows(key):
+        if not (was_read or readings.knows(key)):
             await rehearsed(read, body, session)
-            readings.add(key)
+        readings.add(key)
         return await generator.aside(partial(read_again, read, document))
 
     @abstractmethod

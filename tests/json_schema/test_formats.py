@@ -169,6 +169,14 @@ CASES: dict[str, tuple[list[str], list[str]]] = {
             "2eb8aa08-aa98-11ea-b4ga-73b441d16380",
         ],
     ),
+    "ipvanyaddress": (["127.0.0.1", "::1"], ["127.0.0.256", "localhost"]),
+    **{
+        f"uuid{version}": (
+            [f"2EB8AA08-aa98-{version}1ea-b4aa-73b441d16380"],
+            ["2eb8aa08-aa98-91ea-b4aa-73b441d16380", f"2eb8aa08-aa98-{version}1ea-c4aa-73b441d16380"],
+        )
+        for version in range(1, 9)
+    },
     "uri": (
         [
             "http://foo.bar/?baz=qux#quux",

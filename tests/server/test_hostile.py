@@ -10,12 +10,15 @@ import asyncio
 import contextlib
 import os
 import socket
+import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from constrain._errors import LimitError
 from constrain.server import protocol
+from constrain.server import session as session_module
 from constrain.server.app import Application
 from constrain.server.errors import ApiError
 from constrain.server.session import Session, Turns
@@ -29,7 +32,7 @@ from tests.support import LONG
 if TYPE_CHECKING:
     import constrain
 
-LIMITS = Limits(0.2, 256 << 20)
+LIMITS = Limits(60.0, 256 << 20)
 
 SCHEMA_FORMAT = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"enum": ["yes", "no"]}}}
 
@@ -79,16 +82,18 @@ def test_a_process_returns_what_a_function_does() -> None:
 
 def test_a_process_goes_on_after_its_first_turn() -> None:
     numbers = range(30_000_000)
-    assert run(sum, numbers, limits=Limits(60.0, 256 << 20)) == numbers[-1] * len(numbers) // 2
+    assert run(sum, numbers) == numbers[-1] * len(numbers) // 2
 
 
 @pytest.mark.parametrize(("function", "argument"), [(sum, ENDLESS), (bytearray, 1 << 30)])
-def test_a_process_that_takes_too_much_is_ended(function: Any, argument: Any) -> None:
+def test_a_process_that_takes_too_much_is_ended(function: Any, argument: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "_WAITING_SECONDS", SECONDS)
     with pytest.raises(LimitError, match=r"0\.2 seconds or 256 MiB"):
         run(function, argument, limits=Limits(0.2, 256 << 20))
 
 
-def test_a_process_that_fails_is_not_the_server() -> None:
+def test_a_process_that_fails_is_not_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "_WAITING_SECONDS", SECONDS)
     with pytest.raises(LimitError):
         run(os._exit, 1)
 
@@ -118,6 +123,23 @@ def test_what_takes_long_keeps_nothing_else_waiting() -> None:
     assert asyncio.run(both())
 
 
+def test_what_happens_between_two_calls_takes_none_of_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    passed = 0.0
+    monkeypatch.setattr(session_module, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + passed))
+
+    async def ran() -> int:
+        nonlocal passed
+        session = Session(Turns(), LIMITS)
+        try:
+            await session.run(None, len, "a")
+            passed = 3600.0
+            return await session.run(None, len, "ab")
+        finally:
+            session.close()
+
+    assert asyncio.run(ran()) == 2
+
+
 def test_a_request_that_waits_too_long_for_its_turn_is_told_to_come_again() -> None:
     async def waited() -> None:
         turns = Turns()
@@ -133,14 +155,18 @@ def test_a_request_that_waits_too_long_for_its_turn_is_told_to_come_again() -> N
 # What is refused once is refused for the place that it came from, and what is well is answered.
 
 
-def test_a_schema_beyond_the_limit_is_an_error_in_it(model: constrain.Model) -> None:
+def test_a_request_that_takes_too_long_to_be_read_is_refused(
+    model: constrain.Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_module, "_WAITING_SECONDS", SECONDS)
     application = Application(served_as(model, "small"), Settings(compile_seconds=1e-6))
     error = error_of(chat(application, response_format={**SCHEMA_FORMAT}))
     assert "seconds" in error["message"]
-    assert (error["param"], error["code"]) in ((None, "invalid_value"), ("response_format", "invalid_json_schema"))
+    assert (error["param"], error["code"]) == (None, "invalid_value")
 
 
-def test_a_tool_beyond_the_limit_is_named(model: constrain.Model) -> None:
+def test_a_tool_beyond_the_limit_is_named(model: constrain.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "_WAITING_SECONDS", SECONDS)
     application = Application(served_as(model, "small"), Settings(compile_seconds=0.05))
     parameters = {
         "type": "object",

@@ -11,7 +11,7 @@ from uuid import UUID  # noqa: TC003
 import pytest
 from instructor import CitationMixin, Maybe, Mode, OpenAISchema
 from instructor.core import InstructorRetryException
-from pydantic import BaseModel, ConfigDict, EmailStr, Field, TypeAdapter, conlist, field_validator
+from pydantic import UUID4, BaseModel, ConfigDict, EmailStr, Field, IPvAnyAddress, TypeAdapter, conlist, field_validator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,6 +101,8 @@ class Event(BaseModel):
     day: date
     at: datetime
     id: UUID
+    version: UUID4
+    address: IPvAnyAddress
 
 
 class Priced(BaseModel):
