@@ -70,7 +70,7 @@ LARGE = {
             "type": "object",
             "properties": {
                 "name": {"type": "string", "minLength": 2, "maxLength": 40},
-                "email": {"type": "string", "maxLength": 40, "pattern": "^[a-z]+@[a-z]+\\.com$"},
+                "email": {"type": "string", "maxLength": 40, "pattern": "^[a-z]+@[a-z]+[.]com$"},
                 "street": {"type": "string", "minLength": 2, "maxLength": 40},
                 "city": {"type": "string", "minLength": 2, "maxLength": 30},
             },

@@ -1,6 +1,6 @@
 """Writes the tables of the README from the JSON files of the benchmarks.
 
-    python benchmarks/readme.py masks.json generation.json budget.json batch.json
+    python benchmarks/readme.py masks.json generation.json budget.json batch.json serving.json
 
 Each file replaces what stands between the marks of its benchmark: ``<!-- NAME: ... -->`` and ``<!-- /NAME -->``.
 """
@@ -99,11 +99,32 @@ def batch(report: dict[str, Any]) -> Iterator[str]:
         )
 
 
+def serving(report: dict[str, Any]) -> Iterator[str]:
+    """What many clients met, beside what one did."""
+    alone = {load["server"]: load["tokens"] / load["seconds"] for load in report["loads"] if load["clients"] == 1}
+    many = [load for load in report["loads"] if load["clients"] > 1]
+    yield (
+        f"Serving: {many[0]['clients']} clients with streams of objects, calls, texts of grammars and plain text for "
+        f"{many[0]['seconds']:.0f} seconds; {report['threads']} threads, llama-cpp-python {report['llama_cpp']}."
+    )
+    yield ""
+    head = ("", "answers", "wrong", "tokens per second", "times one client's", "first piece p50 / p99", "more memory")
+    rows = []
+    for load in many:
+        rate = load["tokens"] / load["seconds"]
+        first = " / ".join(f"{seconds:.1f} s" for seconds in load["first_seconds"])
+        counts = (f"{load['answers']:,}", f"{len(load['wrong']):,}")
+        rates = (f"{rate:.0f}", f"{rate / alone[load['server']]:.2f}")
+        rows.append((load["server"], *counts, *rates, first, f"{load['growth']:.1f} MiB a minute"))
+    yield from table(head, rows)
+
+
 SECTIONS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
     "masks": masks,
     "generation": generation,
     "budget": budget,
     "batch": batch,
+    "serving": serving,
 }
 
 

@@ -116,12 +116,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300, help="how long they ask (300)")
     parser.add_argument("--alone", type=float, default=60, help="how long a single client asks before (60)")
     parser.add_argument("--leave", type=float, default=0.05, help="part of the requests whose client leaves (0.05)")
-    parser.add_argument("--parallel", type=int, default=8, help="answers that our server writes at once (8)")
+    parser.add_argument("--parallel", type=int, help="answers that our server writes at once (as many as clients)")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads of llama.cpp (all cores)")
     parser.add_argument("--context", type=int, default=1536, help="tokens of context of each sequence (1536)")
     parser.add_argument("--peer", type=Path, help="a Python with llama-cpp-python[server]: measure that, too")
     parser.add_argument("--output", type=Path, default=Path("serving.json"), help="where the numbers go")
     arguments = parser.parse_args()
+    arguments.parallel = arguments.parallel or arguments.clients
     console = Console()
     loads = []
     starts = [ours] if arguments.peer is None else [ours, peer]
@@ -139,7 +140,9 @@ def main() -> None:
         "processor": platform.processor(),
         "llama_cpp": llama_cpp.__version__,
     }
-    arguments.output.write_text(json.dumps({**about, "loads": [asdict(load) for load in loads]}, indent=2))
+    arguments.output.write_text(
+        json.dumps({**about, "loads": [asdict(load) | {"growth": load.growth} for load in loads]}, indent=2)
+    )
     console.print(f"written to {arguments.output}")
 
 
@@ -194,10 +197,7 @@ async def warm_up(server: Server) -> None:
     """One answer of each kind."""
     for number in range(len(KINDS)):
         kind, body = request_body(number, MODEL, for_peer=server.is_peer)
-        answer = Answer(kind, None)
-        await ask(server.port, body, answer, 0)
-        if answer.error:
-            raise SystemExit(f"{server.name}, {kind.name}: {answer.error}")
+        await ask(server.port, body, Answer(kind, None), 0)  # what goes wrong is met again when it counts
 
 
 async def measure(server: Server, clients: int, seconds: float, arguments: argparse.Namespace) -> Load:

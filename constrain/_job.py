@@ -166,7 +166,10 @@ class Plan:
 
 def prepare(model: Model, prompt: Prompt, schema: Any, options: Options) -> Job:
     """Checks the options, compiles the schema and tokenizes the prompt. Raises as ``complete`` does."""
-    return _prepared(make_plan(model, prompt, schema, options))
+    plan = make_plan(model, prompt, schema, options)
+    started = time.perf_counter()
+    constraint = None if plan.language is None else plan.language.compile(model.vocabulary)
+    return plan.job(constraint, time.perf_counter() - started)
 
 
 def make_plan(model: Model, prompt: Prompt, schema: Any, options: Options) -> Plan:
@@ -187,13 +190,8 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, options: Options) -> Pl
     return replace(plan, tokens=tokens)
 
 
-def prepare_continuation(model: Model, tokens: list[int], schema: Any, options: Options) -> Job:
-    """The same for a prompt that the model goes on with as it is: without a template, and nothing of the schema."""
-    return _prepared(plan_continuation(model, tokens, schema, options))
-
-
 def plan_continuation(model: Model, tokens: list[int], schema: Any, options: Options) -> Plan:
-    """``prepare_continuation`` up to where the schema is compiled."""
+    """The same for a prompt that the model goes on with as it is: without a template, and nothing of the schema."""
     sampling, request = split_options(options)
     policies = compile_options(options, schema)
     language = None if schema is None else Language(schema, policies)
@@ -203,12 +201,6 @@ def plan_continuation(model: Model, tokens: list[int], schema: Any, options: Opt
         return TextProgress(result, request.stops, tokens, cuts=language is None)
 
     return Plan(model, language, lambda: tokens, progress, sampling, request)
-
-
-def _prepared(plan: Plan) -> Job:
-    started = time.perf_counter()
-    constraint = None if plan.language is None else plan.language.compile(plan.model.vocabulary)
-    return plan.job(constraint, time.perf_counter() - started)
 
 
 class Run:

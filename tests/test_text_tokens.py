@@ -109,7 +109,9 @@ def of_reply(pieces: Sequence[bytes], *stops: str, reasoning: Reasoning = Reason
     answer = Answer(FORM, tools=(FunctionCalls("greet", json.dumps(greeting.schema)),), reasoning=reasoning)
     known: list[TokenLogprob] = []
     tokens = TextTokens(known)
-    progress = ReplyProgress(answer, {"greet": greeting}, result_type(None), stops, [1], tokens, wants_reply=True)
+    progress = ReplyProgress(
+        answer, {"greet": greeting}, result_type(None), stops, [1], tokens=tokens, wants_reply=True
+    )
     return told(progress, tokens, known, pieces)
 
 

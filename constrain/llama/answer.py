@@ -13,6 +13,7 @@ within them. The completion that the matcher knows also ends an answer whose tim
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -103,6 +104,7 @@ class Answer:
         special_tokens: the special tokens that the matcher's grammar may name, as in ``Vocabulary``.
         max_tokens: the most tokens to generate, end of generation not counted; ``None`` for what the context holds.
         deadline: the ``time.monotonic()`` after which the answer is brought to its end.
+        max_mask_seconds: so is one whose masks took as long, together.
         wants_stop: called with each token as it is taken; ``True`` ends the answer.
         logprobs: takes down how likely its tokens are; ``None`` where nobody wants to know.
 
@@ -125,6 +127,7 @@ class Answer:
     special_tokens: Mapping[str, int] = field(default_factory=dict)
     max_tokens: int | None = None
     deadline: float | None = None
+    max_mask_seconds: float = math.inf
     wants_stop: Callable[[int], bool] = _never
     logprobs: Logprobs | None = None
 
@@ -314,4 +317,6 @@ class Answer:
         return self.wants_stop(token)
 
     def _late(self) -> bool:
+        if self.mask_seconds > self.max_mask_seconds:
+            return True
         return self.deadline is not None and time.monotonic() > self.deadline

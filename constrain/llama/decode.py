@@ -4,7 +4,8 @@
                                            mask  --compute-->
 
 The mask is computed by another thread while llama.cpp computes (``preparing``). Where log-probabilities are wanted,
-the logits before every token are, and forced tokens are evaluated one by one.
+the logits before every token are. llama.cpp gives those after the last token of an evaluation, unless a context was
+made for more, which few models are loaded with; so forced tokens are then evaluated one by one.
 """
 
 from __future__ import annotations

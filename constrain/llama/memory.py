@@ -9,6 +9,7 @@ import numpy as np
 
 from constrain._gguf import read_metadata
 from constrain.llama.loading import context_size
+from constrain.llama.slots import ASIDE_PART
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,8 +32,10 @@ def memory_needed(path: Path, n_ctx: int | None, parallel: int) -> int:
     """
     metadata = read_metadata(path, arrays=_array_keys(read_metadata(path)))
     weights = sum(part.stat().st_size for part in _parts(path))
-    sequences = 2 + parallel  # one for calls that have the model alone, one for embeddings
-    return weights + sequences * context_size(metadata, n_ctx) * _cell_bytes(metadata) + _BESIDE
+    beside = 2  # for calls that have the model alone, and for embeddings
+    tokens = context_size(metadata, n_ctx)
+    cells = tokens * (beside + parallel) + tokens * parallel // ASIDE_PART
+    return weights + cells * _cell_bytes(metadata) + _BESIDE
 
 
 def _parts(path: Path) -> list[Path]:

@@ -29,8 +29,8 @@ _COPIED_CELLS_PER_TOKEN = 256
 """A prefix is copied if it saves the evaluation of 8 tokens, and of one for every 256 cells that are copied: on
 processors, evaluating a token takes as long as copying some 500 cells of the same model."""
 
-_ASIDE_PART = 2
-"""Overwritten sequences take up to one half of what the context takes, in main memory."""
+ASIDE_PART = 4
+"""Overwritten sequences take up to one fourth of what the context takes, in main memory."""
 
 
 class Evaluator(States, Protocol):
@@ -118,7 +118,7 @@ class Slots:
         self._keep_prompts = keep_prompts
         self._slots = [Slot(index, np.zeros(evaluator.n_ctx, np.intc)) for index in range(evaluator.count)]
         self._clock = 0
-        room = evaluator.n_ctx * evaluator.count // _ASIDE_PART
+        room = evaluator.n_ctx * evaluator.count // ASIDE_PART
         self._aside = Aside(evaluator, room, one_state=evaluator.one_state)
         self.worth_copying = max(_WORTH_COPYING, evaluator.n_ctx // _COPIED_CELLS_PER_TOKEN)
 
@@ -140,7 +140,8 @@ class Slots:
         if known and not source.busy and source.length - known < self.worth_copying:
             target = source
         target.busy = True
-        self._exchange(target, wanted, known)
+        if self._keep_prompts:
+            self._exchange(target, wanted, known)
         if not self.fill(target, wanted):
             self._cut(target, self._known(target, wanted))
         return target

@@ -6,6 +6,8 @@ reason of its end. Clients join strings that come twice, so what names a call co
 
 from __future__ import annotations
 
+import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from openai.types.chat import ChatCompletionChunk
@@ -32,11 +34,14 @@ from constrain.server.chat_response import chat_completion, finish_reason, usage
 from constrain.server.events import LAST_EVENT, data_event
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from constrain._completion import Completion, StreamEvent, TokenLogprob
     from constrain.chat.tools import Tool
     from constrain.server.chat_response import Heading, Shape
+
+_MARK = "\0text\0"
+"""Stands for the text in a chunk; no model's name holds it."""
 
 
 class ChunkWriter:
@@ -61,6 +66,7 @@ class ChunkWriter:
         self._first_content = None if tools else ""
         self._logprobs = logprobs
         self._completions: dict[int, Completion] = {}
+        self._around: dict[tuple[int, ...], tuple[str, str]] = {}
 
     def response(self, completions: Sequence[Completion]) -> dict[str, Any]:
         """The response."""
@@ -74,8 +80,10 @@ class ChunkWriter:
     def write(self, number: int, event: StreamEvent | Finished) -> Iterator[str]:
         """The chunks for something that happened in an answer."""
         match event:
-            case TextDelta(text, tokens):
-                yield self._chunk(number, ChoiceDelta(content=text), tokens=tokens if self._logprobs else None)
+            case TextDelta(text, tokens) if self._logprobs:
+                yield self._chunk(number, ChoiceDelta(content=text), tokens=tokens)
+            case TextDelta(text):
+                yield self._piece((number,), text, lambda text: self._chunk(number, ChoiceDelta(content=text)))
             case ReasoningDelta(text):
                 yield self._chunk(number, ChoiceDelta.model_construct(reasoning_content=text))
             case RefusalDelta(text):
@@ -89,8 +97,7 @@ class ChunkWriter:
                 self._kinds[number, index] = kind
                 yield self._call(number, index, id=identifier, type=kind, **{kind: {"name": name, value: ""}})
             case ArgumentsDelta(index, text):
-                kind = self._kinds[number, index]
-                yield self._call(number, index, **{kind: {"input" if kind == "custom" else "arguments": text}})
+                yield self._piece((number, index), text, partial(self._arguments, number, index))
             case CallEnded():
                 pass
             case Finished(completion):
@@ -103,6 +110,18 @@ class ChunkWriter:
             completions = [self._completions[number] for number in sorted(self._completions)]
             yield self._data([], {"usage": usage_of(completions)})
         yield LAST_EVENT
+
+    def _piece(self, place: tuple[int, ...], text: str, write: Callable[[str], str]) -> str:
+        """The chunk for a piece of a text. Its like is made once, by ``write``: there is one for nearly every token."""
+        if place not in self._around:
+            before, _, after = write(_MARK).partition(json.dumps(_MARK))
+            self._around[place] = before, after
+        before, after = self._around[place]
+        return before + json.dumps(text) + after
+
+    def _arguments(self, number: int, index: int, text: str) -> str:
+        kind = self._kinds[number, index]
+        return self._call(number, index, **{kind: {"input" if kind == "custom" else "arguments": text}})
 
     def _call(self, number: int, index: int, **members: Any) -> str:
         # The type in the openai package knows functions only; what it does not know stays as it is.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import random
 import time
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 
     from constrain._job import Plan
     from constrain._options import Request
-    from constrain.constraint import Constraint, Packed
+    from constrain.constraint import Constraint, Matcher, Packed
     from constrain.server.session import Session
     from constrain.vocabulary import Vocabulary
 
 T = TypeVar("T")
+
+_CHOICES = 24
+_MASK_SECONDS = 0.5
+"""A text with so many tokens that might be others is tried; at none of its places may a mask take as long."""
 
 _ROOM = 4096
 """Tokens of an answer without a limit, as far as what can be told of them ahead is concerned."""
@@ -66,21 +70,48 @@ def compile_here(language: Language, fingerprint: bytes, schema: Mapping[str, An
         constraint = language.compile(vocabulary, cache=False)
     except ConstrainError as error:
         raise _refused_tool(language, vocabulary) or refused(schema, error) from error
-    with suppress(BudgetError):  # the server says how many tokens there must be
+    try:
         matcher = constraint.matcher(
             _ROOM if request.max_tokens is None else request.max_tokens,
             max_string_tokens=request.max_string_tokens,
             max_number_tokens=request.max_number_tokens,
             max_reasoning_tokens=request.max_reasoning_tokens,
         )
-        matcher.fill_bitmask(constraint.allocate_bitmask()[0])
+        _walk(matcher, constraint.allocate_bitmask()[0])
+    except BudgetError:  # the server says how many tokens there must be
+        pass
+    except ConstrainError as error:
+        raise refused(schema, error) from error
     return constraint._packed()
+
+
+def _walk(matcher: Matcher, row: Any) -> None:
+    """Follows a text at random for a while. Raises LimitError if a mask takes too long.
+
+    What is met is packed up with the constraint, so that the time is not lost.
+    """
+    drawn = random.Random(0)  # noqa: S311 - equal requests have equal answers
+    choices = 0
+    while choices < _CHOICES and not matcher.is_finished:
+        started = time.process_time()
+        matcher.fill_bitmask(row)
+        if time.process_time() - started > _MASK_SECONDS:
+            raise LimitError(
+                f"to say what may follow takes more than {_MASK_SECONDS} seconds at some place of a text; "
+                "simplify patterns and their bounds"
+            )
+        words = row.nonzero()[0].tolist()
+        word = drawn.choice(words)
+        bits = [bit for bit in range(32) if row[word] >> bit & 1]
+        matcher.accept(32 * word + drawn.choice(bits))
+        choices += len(words) > 1 or len(bits) > 1
 
 
 def refused(schema: Mapping[str, Any] | None, error: ConstrainError) -> ApiError:
     """What is answered where an answer cannot be compiled; tools were, each for itself."""
     if schema is None:
-        return ApiError(f"The tools cannot be used together: {error}", param="tools", code="invalid_grammar")
+        wrong = "Invalid tools" if isinstance(error, LimitError) else "The tools cannot be used together"
+        return ApiError(f"{wrong}: {error}", param="tools", code="invalid_grammar")
     return ApiError(
         f"Invalid schema for response_format: {refused_schema(schema, error)}",
         param="response_format",

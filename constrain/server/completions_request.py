@@ -33,9 +33,11 @@ class CompletionRequest:
     Attributes:
         model: its name.
         prompts: each is gone on with.
-        n: how often each is.
+        n: how many answers to each are shown.
+        best_of: how many are written.
         schema: the JSON Schema of what is written; None for any text.
         options: for the generation.
+        logprobs: whether is told how likely tokens were.
         echo: whether answers begin with their prompts.
         stream: whether they are sent as they are written; ``include_usage``: and last the number of tokens.
     """
@@ -43,8 +45,10 @@ class CompletionRequest:
     model: str
     prompts: tuple[Text, ...]
     n: int
+    best_of: int
     schema: dict[str, Any] | None
     options: ChatOptions
+    logprobs: bool
     echo: bool
     stream: bool
     include_usage: bool
@@ -62,9 +66,13 @@ def read_completion_request(body: Mapping[str, Any], settings: Settings) -> Comp
         raise wrong_type("model", "a string", model)
     prompts = read_texts(body, "prompt")
     n = integer(body, "n", 1, MAX_CHOICES) or 1
-    _refuse_unsupported(body, n)
+    _refuse_unsupported(body)
     stream = boolean(body, "stream") or False
-    options: ChatOptions = {**sampling_options(body), **_logprobs(body)}
+    best_of = _best_of(body, n, stream=stream)
+    top_logprobs = _top_logprobs(body)
+    options = sampling_options(body)
+    if top_logprobs is not None or best_of > n:  # by their log-probabilities the best are found
+        options.update(logprobs_options(top_logprobs or 0))
     schema = read_response_format(body.get("response_format"), settings.strict_subset)
     max_tokens = integer(body, "max_tokens", 0)
     if max_tokens is None and schema is None:
@@ -75,35 +83,40 @@ def read_completion_request(body: Mapping[str, Any], settings: Settings) -> Comp
         model=model,
         prompts=prompts,
         n=n,
+        best_of=best_of,
         schema=schema,
         options=options,
+        logprobs=top_logprobs is not None,
         echo=boolean(body, "echo") or False,
         stream=stream,
         include_usage=read_include_usage(body, stream=stream),
     )
 
 
-def _logprobs(body: Mapping[str, Any]) -> ChatOptions:
-    """The options for ``logprobs``, which is the number of most likely tokens to tell in each place."""
+def _top_logprobs(body: Mapping[str, Any]) -> int | None:
+    """``logprobs``: how many of the most likely tokens to tell in each place, beside that which was taken."""
     top = integer(body, "logprobs", 0, _MOST_LOGPROBS)
-    if top is None:
-        return {}
-    if boolean(body, "echo"):
+    if top is not None and boolean(body, "echo"):
         raise unsupported("logprobs", "This server does not tell those of a prompt; leave 'echo' out.")
-    return logprobs_options(top)
+    return top
 
 
-def _refuse_unsupported(body: Mapping[str, Any], n: int) -> None:
+def _best_of(body: Mapping[str, Any], n: int, *, stream: bool) -> int:
+    """``best_of``: how many answers are written to a prompt, of which the ``n`` best are shown."""
+    best_of = integer(body, "best_of", 1, MAX_CHOICES)
+    if best_of is None:
+        return n
+    if best_of < n:
+        problem = f"{best_of} answers cannot yield the {n} that 'n' asks for"
+    elif best_of > n and stream:
+        problem = "which answers are the best is known when all are written, so they cannot be streamed"
+    else:
+        return best_of
+    raise ApiError(f"Invalid 'best_of': {problem}.", param="best_of", code="invalid_value")
+
+
+def _refuse_unsupported(body: Mapping[str, Any]) -> None:
     """Raises ``ApiError`` for what would have to be ignored."""
     refuse_other_formats(body)
-    best_of = integer(body, "best_of", 1, MAX_CHOICES)
-    if best_of is not None and best_of < n:
-        raise ApiError(
-            f"Invalid 'best_of': {best_of} answers cannot yield the {n} that 'n' asks for.",
-            param="best_of",
-            code="invalid_value",
-        )
-    if best_of is not None and best_of > n:
-        raise unsupported("best_of", "This server does not choose among answers; ask for all of them with 'n'.")
     if body.get("suffix") not in (None, ""):
         raise unsupported("suffix", "This server writes what follows a prompt, not what stands between two texts.")

@@ -29,15 +29,24 @@ class CompletionWriter:
 
     Args:
         model: the name that it is served by.
-        before: the text that each answer begins with: ``""``, or its prompt.
-        n: answers to each prompt, which follow each other.
+        before: the text that answers to each prompt begin with: ``""``, or the prompt.
+        n: answers to each prompt that are shown, one after the other.
+        best_of: answers to each prompt, of which these are the best; as many if they are told in chunks.
         is_text: nothing was said about what the answers are.
         logprobs: whether is told how likely their tokens were.
         include_usage: the last chunk tells numbers of tokens, and the others that they do not.
     """
 
     def __init__(
-        self, model: str, before: Sequence[str], n: int, *, is_text: bool, logprobs: bool, include_usage: bool
+        self,
+        model: str,
+        before: Sequence[str],
+        n: int,
+        best_of: int,
+        *,
+        is_text: bool,
+        logprobs: bool,
+        include_usage: bool,
     ) -> None:
         self._head: dict[str, Any] = {
             "id": f"cmpl-{secrets.token_hex(12)}",
@@ -46,8 +55,9 @@ class CompletionWriter:
         }
         self._before = before
         self._n = n
+        self._best_of = best_of
         self._is_text = is_text
-        self._logprobs = [TextLogprobs() for _ in before] if logprobs else None
+        self._logprobs = [TextLogprobs() for _ in range(len(before) * n)] if logprobs else None
         self._usage: dict[str, Any] = {"usage": None} if include_usage else {}
         self._completions: dict[int, Completion] = {}
 
@@ -56,19 +66,19 @@ class CompletionWriter:
         choices = [
             CompletionChoice(
                 index=number,
-                text=self._before[number] + completion.text,
+                text=self._before[number // self._n] + completion.text,
                 finish_reason=self._reason(completion),
                 logprobs=self._told(number, completion.text_logprobs or ()),
             )
-            for number, completion in enumerate(completions)
+            for number, completion in enumerate(self._best(completions))
         ]
-        return self._object(choices, {"usage": usage_of(completions, self._n)})
+        return self._object(choices, {"usage": usage_of(completions, self._best_of)})
 
     def begin(self, count: int) -> Iterator[str]:
         """What so many answers begin with."""
         for number in range(count):
-            if self._before[number]:
-                yield self._chunk(number, self._before[number])
+            if text := self._before[number // self._n]:
+                yield self._chunk(number, text)
 
     def write(self, number: int, event: StreamEvent | Finished) -> Iterator[str]:
         """The chunks for something that happened in an answer, which is a text."""
@@ -84,6 +94,12 @@ class CompletionWriter:
             completions = [self._completions[number] for number in sorted(self._completions)]
             yield data_event(self._object([], {"usage": usage_of(completions, self._n)}))
         yield LAST_EVENT
+
+    def _best(self, completions: Sequence[Completion]) -> Iterator[Completion]:
+        """The answers that are shown: of those to each prompt the best, best first, where there are more."""
+        for start in range(0, len(completions), self._best_of):
+            group = completions[start : start + self._best_of]
+            yield from group if self._best_of == self._n else sorted(group, key=_mean_logprob, reverse=True)[: self._n]
 
     def _told(self, number: int, tokens: Sequence[TokenLogprob]) -> Logprobs | None:
         return None if self._logprobs is None else self._logprobs[number].tell(tokens)
@@ -102,3 +118,9 @@ class CompletionWriter:
     def _object(self, choices: list[CompletionChoice], usage: dict[str, Any]) -> dict[str, Any]:
         found = TextCompletion(object="text_completion", choices=choices, **self._head, **usage)
         return found.model_dump(mode="json", exclude_unset=True, warnings=False)
+
+
+def _mean_logprob(completion: Completion) -> float:
+    """How likely the model finds an answer, per token."""
+    logprobs = [token.logprob for token in completion.logprobs or ()]
+    return sum(logprobs) / max(1, len(logprobs))

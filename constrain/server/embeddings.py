@@ -14,11 +14,10 @@ from openai.types.create_embedding_response import Usage
 from starlette.responses import JSONResponse
 
 from constrain._errors import ModelError
-from constrain.server.body import parse_body
 from constrain.server.embeddings_request import read_embedding_request, require_dimensions
 from constrain.server.endpoint import Endpoint
-from constrain.server.errors import ApiError, failure, unavailable
-from constrain.server.models import find_model
+from constrain.server.errors import ApiError, context_overflow, failure, unavailable
+from constrain.server.sizes import longest_token, text_size
 from constrain.server.texts import text_tokens
 
 if TYPE_CHECKING:
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from constrain.llama.model import Model
     from constrain.server.embeddings_request import EmbeddingRequest, Encoding
     from constrain.server.endpoint import Serving
+    from constrain.server.texts import Text
 
 _log = logging.getLogger("constrain.server")
 
@@ -47,8 +47,8 @@ class Embeddings(Endpoint):
         """See ``Endpoint``."""
         generator = self._serving.generator
         loop = asyncio.get_running_loop()
-        with generator.admit(1):
-            asked = await generator.aside(partial(self._read, body))
+        with generator.admit(1), generator.session() as session:
+            asked = await self.read(body, read_embedding_request, session)
             async with self._serving.models.lease(asked.model) as served:
                 inputs = await loop.run_in_executor(self._thread, partial(_prepare, served.model, asked))
                 vectors = [
@@ -59,29 +59,26 @@ class Embeddings(Endpoint):
             response = await generator.aside(partial(_response, asked, vectors, count))
         await response(request.scope, request.receive, send)
 
-    def _read(self, body: bytes) -> EmbeddingRequest:
-        document = parse_body(body)
-        if isinstance(model := document.get("model"), str):
-            find_model(self._serving.models, model)
-        return read_embedding_request(document)
-
 
 def _prepare(model: Model, asked: EmbeddingRequest) -> list[list[int]]:
     """The tokens of all texts. Raises ``ApiError``."""
     try:
         require_dimensions(asked, model.embedder.size)
-        inputs = [text_tokens(model, text, "input", whole=True) for text in asked.inputs]
+        return [_tokens(model, text) for text in asked.inputs]
     except ModelError as error:
         raise _refused(model, error) from error
-    for tokens in inputs:
-        if len(tokens) > model.n_ctx:
-            raise ApiError(
-                f"This model's context is too small: it has {model.n_ctx} tokens, and your input resulted in "
-                f"{len(tokens)} tokens. Please reduce the length of the input.",
-                param="input",
-                code="context_length_exceeded",
-            )
-    return inputs
+
+
+def _tokens(model: Model, text: Text) -> list[int]:
+    """The tokens of a text. Raises ``ApiError`` if they are too many."""
+    longest, size = longest_token(model.vocabulary), text_size(text)
+    if size > model.n_ctx * longest:  # then they need not be counted
+        there = f"there are {size} bytes of text in an input"
+        raise context_overflow("input", f"it has {model.n_ctx} tokens of at most {longest} bytes, and {there}")
+    tokens = text_tokens(model, text, "input", whole=True)
+    if len(tokens) > model.n_ctx:
+        raise context_overflow("input", f"it has {model.n_ctx} tokens, and an input resulted in {len(tokens)} tokens")
+    return tokens
 
 
 def _embed(model: Model, tokens: Sequence[int]) -> NDArray[np.float32]:

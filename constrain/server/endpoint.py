@@ -12,6 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from constrain.server.body import parse_body, read_body
 from constrain.server.connection import while_connected
+from constrain.server.errors import unavailable
 from constrain.server.models import find_model
 from constrain.server.reading import Readings, is_large, read_again, reading_key, rehearsed
 
@@ -57,6 +58,8 @@ class Endpoint(ABC):
         request = Request(scope, receive)
         try:
             body = await read_body(request, self._serving.settings.max_body_bytes)
+            if self._serving.generator.is_stopping:
+                raise unavailable("The server is shutting down.")
             await while_connected(receive, self.answer(body, request, send))
         except ClientDisconnect:
             self._serving.metrics.abandoned.inc()
@@ -67,15 +70,16 @@ class Endpoint(ABC):
         The function must be one that can be pickled. What may take long it does in the session first.
         """
         generator, readings = self._serving.generator, self._readings
-        if is_large(body):
+        was_read = is_large(body)
+        if was_read:
             await rehearsed(read, body, session)
         document = await generator.aside(partial(parse_body, body))
         key = await generator.aside(partial(reading_key, document))
         if isinstance(name := document.get("model"), str):
             find_model(self._serving.models, name)
-        if not readings.knows(key):
+        if not (was_read or readings.knows(key)):
             await rehearsed(read, body, session)
-            readings.add(key)
+        readings.add(key)
         return await generator.aside(partial(read_again, read, document))
 
     @abstractmethod

@@ -54,6 +54,15 @@ class ApiError(Exception):
         return JSONResponse(self.body(), self.status, self.headers)
 
 
+def context_overflow(place: str, what: str) -> ApiError:
+    """What is answered where a context cannot hold what the request has in a place, or an answer to that."""
+    return ApiError(
+        f"This model's context is too small: {what}. Please reduce the length of the {place}.",
+        param=place,
+        code="context_length_exceeded",
+    )
+
+
 def failure() -> ApiError:
     """What is answered for an error of the server's own; the log has its cause."""
     return ApiError(

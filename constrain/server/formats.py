@@ -10,6 +10,7 @@ from constrain.chat.checks import is_checked
 from constrain.json_schema.strict import check_strict
 from constrain.server.errors import ApiError
 from constrain.server.fields import boolean, mapping, missing, unsupported, wrong_type, wrong_value
+from constrain.server.reading import Place, come_to
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,6 +89,7 @@ def _json_schema(document: Mapping[str, Any], subset: StrictSubset) -> dict[str,
     if inner.get("description") is not None and not isinstance(inner["description"], str):
         raise wrong_type(f"{place}.description", "a string", inner["description"])
     if boolean(inner, "strict", f"{place}."):
+        come_to(Place("response_format", "invalid_json_schema", f"schema for response_format '{name}'"))
         complaint = strict_complaint(schema, name, "response_format", subset)
         if complaint:
             raise ApiError(complaint, param="response_format", code="invalid_json_schema")

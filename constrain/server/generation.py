@@ -19,8 +19,9 @@ from constrain._errors import BudgetError, ConstrainError, ModelError, ToolError
 from constrain._job import Run, make_plan, plan_continuation
 from constrain.server.account import current
 from constrain.server.compiling import compiled, refused
-from constrain.server.errors import ApiError, unavailable
+from constrain.server.errors import ApiError, context_overflow, unavailable
 from constrain.server.session import Session, Turns
+from constrain.server.sizes import longest_token, text_size
 from constrain.server.texts import text_tokens
 from constrain.server.waiting import any_done
 
@@ -31,12 +32,16 @@ if TYPE_CHECKING:
     from constrain._job import Job, Plan
     from constrain._options import ChatOptions
     from constrain.constraint import Constraint
+    from constrain.llama.model import Model
     from constrain.server.metrics import Metrics
     from constrain.server.models import ServedModel
     from constrain.server.texts import Text
     from constrain.server.worker import Limits
 
 T = TypeVar("T")
+
+MAX_MESSAGES = 2048
+"""OpenAI's limit."""
 
 _PREPARING = 4
 """Requests that are made ready at once. The others wait for a thread, not in the event loop."""
@@ -97,8 +102,6 @@ class Generator:
     @contextlib.contextmanager
     def admit(self, count: int) -> Iterator[None]:
         """Takes so many places in the queue. Raises ``ApiError`` where these are not there."""
-        if self._deadline is not None:
-            raise unavailable("The server is shutting down.")
         if self._admitted + count > self.room:
             self._metrics.refused.inc()
             raise ApiError(
@@ -146,6 +149,7 @@ class Generator:
         ]
         samples = [job.sample(number) for job in jobs for number in range(questions[0].n)]
         answers = Answers(samples, self._live, self._metrics)
+        answers.limit_masks(self._limits.seconds)
         answers.end_by(account.until if self._deadline is None else min(account.until, self._deadline))
         try:
             room = served.model.n_ctx - max(len(job.tokens) for job in jobs)
@@ -193,6 +197,11 @@ class Answers:
         """Brings those that are not there by then to their ends (``time.monotonic()``)."""
         for run in self._runs:
             run.request.answer.end_by(deadline)
+
+    def limit_masks(self, seconds: float) -> None:
+        """Brings those to their ends whose masks take longer: they are computed while all other answers wait."""
+        for run in self._runs:
+            run.request.answer.max_mask_seconds = seconds
 
     async def begun(self) -> None:
         """Waits until the first of them is being written, or has ended."""
@@ -255,11 +264,28 @@ def _plan(served: ServedModel, question: Question) -> Plan:
             param="logit_bias",
             code="invalid_value",
         )
+    _refuse_endless(question, model)
     options: ChatOptions = {**served.defaults, **question.options}
     with _refusing(served, question):
         if isinstance(prompt, list):
             return make_plan(model, prompt, question.schema, options)
         return plan_continuation(model, text_tokens(model, prompt, question.place), question.schema, options)
+
+
+def _refuse_endless(question: Question, model: Model) -> None:
+    """Raises ``ApiError`` for what the context cannot hold, before the time is spent to count its tokens."""
+    prompt = question.prompt
+    if isinstance(prompt, list) and len(prompt) > MAX_MESSAGES:
+        raise ApiError(
+            f"Invalid '{question.place}': array too long. Expected an array with maximum length {MAX_MESSAGES}, but "
+            f"got an array with length {len(prompt)} instead.",
+            param=question.place,
+            code="array_above_max_length",
+        )
+    longest = longest_token(model.vocabulary)
+    if (size := text_size(prompt)) > model.n_ctx * longest:
+        there = f"there are {size} bytes of text in your {question.place}"
+        raise context_overflow(question.place, f"it has {model.n_ctx} tokens of at most {longest} bytes, and {there}")
 
 
 def _job(served: ServedModel, question: Question, plan: Plan, constraint: Constraint | None, seconds: float) -> Job:
@@ -269,7 +295,7 @@ def _job(served: ServedModel, question: Question, plan: Plan, constraint: Constr
     n_ctx = served.model.n_ctx
     if len(job.tokens) >= n_ctx:
         read = f"your {question.place} resulted in {len(job.tokens)} tokens"
-        raise _overflow(question, f"it has {n_ctx} tokens, and {read}")
+        raise context_overflow(question.place, f"it has {n_ctx} tokens, and {read}")
     return job
 
 
@@ -298,8 +324,8 @@ def _submit(answers: Answers, question: Question, room: int) -> None:
         answers.submit()
     except BudgetError as error:
         if error.needed > room:
-            raise _overflow(
-                question, f"any answer takes {error.needed} tokens, and there is room for {room}"
+            raise context_overflow(
+                question.place, f"any answer takes {error.needed} tokens, and there is room for {room}"
             ) from error
         raise ApiError(
             f"Invalid '{question.limit}': {question.options['max_tokens']} tokens are too few for any answer that "
@@ -309,11 +335,3 @@ def _submit(answers: Answers, question: Question, room: int) -> None:
         ) from error
     except ModelError as error:
         raise unavailable(str(error)) from error
-
-
-def _overflow(question: Question, what: str) -> ApiError:
-    return ApiError(
-        f"This model's context is too small: {what}. Please reduce the length of the {question.place}.",
-        param=question.place,
-        code="context_length_exceeded",
-    )

@@ -80,7 +80,7 @@ class Metrics:
     def add_masks(self, answer: Answer) -> None:
         """Counts the masks of an answer."""
         self._masks.labels("computed").inc(answer.n_computed_masks)
-        self._masks.labels("known").inc(answer.n_masks - answer.n_computed_masks)
+        self._masks.labels("known").inc(max(0, answer.n_masks - answer.n_computed_masks))  # not all are waited for
         self._mask_seconds.inc(answer.mask_seconds)
 
     def text(self) -> bytes:

@@ -108,6 +108,12 @@ def _operation(operation: Operation, *, has_keys: bool) -> dict[str, Any]:
     return described
 
 
+def _event(body: Shape) -> dict[str, Any]:
+    """One event of a stream."""
+    data = {"type": "string", "contentMediaType": "application/json", "contentSchema": reference(body.name)}
+    return {"type": "object", "properties": {"event": {"type": "string"}, "data": data}, "required": ["data"]}
+
+
 def _responses(operation: Operation, *, has_keys: bool) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if operation.response is not None:
@@ -116,7 +122,7 @@ def _responses(operation: Operation, *, has_keys: bool) -> dict[str, Any]:
         content = {operation.media_type: {"schema": schema}}
         about = operation.summary
         if operation.event is not None:
-            content["text/event-stream"] = {"schema": {"type": "string"}}
+            content["text/event-stream"] = {"schema": _event(operation.event)}
             about += f" With `stream`, server-sent events whose data are `{operation.event.name}` objects."
         found["200"] = {"description": about, "headers": _REQUEST_ID, "content": content}
     statuses = set(operation.errors) | ({401} if has_keys and not operation.is_open else set())

@@ -33,9 +33,8 @@ class Shape:
         parts: names of the types whose values may be parts of it.
         members: of the body, those of the type that are described, each with keywords that the type does not say;
             ``None`` for all of them.
-        own: members that the type does not have, or has otherwise.
-        own_of_parts: the same for members of parts, by the part they are of.
-        required: members without which there is no answer, by the part they are of; ``""`` for the body.
+        own: members that the types do not have, or have otherwise, by the part they are of; ``""`` for the body.
+        required: the same for names of members that the types do not require.
     """
 
     name: str
@@ -43,8 +42,7 @@ class Shape:
     direction: Literal["request", "response"]
     parts: frozenset[str] = frozenset()
     members: Mapping[str, Schema] | None = None
-    own: Mapping[str, Schema] = field(default_factory=dict)
-    own_of_parts: Mapping[str, Mapping[str, Schema]] = field(default_factory=dict)
+    own: Mapping[str, Mapping[str, Schema]] = field(default_factory=dict)
     required: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -64,8 +62,7 @@ def component_schemas(shape: Shape) -> dict[str, Schema]:
         part = name.removeprefix(f"{shape.name}.")
         schema = _cut(shape, definitions[part])
         assert schema is not None, f"{part} is made of parts that are not named"
-        schema.get("properties", {}).update(shape.own_of_parts.get(_short(part), {}))
-        found[name] = _with_required(schema, shape.required.get(_short(part), ()))
+        found[name] = _completed(shape, schema, _short(part))
         waiting += _references(schema)
     return found
 
@@ -80,13 +77,15 @@ def _body(shape: Shape, document: Schema) -> Schema:
     assert schema is not None
     for name, keywords in (shape.members or {}).items():
         schema["properties"][name].update(keywords)
-    if shape.own:
-        schema["properties"].update(shape.own)
-    return _with_required(schema, shape.required.get("", ()))
+    return _completed(shape, schema, "")
 
 
-def _with_required(schema: Schema, names: tuple[str, ...]) -> Schema:
-    return {**schema, "required": [*schema.get("required", ()), *names]} if names else schema
+def _completed(shape: Shape, schema: Schema, part: str) -> Schema:
+    if part in shape.own:
+        schema["properties"].update(shape.own[part])
+    if part in shape.required:
+        schema["required"] = [*schema.get("required", ()), *shape.required[part]]
+    return schema
 
 
 def _cut(shape: Shape, schema: Schema) -> Schema | None:

@@ -85,7 +85,7 @@ def responses_routes(serving: Serving) -> list[Route]:
         Route(_PATH, Responses(serving, store), methods=["POST"]),
         Route(_PATH + "/{id}", show, methods=["GET"]),
         Route(_PATH + "/{id}", delete, methods=["DELETE"]),
-        Route(_PATH + "/{name}", unknown, methods=["POST"]),
+        Route(_PATH + "/{id}", unknown, methods=["POST"]),
         Route(_PATH + "/{id}/input_items", list_input, methods=["GET"]),
         Route(_PATH + "/{id}/cancel", cancel, methods=["POST"]),
     ]

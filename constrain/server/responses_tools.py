@@ -11,6 +11,7 @@ from constrain.chat.tools import CustomTool
 from constrain.server.errors import ApiError
 from constrain.server.fields import array, boolean, mapping, missing
 from constrain.server.formats import strict_complaint
+from constrain.server.reading import Place, come_to
 from constrain.server.responses_input import one_of, optional_text, required_text
 from constrain.server.tools import MAX_TOOLS, read_tool_choice, read_tools
 
@@ -70,6 +71,7 @@ def read_format(text: object, subset: StrictSubset) -> TextFormat:
     document: dict[str, Any] = {"type": kind, "name": name, "schema": schema, "strict": strict}
     if (description := optional_text(form, "description", "text.format.")) is not None:
         document["description"] = description
+    come_to(Place("text.format.schema", "invalid_json_schema", f"schema for response_format '{name}'"))
     if strict and (complaint := strict_complaint(schema, name, "response_format", subset)):
         raise ApiError(complaint, param="text.format.schema", code="invalid_json_schema")
     return TextFormat(schema, document)

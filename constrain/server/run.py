@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from constrain.server.app import Application
     from constrain.server.settings import LogFormat
 
-_WRITING = 0.7
-"""The part of the grace period after which answers are brought to their ends. The rest is for sending them."""
+_ENDING = 5.0
+"""Seconds of the grace period, but no more than half of it, in which answers are brought to their ends and sent."""
 
 
 class Server(uvicorn.Server):
@@ -97,6 +97,6 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """See ``uvicorn.Server``."""
         if not self._hurries:
-            self._app.generator.end_by(_WRITING * self._grace_seconds)
+            self._app.generator.end_by(self._grace_seconds - min(_ENDING, self._grace_seconds / 2))
         await super().shutdown(sockets)
         self._app.generator.close()

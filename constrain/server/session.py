@@ -42,10 +42,10 @@ _FIRST_AT_ONCE = 2
 _STANDING = 16
 """Processes that have had their first turn, at most."""
 
-_NICE = 10
-"""How far behind others on this machine these are: with that, they get about a tenth of a core that is busy."""
+_NICE = 15
+"""How far behind others on this machine these are: with that, they get one thirtieth of a core that is busy."""
 
-_WAITING_SECONDS = 1.0
+_WAITING_SECONDS = 0.5
 """So much longer than it may compute a request may wait for its turns."""
 
 
@@ -69,6 +69,7 @@ class Session:
         self.place: Place | None = None
         self._turns = turns
         self._limits = limits
+        self._left = limits.seconds + _WAITING_SECONDS
         self._deadline = 0.0
         self._known: frozenset[bytes] = frozenset()
         self._process = 0
@@ -81,14 +82,27 @@ class Session:
 
         Raises what it raises; ``LimitError`` if it takes too much; ``ApiError`` if too much else is going on.
         """
-        if not self._deadline:
-            self._deadline = time.monotonic() + self._limits.seconds + _WAITING_SECONDS
+        self._deadline = time.monotonic() + self._left
+        try:
+            found = await self._found(vocabulary, (function, args))
+        finally:
+            self._left = self._deadline - time.monotonic()
+        match found:
+            case Done(value):
+                result: T = value
+                return result
+            case Failed(error):
+                raise error
+        raise self._limit()
+
+    async def _found(self, vocabulary: Vocabulary | None, call: object) -> Done | Failed | TooLarge:
+        """What became of a call."""
         async with self._turn(self._turns.first):
             if vocabulary is not None and vocabulary.fingerprint not in self._known:
                 self.close()
             if self._writer is None:
                 await self._begin(vocabulary)
-            self._send((function, args))
+            self._send(call)
             self._computing = True
             outcome = asyncio.ensure_future(self._outcome())
             try:
@@ -99,17 +113,11 @@ class Session:
         try:
             if not outcome.done():
                 await self._go_on(outcome)
-            found = outcome.result()
+            found: Done | Failed | TooLarge = outcome.result()
         finally:
             outcome.cancel()
         self._computing = False
-        match found:
-            case Done(value):
-                result: T = value
-                return result
-            case Failed(error):
-                raise error
-        raise self._limit()
+        return found
 
     def close(self) -> None:
         """Ends the process."""

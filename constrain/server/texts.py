@@ -48,7 +48,7 @@ def text_tokens(model: Model, text: Text, param: str, *, whole: bool = False) ->
             code="invalid_value",
         )
     if not tokens:
-        raise _empty(param)
+        raise ApiError(f"Invalid '{param}': it has no tokens.", param=param, code="invalid_value")
     return tokens
 
 
@@ -78,4 +78,8 @@ def _ids(given: list[object], place: str) -> tuple[int, ...]:
 
 
 def _empty(place: str) -> ApiError:
-    return ApiError(f"Invalid '{place}': there is nothing in it.", param=place, code="invalid_value")
+    return ApiError(
+        f"Invalid '{place}': empty array. Expected an array with minimum length 1, but got an empty array instead.",
+        param=place,
+        code="empty_array",
+    )

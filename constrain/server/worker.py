@@ -49,6 +49,9 @@ LEARN = b"l"
 
 SEED_BYTES = 16
 
+NICE = 5
+"""How far behind the server all of this is: answers that are being written come first."""
+
 _TYPICAL: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -108,6 +111,7 @@ def main(control: socket.socket) -> None:
     """Forks processes until the server is gone."""
     for number in (signal.SIGINT, signal.SIGTERM):  # sent to the whole group, they are meant for the server
         signal.signal(number, signal.SIG_IGN)
+    os.nice(NICE)
     children: set[int] = set()
     with control:
         core.offer_seed(_exactly(control, SEED_BYTES))

@@ -242,11 +242,13 @@ def rows_of(model: constrain.Model, prompt: Sequence[int], tokens: Sequence[int]
     return rows
 
 
-def test_a_real_model_is_told_as_llama_cpp_says_it(model: constrain.Model) -> None:
-    asked: dict[str, Any] = {"temperature": 0, "max_tokens": 40, "logprobs": True, "top_logprobs": 5}
-    single = constrain.complete(model, "A book by Jane Austen.", schema=BOOK, show_schema=False, **asked)
-    [batched] = constrain.complete_batch(model, ["A book by Jane Austen."], schema=BOOK, show_schema=False, **asked)
-    prompt = model.prompt_tokens("A book by Jane Austen.", constrained=True)
+@pytest.mark.parametrize("schema", [BOOK, None])
+def test_a_real_model_is_told_as_llama_cpp_says_it(model: constrain.Model, schema: Any) -> None:
+    asked: dict[str, Any] = {"schema": schema, "temperature": 0, "max_tokens": 40, "show_schema": False}
+    asked |= {"logprobs": True, "top_logprobs": 5}
+    single = constrain.complete(model, "A book by Jane Austen.", **asked)
+    [batched] = constrain.complete_batch(model, ["A book by Jane Austen."], **asked)
+    prompt = model.prompt_tokens("A book by Jane Austen.", constrained=schema is not None)
     for completion in (single, batched):
         assert completion.logprobs is not None
         assert tuple(each.token for each in completion.logprobs) == completion.tokens

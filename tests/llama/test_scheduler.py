@@ -232,6 +232,23 @@ def test_more_conversations_than_slots_keep_what_they_said(start: Any, forgets: 
             talks[number] = [*talk, *one.answer.tokens, *prompt_of(rng, 10)]
 
 
+def test_prompts_that_are_not_kept_are_evaluated_from_their_beginning() -> None:
+    model = Scripted(count=1)
+    scheduler = Scheduler(model, keep_prompts=False)
+    prompt = prompt_of(random.Random(4), 100)
+    evaluated = []
+    for other in ([], prompt[:50], prompt, [*prompt, 7]):
+        for tokens in filter(None, (other, prompt)):
+            model.batches.clear()
+            one = request(tokens)
+            scheduler.submit(one)
+            one.done.result(30)
+            assert one.cached_tokens == 0
+        evaluated.append(list(model.batches))
+    assert all(batches == evaluated[0] for batches in evaluated)
+    scheduler.close()
+
+
 def test_what_is_not_worth_copying_is_evaluated(start: Any) -> None:
     scheduler, model = start(count=2)
     for prompt in ([1, 2, 3, *[4] * 20], [1, 2, 3, *[5] * 20]):

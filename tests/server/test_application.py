@@ -225,3 +225,11 @@ def test_a_file_without_keys_does_not_open_a_server(tmp_path: Path) -> None:
     path.write_text("# none\n")
     with pytest.raises(ValueError, match="holds no API key"):
         read_keys(path)
+
+
+def test_a_server_that_stops_says_so_to_who_asks_for_its_health() -> None:
+    served = application()
+    served.generator.end_by(1)
+    response = ask(served, "GET", "/health")
+    assert response.status_code == 503
+    assert error_of(response)["code"] == "service_unavailable"

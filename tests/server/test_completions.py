@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
-from openai.types import Completion
+from openai.types import Completion, CompletionChoice
 
 from constrain._completion import TokenLogprob
 from constrain.server.completions_logprobs import TextLogprobs
@@ -106,6 +106,29 @@ def test_each_prompt_is_logged_once(
     facts = json.loads(JsonLines().format(logged))
     assert usage is not None
     assert (facts["prompt_tokens"], facts["completion_tokens"]) == (usage.prompt_tokens, 4)
+
+
+def test_the_best_answers_are_those_that_the_model_finds_likeliest(application: Application) -> None:
+    asked = {"prompt": ["One, two,", "Monday,"], "temperature": 1.5, "seed": 3, "max_tokens": 4, "logprobs": 0}
+    complete(application, **asked)  # now the prompts are known for both
+    every = completion_of(complete(application, **asked, n=3)).choices
+    best = completion_of(complete(application, **asked, n=1, best_of=3))
+
+    def likeliness(choice: CompletionChoice) -> float:
+        assert choice.logprobs
+        assert choice.logprobs.token_logprobs
+        return sum(choice.logprobs.token_logprobs) / len(choice.logprobs.token_logprobs)
+
+    likeliest = [max(group, key=likeliness) for group in (every[:3], every[3:])]
+    assert [choice.text for choice in best.choices] == [choice.text for choice in likeliest]
+    assert [choice.index for choice in best.choices] == [0, 1]
+    assert best.usage is not None
+    assert best.usage.completion_tokens == 24
+
+
+def test_the_best_answers_do_not_tell_log_probabilities_unasked(application: Application) -> None:
+    (choice,) = completion_of(complete(application, best_of=2, temperature=1)).choices
+    assert choice.logprobs is None
 
 
 def test_more_prompts_than_there_is_room_for_are_refused(application: Application) -> None:

@@ -6,20 +6,21 @@ import base64
 import json
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import numpy as np
 import pytest
 from openai.types import CreateEmbeddingResponse
 
+from constrain.server.app import Application
 from constrain.server.embeddings_request import EmbeddingRequest, read_embedding_request
-from tests.server.support import ask, chat, error_of
+from constrain.server.settings import Settings
+from tests.server.support import SECONDS, ask, chat, error_of, served_as, serving
 from tests.server.tables import require_refused, table
 
 if TYPE_CHECKING:
-    import httpx
     import openai
 
     import constrain
-    from constrain.server.app import Application
 
 TABLE = table("embedding_requests")
 SIZE = 576
@@ -92,8 +93,9 @@ def test_the_dimensions_are_those_of_the_model(application: Application) -> None
     assert str(SIZE) in error["message"]
 
 
-def test_an_input_that_overflows_the_context_is_refused(application: Application) -> None:
-    error = error_of(embed(application, input=["a", "word " * 2000]))
+@pytest.mark.parametrize("size", [2_000, 200_000])
+def test_an_input_that_overflows_the_context_is_refused(application: Application, size: int) -> None:
+    error = error_of(embed(application, input=["a", "word " * size]))
     assert (error["param"], error["code"]) == ("input", "context_length_exceeded")
     assert "1024 tokens" in error["message"]
 
@@ -117,3 +119,14 @@ def test_answers_are_the_same_after_embeddings(application: Application) -> None
     before = chat(application, max_tokens=6).json()["choices"]
     embed(application, input="Something else.")
     assert chat(application, max_tokens=6).json()["choices"] == before
+
+
+def test_nothing_is_read_any_more_for_a_client_that_has_left(model: constrain.Model) -> None:
+    application = Application(served_as(model, "small"), Settings())
+    body = {"model": "small", "input": ["word " * 50] * 2048}
+    with serving(application) as url, pytest.raises(httpx.ReadTimeout):
+        httpx.post(f"{url}/v1/embeddings", json=body, timeout=httpx.Timeout(SECONDS, read=0.5))
+    metrics = ask(application, "GET", "/metrics").text
+    assert "constrain_requests_abandoned_total 1.0" in metrics
+    assert "constrain_answers_admitted 0.0" in metrics
+    assert 'kind="embedded"' not in metrics

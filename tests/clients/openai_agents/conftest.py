@@ -15,7 +15,7 @@ set_tracing_disabled(disabled=True)
 
 
 def make(kind: str) -> Model:
-    """A model with a client of its own: a client belongs to one event loop, and every test runs its own."""
+    """A model with a client of its own."""
     client = AsyncOpenAI(max_retries=0, timeout=SECONDS)
     return KINDS[kind](model=os.environ["CONSTRAIN_MODEL"], openai_client=client)
 

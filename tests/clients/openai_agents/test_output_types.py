@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal
@@ -10,7 +9,7 @@ from typing import Any, Literal
 import pytest
 from agents import Agent, AgentOutputSchema, Model, Runner
 from pydantic import BaseModel, Field
-from samples import PROMPT, Person, settings
+from samples import PROMPT, Person, settings, wait
 from typing_extensions import TypedDict
 
 
@@ -57,7 +56,7 @@ class Open(BaseModel):
 
 
 def run(agent: Agent[Any], given: Any = PROMPT) -> Any:
-    return asyncio.run(Runner.run(agent, given)).final_output
+    return wait(Runner.run(agent, given)).final_output
 
 
 def typed(model: Model, output_type: Any) -> Agent[Any]:
@@ -116,7 +115,7 @@ def test_a_stream(model: Model) -> None:
                 text += event.data.delta
         return text, result.final_output
 
-    text, value = asyncio.run(work())
+    text, value = wait(work())
     assert isinstance(value, Person)
     assert Person.model_validate_json(text) == value
 

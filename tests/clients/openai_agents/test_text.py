@@ -19,14 +19,14 @@ from agents import (
 )
 from openai import BadRequestError
 from openai.types.shared import Reasoning
-from samples import LONG, SUM, settings
+from samples import LONG, SUM, settings, wait
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 
 def run(agent: Agent[Any], given: Any = SUM, **options: Any) -> Any:
-    return asyncio.run(Runner.run(agent, given, **options))
+    return wait(Runner.run(agent, given, **options))
 
 
 def brief(model: Model, **options: Any) -> Agent[Any]:
@@ -83,7 +83,7 @@ def test_a_session(model: Model) -> None:
             await Runner.run(agent, text, session=session)
         return await session.get_items()
 
-    assert [item["role"] for item in asyncio.run(work())] == ["user", "assistant"] * 2
+    assert [item["role"] for item in wait(work())] == ["user", "assistant"] * 2
 
 
 def test_a_conversation_goes_on_by_id(responses: Model) -> None:
@@ -93,19 +93,20 @@ def test_a_conversation_goes_on_by_id(responses: Model) -> None:
         assert first.last_response_id
         return await Runner.run(agent, "What is 3+3?", previous_response_id=first.last_response_id)
 
-    assert asyncio.run(work()).final_output
+    assert wait(work()).final_output
 
 
 def test_a_stream(model: Model) -> None:
     async def work() -> tuple[str, Any]:
-        result = Runner.run_streamed(brief(model), SUM)
+        agent = brief(model, model_settings=settings(max_tokens=LONG, include_usage=True))
+        result = Runner.run_streamed(agent, SUM)
         text = ""
         async for event in result.stream_events():
             if event.type == "raw_response_event" and event.data.type == "response.output_text.delta":
                 text += event.data.delta
         return text, result
 
-    text, result = asyncio.run(work())
+    text, result = wait(work())
     assert text == result.final_output != ""
     assert result.context_wrapper.usage.output_tokens > 0
 
@@ -118,7 +119,7 @@ def test_the_events_of_a_stream(model: Model) -> None:
             async for event in result.stream_events()
         ]
 
-    kinds = asyncio.run(work())
+    kinds = wait(work())
     assert kinds[0] == "agent_updated_stream_event"
     assert "message_output_created" in kinds
 
@@ -131,7 +132,7 @@ def test_a_stream_that_is_left(model: Model) -> None:
             result.cancel()
         return await Runner.run(brief(model), SUM)
 
-    assert asyncio.run(work()).final_output
+    assert wait(work()).final_output
 
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -192,7 +193,7 @@ def test_the_provider_of_the_environment(use_responses: bool) -> None:
         config = RunConfig(model_provider=provider, model_settings=settings(max_tokens=LONG))
         return await Runner.run(agent, SUM, run_config=config)
 
-    assert asyncio.run(work()).final_output
+    assert wait(work()).final_output
 
 
 def test_many_runs_at_once(model: Model) -> None:
@@ -200,4 +201,4 @@ def test_many_runs_at_once(model: Model) -> None:
         agent = brief(model)
         return await asyncio.gather(*(Runner.run(agent, f"What is {number}+{number}?") for number in range(2, 6)))
 
-    assert all(result.final_output for result in asyncio.run(work()))
+    assert all(result.final_output for result in wait(work()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from agents import (
     output_guardrail,
 )
 from pydantic import BaseModel, Field
-from samples import LONG, PROMPT, SUM, Person, settings
+from samples import LONG, PROMPT, SUM, Person, settings, wait
 from typing_extensions import TypedDict
 
 FORCED = settings(tool_choice="required", parallel_tool_calls=False)
@@ -54,7 +53,7 @@ def look() -> str:
 
 
 def run(agent: Agent[Any], given: Any = SUM, **options: Any) -> Any:
-    return asyncio.run(Runner.run(agent, given, **options))
+    return wait(Runner.run(agent, given, **options))
 
 
 def caller(model: Model, *tools: Any, **options: Any) -> Agent[Any]:
@@ -262,7 +261,7 @@ def test_a_tool_that_fails(model: Model) -> None:
 
     result = run(Agent(name="careful", model=model, tools=[fail], model_settings=THEN_FREE))
     (output,) = [item.output for item in result.new_items if item.type == "tool_call_output_item"]
-    assert "broken" in output
+    assert "error" in output
     assert result.final_output
 
 
@@ -289,7 +288,7 @@ def test_calls_in_a_stream(model: Model) -> None:
         names = [event.name async for event in result.stream_events() if event.type == "run_item_stream_event"]
         return names, result.final_output
 
-    names, output = asyncio.run(work())
+    names, output = wait(work())
     assert names == ["tool_called", "tool_output", "message_output_created"]
     assert isinstance(output, str)
 
@@ -303,7 +302,7 @@ def test_arguments_in_a_stream(model: Model) -> None:
                 text += event.data.delta
         return text, result.new_items[0]
 
-    text, item = asyncio.run(work())
+    text, item = wait(work())
     assert json.loads(text) == json.loads(item.raw_item.arguments)
 
 
@@ -314,7 +313,7 @@ def test_a_session_with_calls(model: Model) -> None:
         await Runner.run(once(model), "What is 3+3?", session=session)
         return await session.get_items()
 
-    kinds = [item.get("type", "message") for item in asyncio.run(work())]
+    kinds = [item.get("type", "message") for item in wait(work())]
     assert kinds.count("function_call") == kinds.count("function_call_output") == 2
 
 
@@ -380,7 +379,7 @@ def test_a_handoff_beside_tools_in_a_stream(model: Model) -> None:
             pass
         return result
 
-    result = asyncio.run(work())
+    result = wait(work())
     assert isinstance(result.final_output, Person)
     assert result.current_agent.name == "Other"
 
@@ -402,22 +401,25 @@ def test_custom_tools(responses: Model, name: str) -> None:
         return "taken"
 
     tool = CustomTool(name="write", description="Writes.", on_invoke_tool=invoke, format=form)
-    result = run(caller(responses, tool))
-    assert result.new_items[0].raw_item.type == "custom_tool_call"
-    assert re.fullmatch(pattern, result.new_items[0].raw_item.input)
-    assert result.final_output == "taken"
+    with pytest.raises(MaxTurnsExceeded) as stopped:  # only functions end a run
+        run(caller(responses, tool, reset_tool_choice=False), max_turns=2)
+    data = stopped.value.run_data
+    assert data
+    calls: list[Any] = [item.raw_item for item in data.new_items if item.type == "tool_call_item"]
+    outputs = [item.output for item in data.new_items if item.type == "tool_call_output_item"]
+    assert [call.type for call in calls] == ["custom_tool_call"] * 2
+    assert all(re.fullmatch(pattern, call.input) for call in calls)
+    assert outputs == ["taken"] * 2
 
 
 def test_a_text_after_a_custom_call(responses: Model) -> None:
-    async def invoke(_: Any, text: str) -> str:
-        return text.upper()
-
-    tool = CustomTool(name="write", description="Writes.", on_invoke_tool=invoke, format=CUSTOM["regex"][0])
-    first = run(caller(responses, tool))
-    agent: Agent[Any] = Agent(
-        name="brief", model=responses, tools=[tool], model_settings=settings(tool_choice="none", max_tokens=LONG)
-    )
-    assert run(agent, [*first.to_input_list(), {"role": "user", "content": "What is 3+3?"}]).final_output
+    items = [
+        {"role": "user", "content": SUM},
+        {"type": "custom_tool_call", "call_id": "call_1", "name": "write", "input": "2+2"},
+        {"type": "custom_tool_call_output", "call_id": "call_1", "output": "4"},
+    ]
+    agent: Agent[Any] = Agent(name="brief", model=responses, model_settings=settings(max_tokens=LONG))
+    assert run(agent, items).final_output
 
 
 def test_an_input_guardrail(model: Model) -> None:

@@ -27,7 +27,7 @@ NAME: /[a-z]{1,6}/
 
 def ask(client: OpenAI, model: str, **options: Any) -> ChatCompletion:
     return client.chat.completions.create(
-        model=model, messages=MESSAGES, **{"max_tokens": 200, "temperature": 0, **options}
+        model=model, messages=MESSAGES, **{"max_tokens": 100, "temperature": 0, **options}
     )
 
 
@@ -104,7 +104,7 @@ def test_a_loop_with_results(client: OpenAI, model: str) -> None:
 def test_a_stream(client: OpenAI, model: str) -> None:
     tool = custom("write", "lark", QUERY)
     chunks = client.chat.completions.create(
-        model=model, messages=MESSAGES, tools=[tool], tool_choice=chosen("write"), stream=True, max_tokens=200,
+        model=model, messages=MESSAGES, tools=[tool], tool_choice=chosen("write"), stream=True, max_tokens=100,
         parallel_tool_calls=False,
     )  # fmt: skip
     parts: list[Any] = [part for chunk in chunks for part in chunk.choices[0].delta.tool_calls or ()]

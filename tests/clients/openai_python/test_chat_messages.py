@@ -92,6 +92,39 @@ def test_a_message_of_the_deprecated_role_function(client: OpenAI, model: str) -
     assert ask(client, model, messages).choices
 
 
+TURNS: dict[str, list[Any]] = {
+    "a refusal as a part": [{"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}],
+    "every field, most of them null": [
+        {
+            "role": "assistant",
+            "content": "Yes.",
+            "refusal": None,
+            "tool_calls": None,
+            "function_call": None,
+            "audio": None,
+            "annotations": [],
+        }
+    ],
+    "no calls": [{"role": "assistant", "content": "Yes.", "tool_calls": []}],
+    "reasoning": [{"role": "assistant", "content": "Yes.", "reasoning_content": "Hm."}],
+    "instructions in the middle": [{"role": "assistant", "content": "Yes."}, {"role": "system", "content": "Hurry."}],
+    "somebody who speaks twice": [{"role": "user", "content": "Or not."}],
+    "arguments that are empty": [
+        {"role": "assistant", "tool_calls": [{**CALL, "function": {"name": "look", "arguments": ""}}]},
+        RESULT,
+    ],
+    "a call with a number, and a result with a name": [
+        {"role": "assistant", "tool_calls": [{"index": 0, **CALL}]},
+        {**RESULT, "name": "Move"},
+    ],
+}
+
+
+@pytest.mark.parametrize("name", TURNS)
+def test_turns_that_clients_send_back(client: OpenAI, model: str, name: str) -> None:
+    assert ask(client, model, [ASK, *TURNS[name], ASK]).choices
+
+
 def test_names_of_speakers_are_taken(client: OpenAI, model: str) -> None:
     assert ask(client, model, [{**ASK, "name": "Emma"}]).choices
 

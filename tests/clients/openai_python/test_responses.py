@@ -168,6 +168,15 @@ def test_accepted(client: OpenAI, model: str, name: str) -> None:
     assert ask(client, model, max_output_tokens=2, **given).output
 
 
+def test_null_is_as_good_as_nothing(client: OpenAI, model: str) -> None:
+    names = (
+        "text", "reasoning", "tools", "tool_choice", "include", "instructions", "previous_response_id", "metadata",
+        "store", "truncation", "temperature", "top_p", "parallel_tool_calls", "user", "background", "conversation",
+    )  # fmt: skip
+    nothing: Any = dict.fromkeys(names)
+    assert client.responses.create(model=model, input=PROMPT, max_output_tokens=2, **nothing).output
+
+
 def test_encrypted_reasoning_may_be_included(client: OpenAI, model: str) -> None:
     assert ask(client, model, include=["reasoning.encrypted_content"], max_output_tokens=2).output
 

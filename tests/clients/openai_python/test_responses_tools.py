@@ -109,7 +109,7 @@ def test_every_kind_of_strict(client: OpenAI, model: str, strict: bool | None) -
 def test_parallel_calls(client: OpenAI, model: str) -> None:
     response = ask(
         client, model, tools=[MOVE, SAY], tool_choice="required", parallel_tool_calls=True, temperature=1,
-        max_output_tokens=200,
+        max_output_tokens=120,
     )  # fmt: skip
     for item in response.output:
         check_call(item)
@@ -169,7 +169,7 @@ def test_parse_reads_the_arguments(client: OpenAI, model: str) -> None:
     tool: Any = openai.pydantic_function_tool(Move)
     flat = {"type": "function", **tool["function"]}
     response = client.responses.parse(
-        model=model, input=PROMPT, tools=[flat], tool_choice="required", text_format=Person, max_output_tokens=120
+        model=model, input=PROMPT, tools=[flat], tool_choice="required", text_format=Person, max_output_tokens=80
     )
     (item, *_) = response.output
     assert item.type == "function_call"

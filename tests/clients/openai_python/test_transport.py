@@ -16,6 +16,7 @@ from openai import (
     BadRequestError,
     NotFoundError,
     OpenAI,
+    RateLimitError,
 )
 from samples import MESSAGES, MOVE, Move, Person
 
@@ -200,6 +201,16 @@ def test_a_bad_request_is_not_sent_again(model: str) -> None:
     with OpenAI(max_retries=3, http_client=transport) as client, pytest.raises(BadRequestError):
         client.chat.completions.create(model=model, messages=[])
     assert len(sent) == 1
+
+
+def test_a_busy_server_says_when_to_come_back(client: OpenAI, model: str) -> None:
+    asked: Any = {"model": model, "messages": MESSAGES, "n": 40, "max_tokens": 100, "stream": True}
+    with client.chat.completions.create(**asked) as chunks:
+        next(iter(chunks))
+        with pytest.raises(RateLimitError) as caught:
+            client.chat.completions.create(**asked)
+    assert caught.value.code == "rate_limit_exceeded"
+    assert int(caught.value.response.headers["retry-after"]) > 0
 
 
 def test_options_of_one_call(client: OpenAI, model: str) -> None:

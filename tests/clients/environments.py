@@ -1,0 +1,106 @@
+"""An environment of its own for every client: its packages, and how its tests and examples are run there.
+
+A client's folder has either a ``requirements.txt`` and tests for pytest or a ``package.json`` and tests for Node's own
+runner, which stand beside its packages.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+HERE = Path(__file__).parent
+PYTHON, NODE = "requirements.txt", "package.json"
+CLIENTS = sorted(folder.name for folder in HERE.iterdir() if (folder / PYTHON).exists() or (folder / NODE).exists())
+
+MODEL = "small"
+KEYS = ("any", "another")
+
+SECONDS = 3600.0
+"""Longer than the tests of one client take, on however slow a machine."""
+
+
+def install(client: str, environments: Path) -> Path:
+    """Installs what a client needs from the package index, unless it is there; where. Skips where Node is missing."""
+    folder, environment = HERE / client, environments / client
+    if (folder / PYTHON).exists():
+        _install_python(folder, environment)
+    else:
+        _install_node(folder, environment)
+    return environment
+
+
+def tests_of(client: str, environment: Path, report: Path) -> Sequence[str]:
+    """What runs the tests of a client that is installed, and writes a report."""
+    folder = HERE / client
+    if (folder / PYTHON).exists():
+        options = ["-c", str(HERE / "pytest.ini"), f"--confcutdir={folder}", f"--junitxml={report}"]
+        return [str(_interpreter(environment)), "-m", "pytest", *options, str(folder)]
+    for old in environment.glob("*.mjs"):
+        old.unlink()
+    shutil.copytree(folder, environment, dirs_exist_ok=True, ignore=shutil.ignore_patterns("node_modules"))
+    reporters = ["--test-reporter=spec", "--test-reporter-destination=stdout"]
+    reporters += ["--test-reporter=junit", f"--test-reporter-destination={report}"]
+    return ["node", "--test", *reporters]
+
+
+def program_of(client: str, environment: Path, code: str) -> Sequence[str]:
+    """What runs a program of a client that is installed."""
+    if (HERE / client / PYTHON).exists():
+        return [str(_interpreter(environment)), "-c", code]
+    return ["node", "--input-type=module", "--eval", code]
+
+
+def variables_of(server: str) -> dict[str, str]:
+    """The environment variables of a client's tests."""
+    told = {"OPENAI_BASE_URL": server, "OPENAI_API_KEY": KEYS[0], "CONSTRAIN_OTHER_KEY": KEYS[1]}
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return {**inherited, **told, "CONSTRAIN_MODEL": MODEL}
+
+
+def _interpreter(environment: Path) -> Path:
+    return environment / "bin" / "python"
+
+
+def _install_python(folder: Path, environment: Path) -> None:
+    if _is_current(folder, environment, [PYTHON]):
+        return
+    subprocess.run([sys.executable, "-m", "venv", "--clear", environment], check=True)
+    subprocess.run([_interpreter(environment), "-m", "pip", "install", "-q", "-r", folder / PYTHON], check=True)
+    _note(folder, environment, [PYTHON])
+
+
+def _install_node(folder: Path, environment: Path) -> None:
+    for program in ("node", "npm"):
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is missing: install Node.js to run the tests of {folder.name}")
+    names = [NODE, "package-lock.json"]
+    if _is_current(folder, environment, names):
+        return
+    shutil.rmtree(environment, ignore_errors=True)
+    shutil.copytree(folder, environment)
+    subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=environment, check=True)
+    _note(folder, environment, names)
+
+
+def _is_current(folder: Path, environment: Path, names: Sequence[str]) -> bool:
+    """Whether an environment was made of what these files of a client say now."""
+    kept = environment / "made-of"
+    return kept.exists() and kept.read_text() == _texts(folder, names)
+
+
+def _note(folder: Path, environment: Path, names: Sequence[str]) -> None:
+    (environment / "made-of").write_text(_texts(folder, names))
+
+
+def _texts(folder: Path, names: Sequence[str]) -> str:
+    return "\n".join((folder / name).read_text() for name in names)

@@ -1,0 +1,46 @@
+"""The examples of the guide, each in the environment of its client, against a server as the guide starts it.
+
+Those for the ``openai`` package run in ``tests/server/test_guide.py``, too, without an installation.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.clients.environments import SECONDS, install, program_of, variables_of
+from tests.guide import Example, examples
+from tests.support import LONG
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(not LONG, reason="installs the clients; CONSTRAIN_LONG=1")
+
+FOLDERS = {
+    "openai, in Python": "openai_python",
+    "OpenAI Agents SDK": "openai_agents",
+    "instructor": "instructor",
+    "pydantic-ai": "pydantic_ai",
+    "LangChain": "langchain",
+    "openai, in JavaScript": "javascript",
+}
+
+
+@pytest.mark.parametrize("example", examples(), ids=lambda example: FOLDERS[example.client])
+def test_it_runs_as_pasted(example: Example, server: str, environments: Path) -> None:
+    client = FOLDERS[example.client]
+    environment = install(client, environments)
+    done = subprocess.run(
+        program_of(client, environment, example.at(server)),
+        env=variables_of(server),
+        cwd=environment,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout

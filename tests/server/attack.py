@@ -1,0 +1,202 @@
+"""A normal client beside 200 hostile requests: what became of them, and how much slower it was.
+
+``python -m tests.server.attack`` starts a server of its own and prints the numbers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import socket
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache, partial
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import httpx
+import psutil  # type: ignore[import-untyped]
+
+from tests.server.hostile import CHAT, MODEL, hostile_requests
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.server.hostile import Hostile
+
+PATIENCE = 60.0
+
+ATTACKERS = 4
+"""Hostile requests that are under way at once."""
+
+NORMAL_REQUESTS = 30
+"""Of the client alone, before the attack."""
+
+_SCHEMA = {
+    "type": "object",
+    "properties": {"city": {"enum": ["Rome", "Oslo"]}, "note": {"type": "string", "minLength": 40, "maxLength": 60}},
+    "required": ["city", "note"],
+}
+_NORMAL: dict[str, Any] = {
+    "model": MODEL,
+    "messages": [{"role": "user", "content": "Name a city."}],
+    "temperature": 0,
+    "response_format": {"type": "json_schema", "json_schema": {"name": "city", "schema": _SCHEMA}},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What became of a hostile request: its status (0 for none) after some seconds."""
+
+    name: str
+    status: int
+    seconds: float
+
+    @property
+    def is_well(self) -> bool:
+        return 400 <= self.status < 500 and self.seconds < 5
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """``alone`` and ``attacked``: seconds that the normal client's requests took; ``memory``: MiB before and after."""
+
+    fates: list[Fate]
+    alone: list[float]
+    attacked: list[float]
+    memory: tuple[float, float]
+
+    def ratio(self, part: float) -> float:
+        """How much longer they took at a quantile."""
+        return _quantile(self.attacked, part) / _quantile(self.alone, part)
+
+    def __str__(self) -> str:
+        slowest = max(self.fates, key=lambda fate: fate.seconds)
+        lines = [f"{fate.name}: {fate.status} after {fate.seconds:.2f} s" for fate in self.fates if not fate.is_well]
+        lines.append(f"{len(self.fates)} hostile requests, {sum(fate.is_well for fate in self.fates)} refused in 5 s")
+        lines.append(f"slowest refusal: {slowest.seconds:.2f} s ({slowest.name})")
+        for part in (0.5, 0.95):
+            alone, attacked = _quantile(self.alone, part), _quantile(self.attacked, part)
+            lines.append(
+                f"normal client p{part * 100:.0f}: {alone:.3f} s, {attacked:.3f} s, {self.ratio(part):.2f} times"
+            )
+        lines.append(f"its requests: {len(self.alone)} alone, {len(self.attacked)} beside the attack")
+        lines.append("memory: {:.0f} MiB before, {:.0f} MiB after".format(*self.memory))
+        return "\n".join(lines)
+
+
+def _quantile(values: list[float], part: float) -> float:
+    return statistics.quantiles(values, n=100, method="inclusive")[round(part * 100) - 1]
+
+
+def attack(url: str, process: int) -> Report:
+    """Attacks a server."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as attacker, httpx.Client(timeout=PATIENCE) as client:
+        attacker.submit(_prepare).result()
+        for _ in range(3):
+            _ask(client, url)
+        alone = [_ask(client, url) for _ in range(NORMAL_REQUESTS)]
+        before = _memory(process)
+        attacking = attacker.submit(_send_all, url)
+        attacked = []
+        while not attacking.done():
+            attacked.append(_ask(client, url))
+        return Report(attacking.result(), alone, attacked, (before, _memory(process)))
+
+
+@cache
+def _make_requests() -> list[Hostile]:
+    """All of them: making them takes a while, which is no part of the attack."""
+    return list(hostile_requests())
+
+
+def _prepare() -> None:
+    _make_requests()
+
+
+def _send_all(url: str) -> list[Fate]:
+    with ThreadPoolExecutor(ATTACKERS) as threads:
+        return list(threads.map(partial(send, url), _make_requests()))
+
+
+def _ask(client: httpx.Client, url: str) -> float:
+    begun = time.monotonic()
+    response = client.post(url + CHAT, json=_NORMAL)
+    assert response.status_code == 200, response.text
+    return time.monotonic() - begun
+
+
+def _memory(process: int) -> float:
+    return float(psutil.Process(process).memory_info().rss) / 2**20
+
+
+def send(url: str, request: Hostile) -> Fate:
+    """Sends one request, and waits for its answer."""
+    begun = time.monotonic()
+    try:
+        status = _send_pieces(url, request) if request.pieces else _send_body(url, request)
+    except (OSError, httpx.TransportError):
+        status = 0
+    return Fate(request.name, status, time.monotonic() - begun)
+
+
+def _send_body(url: str, request: Hostile) -> int:
+    def pieces() -> Iterator[bytes]:
+        for at in range(0, len(request.body), 1 << 16):
+            yield request.body[at : at + (1 << 16)]
+
+    headers = {"Content-Type": "application/json", **request.headers}
+    content = pieces() if request.is_chunked else request.body
+    return httpx.post(url + request.path, content=content, headers=headers, timeout=PATIENCE).status_code
+
+
+def _send_pieces(url: str, request: Hostile) -> int:
+    parts = urlsplit(url)
+    with socket.create_connection((parts.hostname, parts.port or 80), timeout=PATIENCE) as connection:
+        answer = b""
+        for piece in request.pieces:
+            with contextlib.suppress(ConnectionError):  # it was refused before all was sent; the answer is there
+                connection.sendall(piece)
+            if request.pause:
+                connection.settimeout(request.pause)
+                with contextlib.suppress(TimeoutError):
+                    answer = connection.recv(1 << 16)
+                    break
+        connection.settimeout(PATIENCE)
+        answer = answer or connection.recv(1 << 16)
+    found = re.match(rb"HTTP/1\.1 ([0-9]{3})", answer)
+    return 0 if found is None else int(found[1])
+
+
+@contextlib.contextmanager
+def server(*options: str) -> Iterator[tuple[str, int]]:
+    """A server in a process of its own: its URL, and the number of the process."""
+    command = [sys.executable, "-m", "constrain", "serve", "--port", "0", "--alias", MODEL, *options]
+    environment = {**os.environ, "NO_COLOR": "1"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stderr is not None
+        said = ""
+        while "curl" not in said:
+            line = process.stderr.readline()
+            assert line, said
+            said += line
+        log = threading.Thread(target=process.stderr.read)
+        log.start()
+        try:
+            yield re.findall(r"(http://127\.0\.0\.1:\d+)/v1", said)[0], process.pid
+        finally:
+            process.terminate()
+            log.join()
+
+
+if __name__ == "__main__":
+    with server(*sys.argv[1:]) as (where, number):
+        print(attack(where, number))

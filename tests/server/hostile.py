@@ -1,0 +1,375 @@
+"""200 requests that are made to hurt a server, of twenty-four kinds, and what became of them."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MODEL = "small"
+CHAT = "/v1/chat/completions"
+RESPONSES = "/v1/responses"
+
+
+@dataclass(frozen=True, slots=True)
+class Hostile:
+    """A request. ``kind``: what it tries.
+
+    ``is_chunked``: the body is sent without its length. ``pause``: seconds after each of ``pieces``, which are sent as
+    they are in place of a body: the sender is slow, or what it sends is no HTTP.
+    """
+
+    kind: str
+    number: int
+    body: bytes = b""
+    path: str = CHAT
+    headers: dict[str, str] = field(default_factory=dict)
+    is_chunked: bool = False
+    pieces: tuple[bytes, ...] = ()
+    pause: float = 0.0
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind} {self.number}"
+
+
+def hostile_requests() -> Iterator[Hostile]:
+    """All of them, each made when it is wanted: together they have 370 MB."""
+    return (kind(number) for kind, count in (*BODIES, *PIECES) for number in range(count))
+
+
+# Schemas.
+
+
+def _deep_text(number: int) -> str:
+    depth = 2000 + 3000 * number
+    begin, end = (
+        ('{"type":"object","properties":{"a":', '},"required":["a"]}'),
+        ('{"type":"array","items":', "}"),
+        ('{"not":', "}"),
+        ('{"anyOf":[{"type":"string"},', "]}"),
+        ('{"allOf":[', "]}"),
+    )[number % 5]
+    return begin * depth + '{"type":"integer"}' + end * depth
+
+
+def _giant_enum(number: int) -> Any:
+    size = 30_000 + 5_000 * number
+    if number % 2:
+        return {"oneOf": [{"enum": [[j, {"a": [i % 50]}] for j in range(i, i + 40)]} for i in range(size // 10)]}
+    return {"type": "array", "items": {"enum": [{"k": i, f"v{i}": i} for i in range(size)]}, "uniqueItems": True}
+
+
+def _pattern(number: int) -> str:
+    return (
+        "^(?=.*a.{12}b)(?=.*b.{13}a)(?=.*c.{14}a).*$",
+        "^(([a-z]+)+\\1)$",
+        "^(?=.*a.{16}b)(?=.*b.{17}a)(?=.*c.{18}a)(?=.*d.{19}a).*$",
+        "^(?!(a|b)*a(a|b){18}$)(?!(a|b)*b(a|b){17}$)(?=.*\\2)[ab]*$",
+        "(" * 5000 + "a" + ")" * 5000,
+        "^(a?){20000}a{20000}(b|a?){20000}$",
+        "[" * 3000,
+        "a{99999999999999}",
+        "^(?=(.*x){300})(?=(.*y){310})(?=(.*z){290}).{2,900}$",
+        "(?<!a*)b",
+    )[number % 10]
+
+
+def _conjunction(number: int) -> Any:
+    """Patterns that all count otherwise: what matches them all has very many states."""
+    periods = (11, 13, 17, 19, 23, 29, 31, 37)
+    return {"allOf": [{"type": "string", "pattern": f"^(.{{{period}}}a?){{{number + 2},}}$"} for period in periods]}
+
+
+def _loop(number: int) -> Any:
+    return (
+        {"$ref": "#"},
+        {"allOf": [{"$ref": "#"}, {"type": "object"}]},
+        {"not": {"$ref": "#"}},
+        {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
+        {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]},
+        {"type": "array", "items": {"$ref": "#"}, "minItems": 1},
+        {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]},
+        {"if": {"$ref": "#"}, "then": False, "else": False},
+        {"$ref": "https://example.com/schema.json"},
+        {"$ref": "file:///etc/passwd"},
+    )[number % 10]
+
+
+def _combination(number: int) -> Any:
+    """Branches that multiply."""
+
+    def branch(name: str) -> Any:
+        return {"properties": {name: {"type": "string"}}, "required": [name]}
+
+    union = ("anyOf", "oneOf")[number % 2]
+    return {"type": "object", "allOf": [{union: [branch(f"k{i}"), branch(f"j{i}")]} for i in range(16 + number)]}
+
+
+def _tangle(number: int) -> Any:
+    """Definitions that refer to each other, under negations."""
+    size = 80 + 40 * number
+
+    def definition(i: int) -> Any:
+        others = [{"$ref": f"#/$defs/d{(i * 7 + j) % size}"} for j in range(1, 5)]
+        refused = {"type": "object", "properties": {"x": {"$ref": f"#/$defs/d{(i + 1) % size}"}}, "required": ["x"]}
+        return {"oneOf": [*others, {"type": "array", "maxItems": i}], "not": refused}
+
+    definitions = {f"d{i}": definition(i) for i in range(size)}
+    return {"type": "object", "properties": {"a": {"$ref": "#/$defs/d0"}}, "required": ["a"], "$defs": definitions}
+
+
+def _contradiction(number: int) -> Any:
+    return (
+        {"type": "string", "minLength": 10**9, "maxLength": 10**9 - 1},
+        {"type": "integer", "multipleOf": 10**300 + 1},
+        {"type": "number", "minimum": 5, "maximum": 4},
+        {"type": "integer", "minimum": 10**4000, "multipleOf": 10**18 + 9},
+        {"type": "number", "multipleOf": 0},
+    )[number % 5]
+
+
+# Grammars.
+
+
+def _grammar(number: int) -> str:
+    text = (
+        "start: start",
+        "start: a\na: b\nb: a",
+        "start: A\nA: B\nB: A",
+        'start: start start "a"\n' + "\n".join(f"r{i}: r{i + 1}" for i in range(9000)),
+        "start: " + "(" * 6000 + '"a"' + ")" * 6000,
+        "start: "
+        + " ".join(f"T{i}" for i in range(300))
+        + "".join(f"\nT{i}: /(a|b)*a(a|b){{{i}}}/" for i in range(300)),
+        "start: A B\nA: /a*/\nB: /a{3}/",
+        'start: A "a"\nA: /a*/',
+        "start: /(?=x)y/",
+        'start: "x"~1000000000',
+    )[number % 10]
+    return f"{text}\n// {number}"
+
+
+def _regex(number: int) -> str:
+    pattern = (
+        "((?=a)a{1,1000}){1,1000}",
+        "(a|b)*a(a|b){4000}(a|b)*b(a|b){4000}c",
+        "(" * 9000 + "x",
+        "(?=a)b",
+        "\\p{Nonsense}",
+        "(\\w{1,900}\\s{1,900}){9,2}",
+        "(.*a){60}&&x(",
+        "a{4294967296}",
+        "(a*)*b\\1",
+        "[z-a]",
+    )[number % 10]
+    return pattern if number < 10 else f"(?:{number}){pattern}"
+
+
+# Requests.
+
+
+_CALLED: dict[str, Any] = {"tool_choice": "required", "max_output_tokens": 100}
+
+
+def _body(**fields: Any) -> bytes:
+    message = {"role": "user", "content": "Hi"}
+    return json.dumps({"model": MODEL, "messages": [message], "max_tokens": 100, **fields}).encode()
+
+
+def _with_format(kind: str, number: int, schema: str) -> Hostile:
+    """As the format of an answer, at both endpoints in turn."""
+    if number % 2:
+        text = f'{{"format": {{"type": "json_schema", "name": "x", "schema": {schema}}}}}'
+        body = f'{{"model": "{MODEL}", "input": "Hi", "max_output_tokens": 100, "text": {text}}}'
+        return Hostile(kind, number, body.encode(), RESPONSES)
+    form = f'{{"type": "json_schema", "json_schema": {{"name": "x", "schema": {schema}}}}}'
+    return Hostile(kind, number, _body()[:-1] + f', "response_format": {form}}}'.encode())
+
+
+def _with_parameters(kind: str, number: int, schema: Any) -> Hostile:
+    """As the parameters of a tool, at both endpoints in turn."""
+    function = {"name": "f", "parameters": {"type": "object", "properties": {"a": schema}, "required": ["a"]}}
+    if number % 2:
+        body = {"model": MODEL, "input": "Hi", "tools": [{"type": "function", **function}], **_CALLED}
+        return Hostile(kind, number, json.dumps(body).encode(), RESPONSES)
+    return Hostile(kind, number, _body(tools=[{"type": "function", "function": function}], tool_choice="required"))
+
+
+def _with_input(kind: str, number: int, syntax: str, definition: str) -> Hostile:
+    """As the input of a custom tool, at both endpoints in turn."""
+    grammar = {"syntax": syntax, "definition": definition}
+    if number % 2:
+        tool = {"type": "custom", "name": "f", "format": {"type": "grammar", **grammar}}
+        body = {"model": MODEL, "input": "Hi", "tools": [tool], **_CALLED}
+        return Hostile(kind, number, json.dumps(body).encode(), RESPONSES)
+    tool = {"type": "custom", "custom": {"name": "f", "format": {"type": "grammar", "grammar": grammar}}}
+    return Hostile(kind, number, _body(tools=[tool], tool_choice="required"))
+
+
+def _deep_schema(number: int) -> Hostile:
+    return _with_format("deep schema", number, _deep_text(number))
+
+
+def _format_of(kind: str, make: Callable[[int], Any]) -> Callable[[int], Hostile]:
+    def made(number: int) -> Hostile:
+        return _with_format(kind, number, json.dumps(make(number)))
+
+    return made
+
+
+def _string_pattern(number: int) -> Any:
+    return {"type": "object", "properties": {"a": {"type": "string", "pattern": _pattern(number)}}, "required": ["a"]}
+
+
+_PARAMETERS = (_giant_enum, _string_pattern, _conjunction, _combination, _contradiction)
+
+
+def _parameters(number: int) -> Hostile:
+    return _with_parameters("parameters", number, _PARAMETERS[number % 5](number // 5 + (number % 5 == 1) * 2))
+
+
+def _lark(number: int) -> Hostile:
+    return _with_input("recursive grammar", number, "lark", _grammar(number))
+
+
+def _rust(number: int) -> Hostile:
+    return _with_input("exploding regex", number, "regex", _regex(number))
+
+
+def _long_body(number: int) -> Hostile:
+    size = (50, 9, 20, 60)[number % 4] << 20
+    is_chunked = number >= 4
+    return Hostile("long body", number, _body(user="x" * size), is_chunked=is_chunked)
+
+
+def _broken_text(number: int) -> Hostile:
+    broken = (
+        b"\xff",
+        b"\xc3",
+        b"\xed\xa0\x80",
+        b"\xf8\x88\x80\x80\x80",
+        b"\xc0\xaf",
+        b"\x80",
+        b"\xfe\xff",
+        b"\xf4\x90\x80\x80",
+    )
+    return Hostile("broken UTF-8", number, _body(user="HERE").replace(b"HERE", broken[number % 8]))
+
+
+def _deep_json(number: int) -> Hostile:
+    begin, end = (("[", "]"), ('{"a":', "}"))[number % 2]
+    depth = 10_000 * (number + 1)
+    return Hostile("deep JSON", number, _body()[:-1] + f', "metadata": {begin * depth}1{end * depth}}}'.encode())
+
+
+def _number(number: int) -> Hostile:
+    written = ("9" * 100_000, "1e999", "-1e999", "1" * 5000, "NaN", "-Infinity")[number % 6]
+    return Hostile("huge number", number, _body()[:-1] + f', "temperature": {written}}}'.encode())
+
+
+def _surrogate(number: int) -> Hostile:
+    written = (r"\ud800", r"\udfff", r"\udc00\ud800", r"a\ud800b", r"\ud800\ud800")[number % 5]
+    return Hostile("lone surrogate", number, _body(user="HERE").replace(b"HERE", written.encode()))
+
+
+def _many_values(number: int) -> Hostile:
+    values = ("[]", "0", '{"a":0}', '""')[number % 4]
+    return Hostile("many values", number, _body()[:-1] + f', "other": [{",".join([values] * 800_000)}]}}'.encode())
+
+
+def _long_prompt(number: int) -> Hostile:
+    text = ("word ", " ", "<|im_start|>", "\u00e4\U0001f600")[number % 4]
+    return Hostile(
+        "long prompt", number, _body(messages=[{"role": "user", "content": text * (4_000_000 // len(text.encode()))}])
+    )
+
+
+def _too_many(number: int) -> Hostile:
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+    named = [{"type": "function", "function": {"name": f"f{i}"}} for i in range(5000)]
+    fields: tuple[dict[str, Any], ...] = (
+        {"messages": [{"role": "user", "content": "a"}] * 20_000},
+        {"tools": named},
+        {"stop": [str(i) for i in range(100_000)]},
+        {"logit_bias": {str(i): 1 for i in range(100_000)}},
+        {"n": 129},
+        {"tools": [tool] * 100},
+        {"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}] * 60_000}]},
+        {"model": "\x00\n\x1b[2J" * 100_000},
+    )
+    return Hostile("too many", number, _body(**fields[number % 8]))
+
+
+def _compressed(number: int) -> Hostile:
+    encoding = ("gzip", "deflate", "br")[number % 3]
+    return Hostile("compressed", number, zlib.compress(b" " * (40 << 20)), headers={"Content-Encoding": encoding})
+
+
+_HEAD = f"POST {CHAT} HTTP/1.1\r\nHost: a\r\n".encode()
+
+
+def _slow_head(number: int) -> Hostile:
+    pieces = (_HEAD, *(f"X-{i}: a\r\n".encode() for i in range(40)))
+    return Hostile("slow headers", number, pieces=pieces if number % 2 else (_HEAD[:7],), pause=0.2 + 0.1 * number)
+
+
+def _slow_body(number: int) -> Hostile:
+    body = _body()
+    head = _HEAD + f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    pieces = (head, *(body[at : at + 1] for at in range(len(body))))
+    return Hostile("slow body", number, pieces=pieces if number % 2 else (head, body[:9]), pause=0.2 + 0.1 * number)
+
+
+def _long_head(number: int) -> Hostile:
+    long = (b"X-A: " + b"a" * (1 << 20), b"\r\n".join(b"X-%d: a" % i for i in range(50_000)))[number % 2]
+    return Hostile("long headers", number, pieces=(_HEAD + long + b"\r\n\r\n",))
+
+
+def no_http(number: int) -> Hostile:
+    pieces = (
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(500) + b"\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        _HEAD + b"Content-Length: -5\r\n\r\n{}",
+        _HEAD + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+        _HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n",
+        b"POST  /v1/chat/completions\x00 HTTP/1.1\r\nHost: a\r\n\r\n",
+    )[number % 6]
+    return Hostile("no HTTP", number, pieces=(pieces,))
+
+
+BODIES: tuple[tuple[Callable[[int], Hostile], int], ...] = (
+    (_deep_schema, 10),
+    (_format_of("giant enum", _giant_enum), 8),
+    (_format_of("exploding pattern", _string_pattern), 10),
+    (_format_of("conjunction", _conjunction), 8),
+    (_format_of("recursive schema", _loop), 10),
+    (_format_of("combination", _combination), 10),
+    (_format_of("tangle", _tangle), 8),
+    (_format_of("contradiction", _contradiction), 5),
+    (_parameters, 20),
+    (_lark, 20),
+    (_rust, 20),
+    (_long_body, 8),
+    (_broken_text, 8),
+    (_deep_json, 6),
+    (_number, 6),
+    (_surrogate, 5),
+    (_many_values, 4),
+    (_long_prompt, 4),
+    (_too_many, 8),
+    (_compressed, 3),
+)
+"""Kinds that are bodies, and how many there are of each."""
+
+PIECES: tuple[tuple[Callable[[int], Hostile], int], ...] = (
+    (_slow_head, 6),
+    (_slow_body, 6),
+    (_long_head, 2),
+    (no_http, 5),
+)
+"""Kinds that are sent over a bare socket."""

@@ -1,0 +1,250 @@
+"""Requests that are made to hurt: each is refused, quickly, and nobody else is kept waiting.
+
+Here are some of each kind, asked of an application in this process; all 200 of them, beside a normal client of a server
+of its own, at full length (``CONSTRAIN_LONG``) or with ``python -m tests.server.attack``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import time
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from constrain._errors import LimitError
+from constrain.server import protocol
+from constrain.server import session as session_module
+from constrain.server.app import Application
+from constrain.server.errors import ApiError
+from constrain.server.session import Session, Turns
+from constrain.server.settings import Settings
+from constrain.server.worker import Limits
+from tests.server.attack import attack, send, server
+from tests.server.hostile import BODIES, CHAT, PIECES, Hostile, no_http
+from tests.server.support import SECONDS, ask, chat, error_of, served_as, serving
+from tests.support import LONG
+
+if TYPE_CHECKING:
+    import constrain
+
+LIMITS = Limits(60.0, 256 << 20)
+
+SCHEMA_FORMAT = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"enum": ["yes", "no"]}}}
+
+
+@pytest.mark.parametrize("kind", range(len(BODIES)))
+def test_it_is_refused_in_one_shape(application: Application, kind: int) -> None:
+    hostile = BODIES[kind][0](0)
+    headers = {"Content-Type": "application/json", **hostile.headers}
+    response = ask(application, "POST", hostile.path, content=hostile.body, headers=headers)
+    assert 400 <= response.status_code < 500, response.text
+    assert error_of(response)["type"] in ("invalid_request_error", "rate_limit_error")
+
+
+def test_there_are_200() -> None:
+    assert sum(count for _, count in (*BODIES, *PIECES)) == 200
+
+
+@pytest.mark.skipif(not LONG, reason="takes minutes")
+def test_all_are_refused_in_5_seconds_beside_a_normal_client() -> None:
+    with server("--threads", "1", "--ctx", "2048") as (url, process):
+        report = attack(url, process)
+    assert all(fate.is_well for fate in report.fates), str(report)
+    assert report.ratio(0.5) <= 1.5, str(report)
+
+
+# What is done in a process of its own.
+
+
+ENDLESS = range(10**12)
+"""``sum`` of this computes for hours, and holds the GIL."""
+
+
+def run(function: Any, *args: Any, limits: Limits = LIMITS) -> Any:
+    async def ran() -> Any:
+        session = Session(Turns(), limits)
+        try:
+            return await session.run(None, function, *args)
+        finally:
+            session.close()
+
+    return asyncio.run(ran())
+
+
+def test_a_process_returns_what_a_function_does() -> None:
+    assert run(len, "abc") == 3
+
+
+def test_a_process_goes_on_after_its_first_turn() -> None:
+    numbers = range(30_000_000)
+    assert run(sum, numbers) == numbers[-1] * len(numbers) // 2
+
+
+@pytest.mark.parametrize(("function", "argument"), [(sum, ENDLESS), (bytearray, 1 << 30)])
+def test_a_process_that_takes_too_much_is_ended(function: Any, argument: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "_WAITING_SECONDS", SECONDS)
+    with pytest.raises(LimitError, match=r"0\.2 seconds or 256 MiB"):
+        run(function, argument, limits=Limits(0.2, 256 << 20))
+
+
+def test_a_process_that_fails_is_not_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "_WAITING_SECONDS", SECONDS)
+    with pytest.raises(LimitError):
+        run(os._exit, 1)
+
+
+def test_an_error_in_a_process_is_raised_here() -> None:
+    with pytest.raises(ZeroDivisionError):
+        run(divmod, 1, 0)
+
+
+def test_what_takes_long_keeps_nothing_else_waiting() -> None:
+    async def both() -> bool:
+        turns = Turns()
+        slow = [Session(turns, Limits(30.0, 256 << 20)) for _ in range(6)]
+        spinning = [asyncio.ensure_future(session.run(None, sum, ENDLESS)) for session in slow]
+        while turns.standing < len(slow):
+            await asyncio.sleep(0)
+        quick = Session(turns, LIMITS)
+        found = await quick.run(None, len, "abc")
+        was_first = not any(one.done() for one in spinning)
+        for one in spinning:
+            one.cancel()
+        await asyncio.gather(*spinning, return_exceptions=True)
+        for session in (*slow, quick):
+            session.close()
+        return found == 3 and was_first
+
+    assert asyncio.run(both())
+
+
+def test_what_happens_between_two_calls_takes_none_of_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    passed = 0.0
+    monkeypatch.setattr(session_module, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + passed))
+
+    async def ran() -> int:
+        nonlocal passed
+        session = Session(Turns(), LIMITS)
+        try:
+            await session.run(None, len, "a")
+            passed = 3600.0
+            return await session.run(None, len, "ab")
+        finally:
+            session.close()
+
+    assert asyncio.run(ran()) == 2
+
+
+def test_a_request_that_waits_too_long_for_its_turn_is_told_to_come_again() -> None:
+    async def waited() -> None:
+        turns = Turns()
+        await turns.first.acquire()
+        await turns.first.acquire()
+        await Session(turns, Limits(-0.4, 1)).run(None, len, "abc")
+
+    with pytest.raises(ApiError) as caught:
+        asyncio.run(waited())
+    assert caught.value.status == 429
+
+
+# What is refused once is refused for the place that it came from, and what is well is answered.
+
+
+def test_a_request_that_takes_too_long_to_be_read_is_refused(
+    model: constrain.Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_module, "_WAITING_SECONDS", SECONDS)
+    application = Application(served_as(model, "small"), Settings(compile_seconds=1e-6))
+    error = error_of(chat(application, response_format={**SCHEMA_FORMAT}))
+    assert "seconds" in error["message"]
+    assert (error["param"], error["code"]) == (None, "invalid_value")
+
+
+def test_a_tool_beyond_the_limit_is_named(model: constrain.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "_WAITING_SECONDS", SECONDS)
+    application = Application(served_as(model, "small"), Settings(compile_seconds=0.05))
+    parameters = {
+        "type": "object",
+        "allOf": [{"anyOf": [{"required": [f"a{i}"]}, {"required": [f"b{i}"]}]} for i in range(16)],
+    }
+    tools = [
+        {"type": "function", "function": {"name": f"f{i}", "parameters": {**parameters, "title": str(i)}}}
+        for i in range(2)
+    ]
+    error = error_of(chat(application, tools=tools))
+    assert (error["param"], error["code"]) == ("tools[0].function.parameters", "invalid_function_parameters")
+
+
+def test_a_schema_is_enforced_though_it_was_compiled_elsewhere(application: Application) -> None:
+    for _ in range(2):
+        response = chat(application, response_format=SCHEMA_FORMAT)
+        assert response.json()["choices"][0]["message"]["content"] in ('"yes"', '"no"')
+
+
+# Connections.
+
+
+def test_headers_that_come_slowly_are_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "_HEADER_SECONDS", 0.05)
+    assert send(url, Hostile("slow headers", 0, pieces=(b"POST / HTTP/1.1\r\nHost: a\r\n",))).status == 408
+
+
+def test_headers_that_are_too_long_are_refused(url: str) -> None:
+    head = b"GET /health HTTP/1.1\r\nHost: a\r\nX-A: " + b"a" * (1 << 20) + b"\r\n\r\n"
+    assert send(url, Hostile("long headers", 0, pieces=(head,))).status == 431
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_what_is_no_http_is_refused(url: str, number: int) -> None:
+    assert 400 <= send(url, no_http(number)).status < 500
+
+
+@pytest.mark.parametrize("is_chunked", [True, False])
+def test_a_sender_of_too_much_reads_that_it_was_refused(url: str, is_chunked: bool) -> None:
+    assert send(url, Hostile("long body", 0, b" " * (20 << 20), is_chunked=is_chunked)).status == 413
+
+
+def connect(url: str) -> socket.socket:
+    host, _, port = url.removeprefix("http://").partition(":")
+    return socket.create_connection((host, int(port)), timeout=SECONDS)
+
+
+def test_a_connection_on_which_nothing_comes_is_closed(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "_IDLE_SECONDS", 0.05)
+    with connect(url) as idle, contextlib.suppress(ConnectionResetError):
+        assert idle.recv(1) == b""
+
+
+def test_a_new_connection_takes_the_place_of_an_idle_one(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "MAX_CONNECTIONS", 3)
+    idle = [connect(url) for _ in range(5)]
+    request = b"GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+    assert send(url, Hostile("request", 0, pieces=(request,))).status == 200
+    for one in idle:
+        one.close()
+
+
+def send_for_ever(client: socket.socket, data: bytes) -> None:
+    while True:
+        client.sendall(data)
+
+
+def test_a_client_that_reads_nothing_is_left(model: constrain.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "_UNREAD_SECONDS", 0.05)
+    application = Application(served_as(model, "small"), Settings())
+    request = b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"
+    with serving(application) as url, connect(url) as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        with pytest.raises(ConnectionError):
+            send_for_ever(client, request)
+
+
+def test_a_compressed_body_is_refused(application: Application) -> None:
+    response = ask(application, "POST", CHAT, content=b"{}", headers={"Content-Encoding": "gzip"})
+    assert response.status_code == 415
+    assert error_of(response)["code"] == "unsupported_encoding"
