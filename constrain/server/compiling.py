@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import pickle
 import random
 import time
 from functools import partial
@@ -53,11 +55,15 @@ async def compiled(
     constraint = await aside(partial(_known, language, plan))
     if constraint is None:
         arguments = language, vocabulary.fingerprint, schema, plan.request
-        try:
-            packed = await session.run(vocabulary, compile_here, *arguments)
-        except LimitError as error:
-            raise refused(schema, error) from error
-        constraint = await aside(partial(language.compile, vocabulary, lambda: packed))
+        key = await aside(partial(_key, language, vocabulary.fingerprint))
+        async with session.alone(key) as has_waited:
+            constraint = await aside(partial(_known, language, plan)) if has_waited else None
+            if constraint is None:
+                try:
+                    packed = await session.run(vocabulary, compile_here, *arguments)
+                except LimitError as error:
+                    raise refused(schema, error) from error
+                constraint = await aside(partial(language.compile, vocabulary, lambda: packed))
     return constraint, time.perf_counter() - started
 
 
@@ -130,6 +136,11 @@ def _refused_tool(language: Language, vocabulary: Vocabulary) -> ApiError | None
                 message = f"Invalid grammar of the tool '{tool.name}': {error}"
                 return ApiError(message, param=f"tools[{index}]", code="invalid_grammar")
     return None
+
+
+def _key(language: Language, fingerprint: bytes) -> bytes:
+    """The same for what is compiled alike."""
+    return hashlib.sha256(pickle.dumps((language, fingerprint))).digest()
 
 
 class _NotKnownError(Exception):

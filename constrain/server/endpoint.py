@@ -78,8 +78,12 @@ class Endpoint(ABC):
         if isinstance(name := document.get("model"), str):
             find_model(self._serving.models, name)
         if not (was_read or readings.knows(key)):
-            await rehearsed(read, body, session)
-        readings.add(key)
+            async with session.alone(key):
+                if not readings.knows(key):
+                    await rehearsed(read, body, session)
+                    readings.add(key)
+        if was_read:
+            readings.add(key)
         return await generator.aside(partial(read_again, read, document))
 
     @abstractmethod

@@ -9,11 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import os
 import pickle
 import signal
 import time
+from time import clock_gettime
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakValueDictionary
 
 from constrain._errors import LimitError
 from constrain.server.errors import ApiError, unavailable
@@ -32,7 +35,10 @@ T = TypeVar("T")
 _log = logging.getLogger("constrain.server")
 
 _FIRST_SECONDS = 0.1
-"""The first turn: more than nearly all requests take."""
+"""Of computing: the first turn, more than nearly all requests take."""
+
+_LEAST_WAIT = 0.005
+"""Seconds between two looks at how much a process has computed."""
 
 _TURN_SECONDS = 0.25
 
@@ -42,8 +48,8 @@ _FIRST_AT_ONCE = 2
 _STANDING = 16
 """Processes that have had their first turn, at most."""
 
-_NICE = 15
-"""How far behind others on this machine these are: with that, they get one thirtieth of a core that is busy."""
+_NICE = 10
+"""How far behind others on this machine these are: with that, they get about a tenth of a core that is busy."""
 
 _WAITING_SECONDS = 0.5
 """So much longer than it may compute a request may wait for its turns."""
@@ -56,6 +62,11 @@ class Turns:
         self.first = asyncio.Semaphore(_FIRST_AT_ONCE)
         self.later = asyncio.Semaphore(1)
         self.standing = 0
+        self._alone: WeakValueDictionary[bytes, asyncio.Semaphore] = WeakValueDictionary()
+
+    def alone(self, key: bytes) -> asyncio.Semaphore:
+        """One at a time for each key."""
+        return self._alone.setdefault(key, asyncio.Semaphore(1))
 
 
 class Session:
@@ -95,6 +106,19 @@ class Session:
                 raise error
         raise self._limit()
 
+    @contextlib.asynccontextmanager
+    async def alone(self, key: bytes) -> AsyncIterator[bool]:
+        """Keeps other sessions from doing the same, which has a key; tells whether one was waited for.
+
+        Raises ``ApiError`` if that takes too long.
+        """
+        turn = self._turns.alone(key)
+        has_waited = turn.locked()
+        self._deadline = time.monotonic() + self._left
+        async with self._turn(turn):
+            self._left = self._deadline - time.monotonic()
+            yield has_waited
+
     async def _found(self, vocabulary: Vocabulary | None, call: object) -> Done | Failed | TooLarge:
         """What became of a call."""
         async with self._turn(self._turns.first):
@@ -106,7 +130,7 @@ class Session:
             self._computing = True
             outcome = asyncio.ensure_future(self._outcome())
             try:
-                await asyncio.wait((outcome,), timeout=_FIRST_SECONDS)
+                await self._compute_first(outcome)
             except asyncio.CancelledError:
                 outcome.cancel()
                 raise
@@ -118,6 +142,20 @@ class Session:
             outcome.cancel()
         self._computing = False
         return found
+
+    async def _compute_first(self, outcome: asyncio.Future[Any]) -> None:
+        """Waits until the process is done, or has had its first turn. A busy machine is not held against it."""
+        begun, before = time.monotonic(), self._computed()
+        while not outcome.done() and (left := before + _FIRST_SECONDS - self._computed()) > 0:
+            await asyncio.wait((outcome,), timeout=max(left, _LEAST_WAIT))
+        self._deadline += max(0.0, time.monotonic() - begun - _FIRST_SECONDS)
+
+    def _computed(self) -> float:
+        """Seconds that the process has computed for; endless once it has ended."""
+        try:
+            return clock_gettime(~self._process << 3 | 2)  # Linux's clock of another process
+        except OSError:
+            return math.inf
 
     def close(self) -> None:
         """Ends the process."""
