@@ -580,6 +580,13 @@ def _remembered(key: tuple[object, ...], vocabulary: Vocabulary, make: Callable[
     return constraint
 
 
+def forget(vocabulary: Vocabulary) -> None:
+    """Frees what is remembered for a vocabulary that will not be asked for again."""
+    with _cache_lock:
+        for key in [key for key, constraint in _cache.items() if constraint.vocabulary is vocabulary]:
+            del _cache[key]
+
+
 def _find_or_make(
     vocabulary: Vocabulary,
     cache: Cache | None,

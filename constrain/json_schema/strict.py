@@ -74,7 +74,7 @@ def check_strict(
         subset: ``"openai"`` checks all rules: structure, keywords, formats and limits. ``"structural"`` checks only
             those whose breach is a mistake in the schema, whatever an engine can enforce: the root is an object and
             no ``anyOf``; every object is closed and requires all its properties and nothing else; arrays say what
-            their items are; references within the document resolve; types and patterns are valid.
+            their items are; references within the document resolve; types, patterns and formats of strings are valid.
 
     Returns the violations in the order of the document, limits of the whole last; an empty list if there are none.
     Each has ``pointer`` (a JSON Pointer), ``context`` (OpenAI's path) and ``message``; ``str()`` is OpenAI's line.

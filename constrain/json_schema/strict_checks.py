@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError, PatternError
+from constrain.json_schema.formats import IRREGULAR_FORMATS, KNOWN_FORMATS
 from constrain.json_schema.references import escape
 from constrain.json_schema.strict_conversion import find
 from constrain.json_schema.strict_limits import Sizes
@@ -187,6 +188,8 @@ class _Checks:
             self.pattern(node["pattern"], path)
         if "enum" in node and not isinstance(node["enum"], list):
             self.add(path, "enum", f"{shown(node['enum'])} is not of type 'array'.")
+        if "format" in node and not self.is_format(node["format"], types):
+            self.add(path, "format", f"{shown(node['format'])} is not a valid format.")
         if not self.full:
             return
         if path and TYPED_BY.isdisjoint(node):
@@ -194,9 +197,14 @@ class _Checks:
         for keyword in node:
             if keyword in NOT_PERMITTED:
                 self.add(path, keyword, f"'{keyword}' is not permitted.")
-        name = node.get("format")
-        if "format" in node and not (isinstance(name, str) and name in FORMATS):
-            self.add(path, "format", f"{shown(name)} is not a valid format.")
+
+    def is_format(self, name: object, types: list[str]) -> bool:
+        """Whether a format is one that OpenAI has; or one that means something here, if it is about strings."""
+        if not isinstance(name, str):
+            return False
+        if self.full:
+            return name in FORMATS
+        return "string" not in types or name in KNOWN_FORMATS or name in IRREGULAR_FORMATS
 
     def object_schema(self, node: Schema, path: tuple[str, ...]) -> None:
         """An object is closed and requires its properties, all of them and no others."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import llama_cpp
 
 from constrain._errors import ModelError
+from constrain.constraint import forget
 from constrain.llama.context import Context
 from constrain.llama.embedding import Embedder
 from constrain.llama.loading import collected_errors, load
@@ -208,6 +209,7 @@ class Model:
             if self._owns_llama:
                 self.tokenizer.close()
                 self.llama.close()
+                forget(self.vocabulary)
 
     def __enter__(self) -> Self:
         self._require_open()

@@ -167,9 +167,10 @@ class Models:
 
     def load(self, name: str) -> None:
         """Loads a model now. Raises what ``ModelSource.load`` does."""
+        loaded: Future[Model | None] = Future()
         entry = self._by_name[name]
-        entry.loading = Future()
-        entry.loading.set_result(entry.source.load())
+        loaded.set_result(entry.source.load())
+        entry.loading = loaded
 
     def close(self) -> None:
         """Frees all models, once nothing uses them any more."""

@@ -150,6 +150,10 @@ STRUCTURAL: dict[str, tuple[Any, list[tuple[str, str]]]] = {
         {**closed(a=TEXT), "if": {"properties": {"a": {"const": ""}}}, "not": {"type": "object"}},
         [],
     ),
+    "a format that nothing is known of": (
+        closed(a={"type": ["string", "null"], "format": "jwt"}, b={"type": "integer", "format": "int32"}),
+        [("/properties/a/format", "In context=('properties', 'a'), 'jwt' is not a valid format.")],
+    ),
     "keywords beyond the subset": (
         closed(
             a={"type": "string", "format": "uri", "default": "", "not": {"const": ""}},

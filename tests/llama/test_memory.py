@@ -1,7 +1,9 @@
-"""What a model takes is reckoned from its file: weights and KV caches."""
+"""What a model takes is reckoned from its file: weights and KV caches. When it is closed, it takes nothing."""
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import gguf
@@ -70,3 +72,13 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.gguf").write_bytes(b"none")
     with pytest.raises(constrain.ModelError, match="not a GGUF file"):
         memory_needed(tmp_path / "a.gguf", None, 1)
+
+
+def test_nothing_is_remembered_of_a_model_that_was_closed() -> None:
+    model = constrain.Model(n_ctx=128, n_threads=1)
+    constrain.generate(model, "Hello", schema={"enum": ["a", "b"]})
+    vocabulary = weakref.ref(model.vocabulary)
+    model.close()
+    del model
+    gc.collect()
+    assert vocabulary() is None

