@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import date, datetime  # noqa: TC003 - pydantic reads the annotations
-from decimal import Decimal  # noqa: TC003
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, Optional, TypedDict, TypeVar, Union
 from uuid import UUID  # noqa: TC003
@@ -106,7 +105,7 @@ class Event(BaseModel):
 
 
 class Priced(BaseModel):
-    price: Decimal
+    price: float = Field(gt=0, lt=10**6)
     rate: float = Field(ge=0, le=1)
     share: Annotated[int, Field(multiple_of=5, ge=0, le=100)]
 
