@@ -171,11 +171,12 @@ def merged(events: list[Event]) -> list[tuple[Any, ...]]:
     """Events with neighbouring texts joined."""
     found: list[tuple[Any, ...]] = []
     for event in events:
-        *key, last = type(event), *(getattr(event, name) for name in event.__slots__)
-        if "text" in event.__slots__ and found and found[-1][:-1] == tuple(key):
-            found[-1] = (*key, found[-1][-1] + last)
+        key = (type(event), *(getattr(event, name) for name in event.__slots__ if name != "text"))
+        text = getattr(event, "text", None)
+        if text is not None and found and found[-1][:-1] == key:
+            found[-1] = (*key, found[-1][-1] + text)
         else:
-            found.append((*key, last))
+            found.append((*key, text))
     return found
 
 
