@@ -10,6 +10,7 @@ from constrain.llama.memory import memory_needed
 from constrain.llama.model import DEFAULT_PARALLEL, Model, default_model_path
 from constrain.server.config import ModelTable
 from constrain.server.models import Models, ModelSource
+from constrain.server.workers import workers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,6 +91,7 @@ def _load(path: Path, options: dict[str, Any]) -> Model:
     model = Model(path, **options)
     try:
         _ = model.scheduler  # its memory is taken now, or never
+        workers().start(model.vocabulary)  # no request shall wait until that is known there
     except BaseException:
         model.close()
         raise

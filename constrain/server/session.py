@@ -121,11 +121,11 @@ class Session:
 
     async def _found(self, vocabulary: Vocabulary | None, call: object) -> Done | Failed | TooLarge:
         """What became of a call."""
+        if vocabulary is not None and vocabulary.fingerprint not in self._known:
+            self.close()
+        if self._writer is None:
+            await self._begin(vocabulary)
         async with self._turn(self._turns.first):
-            if vocabulary is not None and vocabulary.fingerprint not in self._known:
-                self.close()
-            if self._writer is None:
-                await self._begin(vocabulary)
             self._send(call)
             self._computing = True
             outcome = asyncio.ensure_future(self._outcome())
@@ -167,13 +167,13 @@ class Session:
         self._writer = None
 
     async def _begin(self, vocabulary: Vocabulary | None) -> None:
+        begun = time.monotonic()
         try:
             loop = asyncio.get_running_loop()
             connection, self._known = await loop.run_in_executor(None, workers().fork, vocabulary)
         except OSError as error:
             _log.exception("no process can be made to compile in")
             raise unavailable("The server cannot compile anything now.") from error
-        begun = time.monotonic()
         self._reader, self._writer = await asyncio.open_unix_connection(sock=connection)
         self._send(self._limits)
         self._process = await self._message() or 0

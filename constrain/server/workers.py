@@ -38,10 +38,14 @@ class Workers:
         self._control: socket.socket | None = None
         self._known: set[bytes] = set()
 
-    def start(self) -> None:
-        """Starts the program, if it does not run."""
+    def start(self, vocabulary: Vocabulary | None = None) -> None:
+        """Starts the program, if it does not run, and has it learn a vocabulary, if it does not know it."""
         with self._lock:
-            self._running(None)
+            try:
+                self._running(vocabulary)
+            except OSError:  # somebody has ended the program
+                self._end()
+                self._running(vocabulary)
 
     def fork(self, vocabulary: Vocabulary | None) -> tuple[socket.socket, frozenset[bytes]]:
         """A new process: its socket, and the fingerprints of vocabularies that it knows, the given one among them.
