@@ -31,9 +31,9 @@ def model_file(path: Path, **numbers: Any) -> Path:
 
 
 def cell_bytes(path: Path) -> int:
-    """Of one token in one sequence: there are 2 sequences, one beside them, and one for embeddings, and half of 2."""
-    more, less = (memory_needed(path, n_ctx, 2) for n_ctx in (2048, 1024))
-    return (more - less) // (1024 * 5)
+    """Of one token in one sequence: there are 4, one beside them, one for embeddings, and what 4 put aside is one."""
+    more, less = (memory_needed(path, n_ctx, 4) for n_ctx in (2048, 1024))
+    return (more - less) // (1024 * 7)
 
 
 def test_a_model_takes_its_file_and_its_caches() -> None:
