@@ -145,7 +145,8 @@ def test_a_request_that_waits_too_long_for_its_turn_is_told_to_come_again() -> N
         turns = Turns()
         await turns.first.acquire()
         await turns.first.acquire()
-        await Session(turns, Limits(-0.4, 1)).run(None, len, "abc")
+        with contextlib.closing(Session(turns, Limits(0.01, 256 << 20))) as session:
+            await session.run(None, len, "abc")
 
     with pytest.raises(ApiError) as caught:
         asyncio.run(waited())
