@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.chat.messages import MessageError, check_messages
 from constrain.server.errors import ApiError
-from constrain.server.fields import array, boolean, integer, mapping, missing, number, unsupported, wrong_type
+from constrain.server.fields import (
+    array,
+    boolean,
+    integer,
+    mapping,
+    missing,
+    model_name,
+    number,
+    unsupported,
+    wrong_type,
+)
 from constrain.server.formats import read_response_format, refuse_other_formats
 from constrain.server.functions import names_functions, read_functions, with_old_names, with_tool_calls
 from constrain.server.generation import Question
@@ -61,11 +71,7 @@ def read_chat_request(body: Mapping[str, Any], settings: Settings) -> ChatReques
     Compiles grammars and schemas of tools. Fields that are not known are accepted; those that are known and cannot be
     had are refused.
     """
-    model = body.get("model")
-    if model is None:
-        raise missing("model")
-    if not isinstance(model, str):
-        raise wrong_type("model", "a string", model)
+    model = model_name(body)
     _refuse_unsupported(body)
     messages = _messages(body)
     stream = boolean(body, "stream") or False

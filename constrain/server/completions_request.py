@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.server.chat_request import MAX_CHOICES, read_include_usage, sampling_options
 from constrain.server.errors import ApiError
-from constrain.server.fields import boolean, integer, missing, unsupported, wrong_type
+from constrain.server.fields import boolean, integer, model_name, unsupported
 from constrain.server.formats import read_response_format, refuse_other_formats
 from constrain.server.logprobs import logprobs_options
 from constrain.server.texts import read_texts
@@ -59,11 +59,7 @@ def read_completion_request(body: Mapping[str, Any], settings: Settings) -> Comp
 
     ``response_format`` is honoured as in chat completions.
     """
-    model = body.get("model")
-    if model is None:
-        raise missing("model")
-    if not isinstance(model, str):
-        raise wrong_type("model", "a string", model)
+    model = model_name(body)
     prompts = read_texts(body, "prompt")
     n = integer(body, "n", 1, MAX_CHOICES) or 1
     _refuse_unsupported(body)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from constrain.server.errors import ApiError
-from constrain.server.fields import integer, missing, wrong_type, wrong_value
+from constrain.server.fields import integer, model_name, wrong_value
 from constrain.server.texts import read_texts
 
 if TYPE_CHECKING:
@@ -41,11 +41,7 @@ class EmbeddingRequest:
 
 def read_embedding_request(body: Mapping[str, Any]) -> EmbeddingRequest:
     """The request that a parsed body is. Raises ``ApiError``, which names the place."""
-    model = body.get("model")
-    if model is None:
-        raise missing("model")
-    if not isinstance(model, str):
-        raise wrong_type("model", "a string", model)
+    model = model_name(body)
     inputs = read_texts(body, "input", _MOST_INPUTS)
     for index, text in enumerate(inputs):
         if not text:

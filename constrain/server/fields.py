@@ -44,6 +44,16 @@ def missing(param: str) -> ApiError:
     return ApiError(f"Missing required parameter: '{param}'.", param=param, code="missing_required_parameter")
 
 
+def model_name(body: Mapping[str, Any]) -> str:
+    """The name of the model that a request asks. Raises ``ApiError``."""
+    model = body.get("model")
+    if model is None:
+        raise missing("model")
+    if not isinstance(model, str):
+        raise wrong_type("model", "a string", model)
+    return model
+
+
 def unsupported(param: str, why: str) -> ApiError:
     """The error for what would have to be ignored."""
     return ApiError(f"Unsupported parameter: '{param}'. {why}", param=param, code="unsupported_parameter")

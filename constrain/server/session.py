@@ -152,6 +152,8 @@ class Session:
 
     def _computed(self) -> float:
         """Seconds that the process has computed for; endless once it has ended."""
+        if not self._process:
+            return math.inf
         try:
             return clock_gettime(~self._process << 3 | 2)  # Linux's clock of another process
         except OSError:
