@@ -18,6 +18,10 @@ _LOST_PART = 8
 as long as evaluating one hundredth of its tokens, and not every conversation goes on."""
 
 
+ALWAYS_EVALUATED = 2
+"""Tokens at the end of a prompt that are evaluated even where they are known."""
+
+
 class States(Protocol):
     """What a context knows after a sequence of tokens, as bytes."""
 
@@ -110,7 +114,7 @@ def reusable_prefix(known: NDArray[np.intc], wanted: NDArray[np.intc]) -> int:
     The last one is for its logits. Alone it would go through kernels of llama.cpp for single tokens, that round
     otherwise than those which read a prompt: then the answer to a prompt would depend on whether it was known.
     """
-    return common_prefix(known, wanted[:-2])
+    return common_prefix(known, wanted[:-ALWAYS_EVALUATED])
 
 
 def common_prefix(one: NDArray[np.intc], other: NDArray[np.intc]) -> int:

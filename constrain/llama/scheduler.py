@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from constrain._errors import ModelError
-from constrain.llama.aside import reusable_prefix
+from constrain.llama.aside import ALWAYS_EVALUATED, reusable_prefix
 from constrain.llama.binding import Candidates
 from constrain.llama.openmp import release_workers
 from constrain.llama.preparing import while_preparing
@@ -292,8 +292,8 @@ class Scheduler:
     def _step(self) -> None:
         """Evaluates the next tokens of all active sequences, and lets them choose.
 
-        llama.cpp evaluates only sequences of the same number of tokens together, and of these only neighbours. So what
-        is more than one token, forced tokens mostly, goes first, and then all are ready for one token more.
+        llama.cpp evaluates only sequences of the same number of tokens together, and of these only neighbours. So runs
+        of tokens, forced ones mostly, go first, and then all are ready for one token more.
         """
         for sequence in [one for one in self._active if one.is_late]:
             self._advance(sequence, partial(_choose_late, sequence.request.answer, self._candidates))
@@ -304,7 +304,7 @@ class Scheduler:
                 break
             self._evaluate(runs)
             writing = True
-        if singles := [(one, 1) for one in self._in_order() if self._count(one) == 1]:
+        if singles := [(one, 1) for one, _ in self._short()]:
             self._evaluate([singles])
             writing = True
         self._evaluate(self._prompts(beside=writing))
@@ -335,12 +335,21 @@ class Scheduler:
         """Sequences that do not wait for another one, in the order of their slots."""
         return sorted((one for one in self._active if one.leader is None), key=lambda one: one.place.index)
 
+    def _short(self) -> list[tuple[_Sequence, int]]:
+        """Sequences with few tokens to be evaluated, and how many."""
+        most = min(_SHORT, self._evaluator.n_batch)
+        return [(one, count) for one in self._in_order() if 0 < (count := self._count(one)) <= most]
+
     def _runs(self) -> list[list[tuple[_Sequence, int]]]:
-        """Sequences with some tokens to be evaluated, but few, by how many."""
+        """Sequences with a run of tokens, by its length.
+
+        A token costs the less the more are evaluated at once, whether they follow one another or not. So a run goes by
+        itself if it has as many tokens as there are sequences, and otherwise along with the others, token by token.
+        """
         room = self._evaluator.n_batch
         runs: dict[int, list[tuple[_Sequence, int]]] = {}
-        for sequence in self._in_order():
-            if 1 < (count := self._count(sequence)) <= min(_SHORT, room):
+        for sequence, count in (short := self._short()):
+            if count >= max(2, len(short)):
                 runs.setdefault(count, []).append((sequence, count))
         return [
             run[start : start + room // count]
@@ -363,12 +372,18 @@ class Scheduler:
     def _count(self, sequence: _Sequence) -> int:
         """How many tokens of a sequence can be evaluated now.
 
-        Where there is one state for each sequence only, it stops where others are to take that over.
+        The end of a long prompt, which is evaluated also where all of it is known (``reusable_prefix``), goes by
+        itself: in pieces of ``_SHORT`` tokens or more llama.cpp's attention rounds otherwise. Where there is one state
+        for each sequence only, it stops where others are to take that over.
         """
-        if not self._evaluator.one_state:
-            return sequence.pending
-        places = [one.shared for one in self._active if one.leader is sequence]
-        return min([*places, sequence.goal]) - sequence.place.length
+        length = sequence.place.length
+        stops = [sequence.goal]
+        if self._keep_prompts and sequence.pending >= _SHORT:
+            known = len(sequence.request.answer.prompt) - ALWAYS_EVALUATED
+            stops += [known] if known > length else []
+        if self._evaluator.one_state:
+            stops += [one.shared for one in self._active if one.leader is sequence]
+        return min(stops) - length
 
     def _choose(self, sequence: _Sequence, place: int) -> tuple[int, ...]:
         answer = sequence.request.answer

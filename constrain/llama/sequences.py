@@ -206,6 +206,9 @@ def _make_context(llama: llama_cpp.Llama, count: int, n_ctx: int) -> LlamaContex
     parameters.n_seq_max = parameters.n_outputs_max = count
     parameters.n_batch = max(parameters.n_batch, count)
     parameters.kv_unified = False
+    if count > 1 and parameters.flash_attn_type == llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED:
+        # llama-cpp-python's default. llama.cpp's own costs an eighth to a fourth less for several sequences at once.
+        parameters.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_AUTO
     parameters.swa_full = True  # Otherwise a sequence can only be cut near its end.
     try:
         context = LlamaContext(model=llama._model, params=parameters, verbose=False)

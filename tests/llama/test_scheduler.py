@@ -307,8 +307,8 @@ def test_answers_are_written_while_a_long_prompt_is_read(start: Any) -> None:
     reading.done.result(30)
     writing.done.result(30)
     reads = [(index, batch[0][2]) for index, batch in enumerate(model.batches) if batch[0][2] > 3]
-    # Pieces of a fourth of the batch, and what is left once that is no more than forced tokens may be.
-    assert [length for _, length in reads] == [32] * 8 + [64]
+    # Pieces of a fourth of the batch, what is left once that is no more than forced tokens may be, and the last two.
+    assert [length for _, length in reads] == [32] * 8 + [62]
     # In turns with the tokens of the answer; the last piece goes first in its step.
     assert [later[0] - earlier[0] for earlier, later in itertools.pairwise(reads)] == [2] * 7 + [1]
 
