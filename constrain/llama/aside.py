@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -40,7 +41,10 @@ class ContextStates:
 
     def save(self, sequence: int) -> NDArray[np.uint8] | None:
         """See ``States``."""
-        state = np.empty(llama_cpp.llama_state_seq_get_size(self._context, sequence), np.uint8)
+        # Pages of its own: of a heap, blocks of so many sizes would leave as much again unused.
+        size = llama_cpp.llama_state_seq_get_size(self._context, sequence)
+        pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        state = np.frombuffer(pages, np.uint8)
         written = llama_cpp.llama_state_seq_get_data(self._context, _address(state), len(state), sequence)
         return state if written == len(state) else None
 
