@@ -86,8 +86,7 @@ def complete_batch(
         prompts: each as for ``complete``.
         schema: what all answers must be, as for ``complete``.
         schemas: in its place, one for each prompt; ``None`` among them lets the model say anything.
-        n: how many answers to each prompt; with a ``seed``, answer ``i`` is drawn with ``seed + i``. Several
-            answers at once are rounded otherwise than one; with ``Model(parallel=1)`` there is only one.
+        n: how many answers to each prompt; with a ``seed``, answer ``i`` is drawn with ``seed + i``.
         return_errors: what goes wrong with one answer alone (``OutputValidationError``, ``BudgetError``, a prompt too
             long for the context) takes its place in the list. Otherwise the first error ends the batch and is raised.
         options: as for ``complete``, for all; ``timeout`` counts for each answer from its beginning on.

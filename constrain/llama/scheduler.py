@@ -153,13 +153,15 @@ class _Sequence:
 class Scheduler:
     """Runs requests on an evaluator, as many at once as it has sequences. Safe to use from any thread.
 
-    Without ``keep_prompts`` every prompt is evaluated from its beginning, whatever the others are.
+    Without ``keep_prompts`` every prompt is evaluated from its beginning, whatever the others are. Without
+    ``batch_invariant`` runs of tokens are evaluated in the company that costs least; with it, as they would be alone.
     """
 
-    def __init__(self, evaluator: Evaluator, *, keep_prompts: bool = True) -> None:
+    def __init__(self, evaluator: Evaluator, *, keep_prompts: bool = True, batch_invariant: bool = True) -> None:
         self.n_ctx = evaluator.n_ctx
         self.slots = Slots(evaluator, keep_prompts=keep_prompts)
         self._keep_prompts = keep_prompts
+        self._batch_invariant = batch_invariant
         self._evaluator = evaluator
         self._candidates = Candidates(evaluator.n_vocab)
         self._lock = threading.Lock()
@@ -304,7 +306,7 @@ class Scheduler:
                 break
             self._evaluate(runs)
             writing = True
-        if singles := [(one, 1) for one, _ in self._short()]:
+        if singles := [(one, 1) for one, count in self._short() if count == 1 or not self._batch_invariant]:
             self._evaluate([singles])
             writing = True
         self._evaluate(self._prompts(beside=writing))
@@ -343,13 +345,16 @@ class Scheduler:
     def _runs(self) -> list[list[tuple[_Sequence, int]]]:
         """Sequences with a run of tokens, by its length.
 
-        A token costs the less the more are evaluated at once, whether they follow one another or not. So a run goes by
-        itself if it has as many tokens as there are sequences, and otherwise along with the others, token by token.
+        A token costs the less the more are evaluated at once, whether they follow one another or not. So where answers
+        need not be ``batch_invariant``, a run goes by itself only if it has as many tokens as there are sequences, and
+        otherwise along with the others, token by token.
         """
         room = self._evaluator.n_batch
         runs: dict[int, list[tuple[_Sequence, int]]] = {}
-        for sequence, count in (short := self._short()):
-            if count >= max(2, len(short)):
+        short = self._short()
+        least = 2 if self._batch_invariant else max(2, len(short))
+        for sequence, count in short:
+            if count >= least:
                 runs.setdefault(count, []).append((sequence, count))
         return [
             run[start : start + room // count]
@@ -373,12 +378,12 @@ class Scheduler:
         """How many tokens of a sequence can be evaluated now.
 
         The end of a long prompt, which is evaluated also where all of it is known (``reusable_prefix``), goes by
-        itself: in pieces of ``_SHORT`` tokens or more llama.cpp's attention rounds otherwise. Where there is one state
-        for each sequence only, it stops where others are to take that over.
+        itself where flash attention may be used: that rounds otherwise in pieces of ``_SHORT`` tokens or more. Where
+        there is one state for each sequence only, it stops where others are to take that over.
         """
         length = sequence.place.length
         stops = [sequence.goal]
-        if self._keep_prompts and sequence.pending >= _SHORT:
+        if self._keep_prompts and not self._batch_invariant and sequence.pending >= _SHORT:
             known = len(sequence.request.answer.prompt) - ALWAYS_EVALUATED
             stops += [known] if known > length else []
         if self._evaluator.one_state:

@@ -76,6 +76,7 @@ def _source(config: ServerConfig, table: ModelTable) -> ModelSource:
         "n_threads": settled("threads"),
         "chat_template": None if table.chat_template is None else table.chat_template.read_text(encoding="utf-8"),
         "keep_prompts": not config.deterministic,
+        "batch_invariant": config.deterministic,
     }
     return ModelSource(
         names=tuple(dict.fromkeys((table.name or table.path.stem, *table.alias))),

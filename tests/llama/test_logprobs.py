@@ -242,13 +242,25 @@ def rows_of(model: constrain.Model, prompt: Sequence[int], tokens: Sequence[int]
     return rows
 
 
+def test_sequences_do_not_see_one_another_without_batch_invariance(model: constrain.Model) -> None:
+    """Sums are rounded otherwise in company, but what is said of a token is nearly what is said of it alone."""
+    asked: dict[str, Any] = {"schema": BOOK, "temperature": 0.8, "seed": 7, "show_schema": False, "logprobs": True}
+    prompts = [f"A book about {what}." for what in ("a cat", "the sea", "two kings", "mathematics")]
+    with constrain.Model(n_ctx=512, parallel=4, batch_invariant=False) as together:
+        completions = constrain.complete_batch(together, prompts, **asked)
+    for prompt, completion in zip(prompts, completions, strict=True):
+        assert completion.logprobs is not None
+        rows = rows_of(model, model.prompt_tokens(prompt, constrained=True), completion.tokens)
+        alone = [log_softmax(row)[token] for row, token in zip(rows, completion.tokens, strict=True)]
+        assert np.mean(np.abs(np.array([each.logprob for each in completion.logprobs]) - alone)) < 0.2
+
+
 @pytest.mark.parametrize("schema", [BOOK, None])
 def test_a_real_model_is_told_as_llama_cpp_says_it(model: constrain.Model, schema: Any) -> None:
     asked: dict[str, Any] = {"schema": schema, "temperature": 0, "max_tokens": 40, "show_schema": False}
     asked |= {"logprobs": True, "top_logprobs": 5}
     single = constrain.complete(model, "A book by Jane Austen.", **asked)
-    with constrain.Model(n_ctx=1024, parallel=1) as sequences:  # several round otherwise
-        [batched] = constrain.complete_batch(sequences, ["A book by Jane Austen."], **asked)
+    [batched] = constrain.complete_batch(model, ["A book by Jane Austen."], **asked)
     prompt = model.prompt_tokens("A book by Jane Austen.", constrained=schema is not None)
     for completion in (single, batched):
         assert completion.logprobs is not None

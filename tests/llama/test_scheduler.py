@@ -140,9 +140,9 @@ def expected(prompt: Sequence[int], length: int = 20) -> list[int]:
 def start() -> Iterator[Callable[..., tuple[Scheduler, Scripted]]]:
     made: list[tuple[Scheduler, Scripted]] = []
 
-    def make(**options: Any) -> tuple[Scheduler, Scripted]:
+    def make(*, batch_invariant: bool = True, **options: Any) -> tuple[Scheduler, Scripted]:
         model = Scripted(**options)
-        made.append((Scheduler(model), model))
+        made.append((Scheduler(model, batch_invariant=batch_invariant), model))
         return made[-1]
 
     yield make
@@ -161,11 +161,15 @@ def prompt_of(rng: random.Random, length: int) -> list[int]:
     return [rng.randrange(N_VOCAB - 1) for _ in range(length)]
 
 
+@pytest.mark.parametrize("batch_invariant", [False, True])
 @pytest.mark.parametrize("one_state", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_every_answer_is_the_one_it_would_be_alone(start: Any, seed: int, one_state: bool) -> None:
+def test_every_answer_is_the_one_it_would_be_alone(
+    start: Any, seed: int, one_state: bool, batch_invariant: bool
+) -> None:
     rng = random.Random(seed)
-    scheduler, _ = start(count=rng.choice([1, 3, 8]), n_batch=rng.choice([8, 128]), one_state=one_state)
+    sizes = {"count": rng.choice([1, 3, 8]), "n_batch": rng.choice([8, 128])}
+    scheduler, _ = start(**sizes, one_state=one_state, batch_invariant=batch_invariant)
     shared = prompt_of(rng, 60)
     requests = []
     for _ in range(30):
@@ -307,10 +311,39 @@ def test_answers_are_written_while_a_long_prompt_is_read(start: Any) -> None:
     reading.done.result(30)
     writing.done.result(30)
     reads = [(index, batch[0][2]) for index, batch in enumerate(model.batches) if batch[0][2] > 3]
-    # Pieces of a fourth of the batch, what is left once that is no more than forced tokens may be, and the last two.
-    assert [length for _, length in reads] == [32] * 8 + [62]
+    # Pieces of a fourth of the batch, and what is left once that is no more than forced tokens may be.
+    assert [length for _, length in reads] == [32] * 8 + [64]
     # In turns with the tokens of the answer; the last piece goes first in its step.
     assert [later[0] - earlier[0] for earlier, later in itertools.pairwise(reads)] == [2] * 7 + [1]
+
+
+@pytest.mark.parametrize(("batch_invariant", "lengths"), [(True, [5, 1]), (False, [1])])
+def test_short_runs_go_along_where_answers_need_not_be_batch_invariant(
+    start: Any, batch_invariant: bool, lengths: list[int]
+) -> None:
+    scheduler, model = start(count=8, batch_invariant=batch_invariant)
+    model.gate = threading.Semaphore(0)
+    rng = random.Random(5)
+    prompts = [prompt_of(rng, 5) for _ in range(8)]
+    requests = [request(prompt, max_tokens=6) for prompt in prompts]
+    for one in requests:
+        scheduler.submit(one)
+    model.gate.release(10**6)
+    for prompt, one in zip(prompts, requests, strict=True):
+        one.done.result(30)
+        assert one.answer.tokens == expected(prompt, 6)
+    assert {length for _, _, length in model.batches[0]} == {5}  # it was alone
+    assert sorted({length for batch in model.batches[1:] for _, _, length in batch}, reverse=True) == lengths
+
+
+def test_long_prompts_end_with_two_tokens_where_flash_attention_may_be_used(start: Any) -> None:
+    scheduler, model = start(count=2, batch_invariant=False)
+    prompt = prompt_of(random.Random(6), 100)
+    for _ in range(2):
+        one = request(prompt, max_tokens=1)
+        scheduler.submit(one)
+        one.done.result(30)
+    assert [batch[0][2] for batch in model.batches] == [98, 2, 2]
 
 
 def test_sequences_join_and_leave_between_steps(start: Any) -> None:

@@ -51,12 +51,6 @@ def shown(model: constrain.Model, tokens: Any) -> str:
 
 
 @pytest.fixture(scope="module")
-def model() -> constrain.Model:
-    """One answer at a time, so that ways to ask can be compared: several at once round otherwise."""
-    return constrain.Model(n_ctx=1024, n_threads=1, parallel=1)
-
-
-@pytest.fixture(scope="module")
 def examples() -> dict[str, Any]:
     found: dict[str, Any] = json.loads((data_folder() / "openai-examples.json").read_text(encoding="utf-8"))
     return found
