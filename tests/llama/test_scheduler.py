@@ -323,16 +323,22 @@ def test_short_runs_go_along_where_answers_need_not_be_batch_invariant(
 ) -> None:
     scheduler, model = start(count=8, batch_invariant=batch_invariant)
     model.gate = threading.Semaphore(0)
+    writing = request([1, 2, 3], max_tokens=30)
+    scheduler.submit(writing)
+    model.gate.release(5)
+    while len(writing.answer.tokens) < 5:
+        time.sleep(0.001)
     rng = random.Random(5)
-    prompts = [prompt_of(rng, 5) for _ in range(8)]
+    prompts = [prompt_of(rng, 5) for _ in range(7)]
     requests = [request(prompt, max_tokens=6) for prompt in prompts]
-    for one in requests:
+    for one in requests:  # They come together: the model waits for the gate.
         scheduler.submit(one)
     model.gate.release(10**6)
     for prompt, one in zip(prompts, requests, strict=True):
         one.done.result(30)
         assert one.answer.tokens == expected(prompt, 6)
-    assert {length for _, _, length in model.batches[0]} == {5}  # it was alone
+    writing.done.result(30)
+    assert {length for _, _, length in model.batches[0]} == {3}  # it was alone
     assert sorted({length for batch in model.batches[1:] for _, _, length in batch}, reverse=True) == lengths
 
 
