@@ -168,6 +168,10 @@ class Matcher:
     def knows_mask(self) -> bool:
         """Is the mask here known, so that the next ``fill_...`` only looks it up?"""
 
+    @property
+    def is_quick(self) -> bool:
+        """Will the next ``fill_...`` and ``accept`` only look things up, and does nobody else use the grammar now?"""
+
     def compute_mask(self) -> None:
         """Computes the mask here, if it is not known, without the GIL."""
 

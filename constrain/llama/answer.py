@@ -75,6 +75,10 @@ class Matcher(Protocol):
     def knows_mask(self) -> bool:
         """Whether ``fill_candidates`` has nothing left to compute."""
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether ``fill_candidates`` and ``accept`` only look things up, and nobody else uses the grammar now."""
+
     def compute_mask(self) -> None:
         """Does what ``fill_candidates`` would have to compute."""
 
@@ -104,7 +108,7 @@ class Answer:
         special_tokens: the special tokens that the matcher's grammar may name, as in ``Vocabulary``.
         max_tokens: the most tokens to generate, end of generation not counted; ``None`` for what the context holds.
         deadline: the ``time.monotonic()`` after which the answer is brought to its end.
-        max_mask_seconds: so is one whose masks took as long, together.
+        max_choice_seconds: so is one whose choices took as long, together, of a processor.
         wants_stop: called with each token as it is taken; ``True`` ends the answer.
         logprobs: takes down how likely its tokens are; ``None`` where nobody wants to know.
 
@@ -127,7 +131,7 @@ class Answer:
     special_tokens: Mapping[str, int] = field(default_factory=dict)
     max_tokens: int | None = None
     deadline: float | None = None
-    max_mask_seconds: float = math.inf
+    max_choice_seconds: float = math.inf
     wants_stop: Callable[[int], bool] = _never
     logprobs: Logprobs | None = None
 
@@ -138,6 +142,7 @@ class Answer:
     n_masks: int = field(default=0, init=False)
     n_computed_masks: int = field(default=0, init=False)
     mask_seconds: float = field(default=0.0, init=False)
+    _choice_seconds: float = field(default=0.0, init=False)
     _limit: int = field(default=0, init=False)
 
     def begin(self, n_ctx: int) -> tuple[int, ...]:
@@ -165,8 +170,14 @@ class Answer:
 
         Only for answers with a matcher. Raises ``ModelError`` if the matcher contradicts itself.
         """
-        matcher = self.matcher
-        assert matcher is not None
+        assert self.matcher is not None
+        begun = time.thread_time()
+        try:
+            return self._choose(self.matcher, logits, candidates)
+        finally:
+            self._choice_seconds += time.thread_time() - begun
+
+    def _choose(self, matcher: Matcher, logits: NDArray[np.float32], candidates: Candidates) -> tuple[int, ...]:
         if self._late():
             return self._close(matcher, "timeout")
         self.n_masks += 1
@@ -216,6 +227,11 @@ class Answer:
         self.logprobs.add(self.tokens[len(self.logprobs.tokens)], logits)
 
     @property
+    def is_quick(self) -> bool:
+        """Whether ``choose`` has nothing to do that may take long. For answers with a matcher."""
+        return self.matcher is not None and self.matcher.is_quick and not self._late()
+
+    @property
     def is_prepared(self) -> bool:
         """Whether ``prepare`` has nothing to do."""
         return self.matcher is None or self.is_done or self.matcher.knows_mask
@@ -225,9 +241,10 @@ class Answer:
         if not self.is_prepared:
             assert self.matcher is not None
             self.n_computed_masks += 1
-            started = time.perf_counter()
+            started, begun = time.perf_counter(), time.thread_time()
             self.matcher.compute_mask()
             self.mask_seconds += time.perf_counter() - started
+            self._choice_seconds += time.thread_time() - begun
 
     def _room(self, n_ctx: int) -> tuple[int, str]:
         """The most tokens that may be generated, and what limits them."""
@@ -317,6 +334,6 @@ class Answer:
         return self.wants_stop(token)
 
     def _late(self) -> bool:
-        if self.mask_seconds > self.max_mask_seconds:
+        if self._choice_seconds > self.max_choice_seconds:
             return True
         return self.deadline is not None and time.monotonic() > self.deadline

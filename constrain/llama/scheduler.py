@@ -9,6 +9,8 @@ together with the others, and then pieces of the prompts, first come first serve
 that is just being read is waited for and copied.
 
 One thread drives the model while there is work, and ends with it; so nothing is left running when the program ends.
+A choice that takes long is made in another thread (``deciding``), and its answer goes on when it is made: what is
+difficult about one answer does not keep the others waiting.
 """
 
 from __future__ import annotations
@@ -26,12 +28,15 @@ import numpy as np
 from constrain._errors import ModelError
 from constrain.llama.aside import ALWAYS_EVALUATED, reusable_prefix
 from constrain.llama.binding import Candidates
+from constrain.llama.deciding import Decision, await_all, await_any
 from constrain.llama.openmp import release_workers
 from constrain.llama.preparing import while_preparing
 from constrain.llama.slots import Slot, Slots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
 
     from constrain.llama.answer import Answer
     from constrain.llama.sequences import Tokens
@@ -42,6 +47,12 @@ _SHORT = 64
 
 _RUNS = 4
 """So often an answer may get forced tokens evaluated before the others go on."""
+
+_PATIENCE = 0.02
+"""Seconds that others wait for choices: about what the evaluation of a token or two takes."""
+
+_LOOK_SECONDS = 0.02
+"""While there is nothing but choices to wait for, others may come, or be cancelled: so often that is looked for."""
 
 _PROMPT_SHARE = 4
 """While answers are being written, prompts get this part (one fourth) of a batch, so that no answer stands still."""
@@ -90,6 +101,7 @@ class _Sequence:
         held: tokens that were taken, but are not handed on before they are scored.
         slot: where it is evaluated; ``None`` while it waits.
         leader: another sequence whose slot will hold the first ``shared`` tokens of this one: it is waited for.
+        decision: what it takes next, while that is being decided in a thread of its own.
         since: ``time.perf_counter()`` when it was queued, begun, or chose its first token.
     """
 
@@ -102,6 +114,7 @@ class _Sequence:
     slot: Slot | None = None
     leader: _Sequence | None = None
     shared: int = 0
+    decision: Decision[tuple[int, ...]] | None = None
     since: float = field(default_factory=time.perf_counter)
     begun: bool = False
     chosen: bool = False
@@ -128,9 +141,16 @@ class _Sequence:
         return self.goal - self.place.length
 
     @property
+    def waits(self) -> bool:
+        """Whether there is nothing to be evaluated until something else has happened."""
+        return self.leader is not None or self.decision is not None
+
+    @property
     def is_late(self) -> bool:
         """Whether the answer is to be brought to its end without evaluation, which nothing of it needs any more."""
         answer = self.request.answer
+        if self.decision is not None:
+            return False
         return answer.deadline is not None and answer.logprobs is None and time.monotonic() > answer.deadline
 
     def piece(self, count: int) -> tuple[Slot, Tokens, bool]:
@@ -164,6 +184,7 @@ class Scheduler:
         self._batch_invariant = batch_invariant
         self._evaluator = evaluator
         self._candidates = Candidates(evaluator.n_vocab)
+        self._decisions: list[Decision[tuple[int, ...]]] = []  # that may be under way
         self._lock = threading.Lock()
         self._waiting: deque[_Sequence] = deque()
         self._active: list[_Sequence] = []  # in the order they came; of the driving thread alone
@@ -191,6 +212,8 @@ class Scheduler:
         with self._lock:
             closed, self._closed = self._closed, True
         self.join()
+        for decision in self._decisions:  # also of answers that were cancelled: they ask the model's tokenizer
+            decision.join()
         if not closed:
             self._evaluator.close()
 
@@ -298,7 +321,8 @@ class Scheduler:
         of tokens, forced ones mostly, go first, and then all are ready for one token more.
         """
         for sequence in [one for one in self._active if one.is_late]:
-            self._advance(sequence, partial(_choose_late, sequence.request.answer, self._candidates))
+            self._choose_late(sequence)
+        self._take_decisions()
         self._take_over()
         writing = False
         for _ in range(_RUNS):
@@ -322,20 +346,27 @@ class Scheduler:
                     self._end(sequence, error)
                 return
             for (sequence, _), place in zip(batch, places, strict=True):
-                if not sequence.pending:
-                    choose = self._choose if sequence.goal == sequence.end else self._score
-                    self._advance(sequence, partial(choose, sequence, place))
+                if sequence.pending:
+                    continue
+                if sequence.goal == sequence.end:
+                    self._choose(sequence, place)
+                else:
+                    self._advance(sequence, partial(self._score, sequence, place))
+            if decisions := _under_way([sequence for sequence, _ in batch]):
+                await_all(decisions, _PATIENCE)
+                self._take_decisions()
 
     def _evaluate_batch(self, batch: list[tuple[_Sequence, int]]) -> list[int]:
         """Meanwhile, the answers that choose afterwards prepare that, if there is a core for it."""
         evaluate = partial(self.slots.evaluate, [one.piece(count) for one, count in batch])
         if not self._evaluator.leaves_a_core:
             return evaluate()
-        return while_preparing([one.request.answer for one, count in batch if count == one.pending], evaluate)
+        answers = [one.request.answer for one, count in batch if count == one.pending]
+        return while_preparing(answers, evaluate, _PATIENCE)
 
     def _in_order(self) -> list[_Sequence]:
-        """Sequences that do not wait for another one, in the order of their slots."""
-        return sorted((one for one in self._active if one.leader is None), key=lambda one: one.place.index)
+        """Sequences that wait for nothing, in the order of their slots."""
+        return sorted((one for one in self._active if not one.waits), key=lambda one: one.place.index)
 
     def _short(self) -> list[tuple[_Sequence, int]]:
         """Sequences with few tokens to be evaluated, and how many."""
@@ -368,7 +399,7 @@ class Scheduler:
         share = max(1, room // _PROMPT_SHARE) if beside else room
         pieces = []
         for sequence in self._active:
-            if sequence.leader is None and (count := self._count(sequence)) > min(_SHORT, room) and share:
+            if not sequence.waits and (count := self._count(sequence)) > min(_SHORT, room) and share:
                 count = min(count, share)
                 pieces.append([(sequence, count)])
                 share -= count
@@ -390,18 +421,55 @@ class Scheduler:
             stops += [one.shared for one in self._active if one.leader is sequence]
         return min(stops) - length
 
-    def _choose(self, sequence: _Sequence, place: int) -> tuple[int, ...]:
+    def _choose(self, sequence: _Sequence, place: int) -> None:
+        """Lets an answer choose its next tokens."""
         answer = sequence.request.answer
         if not sequence.chosen:
             sequence.chosen = True
             sequence.request.prompt_seconds = sequence.lap()
         if answer.start is None:
-            tokens = answer.take(self._evaluator.sample(place, answer.chain))
+            self._advance(sequence, partial(self._sample, sequence, place))
+        elif answer.is_quick:
+            self._advance(sequence, partial(_chosen, answer, self._evaluator.logits(place), self._candidates))
         else:
-            tokens = answer.choose(self._evaluator.logits(place), self._candidates)
+            self._decide(sequence, self._evaluator.logits(place).copy())
+
+    def _choose_late(self, sequence: _Sequence) -> None:
+        """Brings an answer to its end whose time is up; what the model says does not matter."""
+        answer = sequence.request.answer
+        if answer.start is None:
+            self._advance(sequence, partial(answer.take, _NO_TOKEN))
+        else:
+            self._decide(sequence, _NO_LOGITS)
+
+    def _sample(self, sequence: _Sequence, place: int) -> tuple[int, ...]:
+        answer = sequence.request.answer
+        tokens = answer.take(self._evaluator.sample(place, answer.chain))
         if answer.unscored:
             self._score(sequence, place)
         return tokens
+
+    def _decide(self, sequence: _Sequence, logits: NDArray[np.float32]) -> None:
+        """Lets an answer choose in a thread of its own."""
+        choose = partial(_chosen, sequence.request.answer, logits, Candidates(self._evaluator.n_vocab))
+        try:
+            sequence.decision = Decision(choose)
+        except RuntimeError as error:  # the system has no thread for it
+            self._end(sequence, error)
+            return
+        self._decisions = [one for one in self._decisions if not one.outcome.done()]
+        self._decisions.append(sequence.decision)
+
+    def _take_decisions(self) -> None:
+        """Lets sequences go on whose decisions are made; waits for one if there is nothing else to do."""
+        decisions = _under_way(self._active)
+        if decisions and len(decisions) == len(self._active):
+            await_any(decisions, _LOOK_SECONDS)
+        for sequence in list(self._active):
+            decision = sequence.decision
+            if decision is not None and decision.outcome.done():
+                sequence.decision = None
+                self._advance(sequence, decision.outcome.result)
 
     def _score(self, sequence: _Sequence, place: int) -> tuple[int, ...]:
         """Tells an answer what the model says before a token that it has taken already."""
@@ -445,11 +513,16 @@ class Scheduler:
             request.done.set_exception(error)
 
 
-def _choose_late(answer: Answer, candidates: Candidates) -> tuple[int, ...]:
-    """The end of an answer whose time is up; what the model says does not matter."""
-    if answer.start is None:
-        return answer.take(_NO_TOKEN)
-    return answer.choose(_NO_LOGITS, candidates)
+def _under_way(sequences: Sequence[_Sequence]) -> list[Decision[tuple[int, ...]]]:
+    """The decisions that these wait for."""
+    return [one.decision for one in sequences if one.decision is not None]
+
+
+def _chosen(answer: Answer, logits: NDArray[np.float32], candidates: Candidates) -> tuple[int, ...]:
+    tokens = answer.choose(logits, candidates)
+    if answer.unscored:
+        answer.score(logits)
+    return tokens
 
 
 _NO_TOKEN = -1
