@@ -37,6 +37,10 @@ FinishReason = Literal["stop", "length", "timeout"]
 _CONTEXT_TOKENS = 8
 """Tokens before a forced text that it is tokenized with. Tokenizers look at what is near: at the word around."""
 
+_EASY_SECONDS = 0.005
+_EASY_CHOICES = 4
+"""After so many choices in turn that took less of a processor, the next one is expected to do so, too."""
+
 
 class Matcher(Protocol):
     """What an answer needs of ``constrain.Matcher``."""
@@ -77,7 +81,11 @@ class Matcher(Protocol):
 
     @property
     def is_quick(self) -> bool:
-        """Whether ``fill_candidates`` and ``accept`` only look things up, and nobody else uses the grammar now."""
+        """Whether ``fill_candidates`` and ``accept`` only look things up."""
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether a call would have to wait for another thread."""
 
     def compute_mask(self) -> None:
         """Does what ``fill_candidates`` would have to compute."""
@@ -143,6 +151,7 @@ class Answer:
     n_computed_masks: int = field(default=0, init=False)
     mask_seconds: float = field(default=0.0, init=False)
     _choice_seconds: float = field(default=0.0, init=False)
+    _n_easy: int = field(default=0, init=False)
     _limit: int = field(default=0, init=False)
 
     def begin(self, n_ctx: int) -> tuple[int, ...]:
@@ -175,7 +184,9 @@ class Answer:
         try:
             return self._choose(self.matcher, logits, candidates)
         finally:
-            self._choice_seconds += time.thread_time() - begun
+            seconds = time.thread_time() - begun
+            self._choice_seconds += seconds
+            self._n_easy = self._n_easy + 1 if seconds < _EASY_SECONDS else 0
 
     def _choose(self, matcher: Matcher, logits: NDArray[np.float32], candidates: Candidates) -> tuple[int, ...]:
         if self._late():
@@ -227,9 +238,14 @@ class Answer:
         self.logprobs.add(self.tokens[len(self.logprobs.tokens)], logits)
 
     @property
-    def is_quick(self) -> bool:
-        """Whether ``choose`` has nothing to do that may take long. For answers with a matcher."""
-        return self.matcher is not None and self.matcher.is_quick and not self._late()
+    def may_take_long(self) -> bool:
+        """Whether ``choose`` may: it has to wait, or to compute and the last choices do not say that this is easy."""
+        matcher = self.matcher
+        if matcher is None:
+            return False
+        if matcher.is_in_use or self._late():
+            return True
+        return self._n_easy < _EASY_CHOICES and not matcher.is_quick
 
     @property
     def is_prepared(self) -> bool:

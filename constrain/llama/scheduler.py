@@ -429,10 +429,10 @@ class Scheduler:
             sequence.request.prompt_seconds = sequence.lap()
         if answer.start is None:
             self._advance(sequence, partial(self._sample, sequence, place))
-        elif answer.is_quick:
-            self._advance(sequence, partial(_chosen, answer, self._evaluator.logits(place), self._candidates))
-        else:
+        elif answer.may_take_long:
             self._decide(sequence, self._evaluator.logits(place).copy())
+        else:
+            self._advance(sequence, partial(_chosen, answer, self._evaluator.logits(place), self._candidates))
 
     def _choose_late(self, sequence: _Sequence) -> None:
         """Brings an answer to its end whose time is up; what the model says does not matter."""

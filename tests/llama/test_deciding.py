@@ -7,10 +7,12 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 import constrain
 from constrain.llama.answer import Answer
+from constrain.llama.binding import Candidates
 from constrain.llama.deciding import Decision, await_all
 from constrain.llama.sampler import Chain, Sampling
 from constrain.llama.scheduler import Request, Scheduler
@@ -41,17 +43,8 @@ def constraint() -> Constraint:
     return constrain.compile(builder.build(), constrain.Vocabulary.from_tokens(TOKENS, eos=[EOS]), cache=False)
 
 
-def difficult(prompt: list[int], constraint: Constraint, gate: threading.Event, **options: Any) -> Request:
-    """A request whose choices are made when the gate is open."""
-
-    class Difficult(Answer):
-        is_quick = False
-
-        def choose(self, *args: Any) -> tuple[int, ...]:
-            assert gate.wait(30)
-            return super().choose(*args)
-
-    answer = Difficult(
+def answer_of(prompt: list[int], constraint: Constraint, kind: type[Answer] = Answer) -> Answer:
+    return kind(
         prompt,
         Chain(Sampling(temperature=0), N_VOCAB, 400),
         constraint.matcher,
@@ -59,7 +52,19 @@ def difficult(prompt: list[int], constraint: Constraint, gate: threading.Event, 
         encode=lambda text: [TOKENS.index(bytes([byte])) for byte in text],
         token_bytes=TOKENS.__getitem__,
     )
-    return Request(answer, **options)
+
+
+def difficult(prompt: list[int], constraint: Constraint, gate: threading.Event, **options: Any) -> Request:
+    """A request whose choices are made when the gate is open."""
+
+    class Difficult(Answer):
+        may_take_long = True
+
+        def choose(self, *args: Any) -> tuple[int, ...]:
+            assert gate.wait(30)
+            return super().choose(*args)
+
+    return Request(answer_of(prompt, constraint, Difficult), **options)
 
 
 @pytest.mark.parametrize("batch_invariant", [False, True])
@@ -167,22 +172,38 @@ def test_a_matcher_is_quick_where_the_mask_is_known(constraint: Constraint) -> N
     assert matcher.is_quick
 
 
-def test_a_matcher_is_not_quick_while_another_thread_computes() -> None:
+def test_a_matcher_is_in_use_while_another_thread_computes() -> None:
     vocabulary = constrain.Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), b""], eos=[256])
     pattern = "^(?=.*a.{13}b)(?=.*b.{14}a)(?=.*c.{15}a).*$"
     constraint = constrain.compile({"type": "string", "pattern": pattern}, vocabulary, cache=False)
-    matcher, known = constraint.matcher(), constraint.matcher()
-    known.fill_bitmask(constraint.allocate_bitmask()[0])
-    assert known.is_quick
+    matcher, other = constraint.matcher(), constraint.matcher()
+    assert not other.is_in_use
     matcher.accept(ord('"'))
     computing = threading.Thread(target=matcher.compute_mask)
     computing.start()
     seen = set()
     while computing.is_alive():
-        seen.add(known.is_quick)
+        seen.add(other.is_in_use)
     computing.join()
-    assert False in seen
-    assert known.is_quick
+    assert True in seen
+    assert not other.is_in_use
+
+
+def test_what_an_answer_has_to_compute_may_take_long_until_some_choices_did_not(constraint: Constraint) -> None:
+    fresh = constrain.compile(constraint.grammar, constraint.vocabulary, cache=False)
+    answer = answer_of([1], fresh)
+    answer.begin(400)
+    candidates = Candidates(N_VOCAB)
+    logits = np.zeros(N_VOCAB, np.float32)
+    seen = []
+    while not answer.is_done:
+        seen.append(answer.may_take_long)
+        answer.choose(logits, candidates)
+    assert seen[0]
+    assert not seen[-1]
+    again = answer_of([1], fresh)
+    again.begin(400)
+    assert not again.may_take_long  # the mask is known
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="priorities of single threads are Linux's")

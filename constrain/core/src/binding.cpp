@@ -496,9 +496,10 @@ void bind_matcher(nb::module_& m) {
                    })
       .def_prop_ro("is_quick",
                    [](Matcher& self) {
-                     Locked lock(self.grammar(), std::try_to_lock);
-                     return lock && is_quick(self);
+                     Locked lock(self.grammar());
+                     return is_quick(self);
                    })
+      .def_prop_ro("is_in_use", [](Matcher& self) { return !Locked(self.grammar(), std::try_to_lock); })
       .def("compute_mask",
            [](Matcher& self) {
              Locked lock(self.grammar());
