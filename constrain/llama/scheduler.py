@@ -18,8 +18,6 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from concurrent.futures import Future
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -31,7 +29,8 @@ from constrain.llama.binding import Candidates
 from constrain.llama.deciding import Decision, await_all, await_any
 from constrain.llama.openmp import release_workers
 from constrain.llama.preparing import while_preparing
-from constrain.llama.slots import Slot, Slots
+from constrain.llama.request import Scheduled
+from constrain.llama.slots import Slots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from constrain.llama.answer import Answer
-    from constrain.llama.sequences import Tokens
+    from constrain.llama.request import Request
     from constrain.llama.slots import Evaluator
 
 _SHORT = 64
@@ -58,118 +57,6 @@ _PROMPT_SHARE = 4
 """While answers are being written, prompts get this part (one fourth) of a batch, so that no answer stands still."""
 
 
-def _ignore(_: tuple[int, ...]) -> None:
-    pass
-
-
-@dataclass(eq=False, slots=True)
-class Request:
-    """One answer to be generated.
-
-    Attributes:
-        answer: decides its tokens.
-        receive: called with tokens as they are taken, from the thread that drives the model; what it raises ends this
-            request alone.
-        timeout: seconds from its first step on, after which the answer is brought to its end.
-        begun: set when it is its turn.
-        done: set when the answer is complete, or to the error that ended it. Cancelling it, from any thread, takes the
-            request out of the model before the next step.
-        cached_tokens: tokens of the prompt that were known.
-        queue_seconds, prompt_seconds, generation_seconds: wall-clock time until the first step, until the first token
-            was chosen, and from there to the end.
-    """
-
-    answer: Answer
-    receive: Callable[[tuple[int, ...]], None] = _ignore
-    timeout: float | None = None
-    begun: Future[None] = field(default_factory=Future, init=False)
-    done: Future[None] = field(default_factory=Future, init=False)
-    cached_tokens: int = field(default=0, init=False)
-    queue_seconds: float = field(default=0.0, init=False)
-    prompt_seconds: float = field(default=0.0, init=False)
-    generation_seconds: float = field(default=0.0, init=False)
-
-
-@dataclass(eq=False, slots=True)
-class _Sequence:
-    """A request on its way through the scheduler.
-
-    Attributes:
-        first: tokens of the answer that are known without asking the model.
-        buffer: prompt and answer so far are the first ``end`` of these tokens; int32 of shape (n_ctx,).
-        goal: how many of these are evaluated when logits are wanted next: all, or those before one that is not scored.
-        held: tokens that were taken, but are not handed on before they are scored.
-        slot: where it is evaluated; ``None`` while it waits.
-        leader: another sequence whose slot will hold the first ``shared`` tokens of this one: it is waited for.
-        decision: what it takes next, while that is being decided in a thread of its own.
-        since: ``time.perf_counter()`` when it was queued, begun, or chose its first token.
-    """
-
-    request: Request
-    first: tuple[int, ...]
-    buffer: Tokens
-    end: int = 0
-    goal: int = 0
-    held: tuple[int, ...] = ()
-    slot: Slot | None = None
-    leader: _Sequence | None = None
-    shared: int = 0
-    decision: Decision[tuple[int, ...]] | None = None
-    since: float = field(default_factory=time.perf_counter)
-    begun: bool = False
-    chosen: bool = False
-
-    @property
-    def wanted(self) -> Tokens:
-        """Prompt and answer so far: a view."""
-        return self.buffer[: self.end]
-
-    @property
-    def reusable(self) -> Tokens:
-        """What others may have evaluated for it: no tokens for which the logits before them are wanted."""
-        return self.buffer[: self.goal]
-
-    @property
-    def place(self) -> Slot:
-        """The slot of an active sequence."""
-        assert self.slot is not None
-        return self.slot
-
-    @property
-    def pending(self) -> int:
-        """How many tokens are to be evaluated before the next one can be chosen or scored."""
-        return self.goal - self.place.length
-
-    @property
-    def waits(self) -> bool:
-        """Whether there is nothing to be evaluated until something else has happened."""
-        return self.leader is not None or self.decision is not None
-
-    @property
-    def is_late(self) -> bool:
-        """Whether the answer is to be brought to its end without evaluation, which nothing of it needs any more."""
-        answer = self.request.answer
-        if self.decision is not None:
-            return False
-        return answer.deadline is not None and answer.logprobs is None and time.monotonic() > answer.deadline
-
-    def piece(self, count: int) -> tuple[Slot, Tokens, bool]:
-        """The next ``count`` tokens to be evaluated."""
-        slot = self.place
-        return slot, self.buffer[slot.length : slot.length + count], count == self.pending
-
-    def append(self, tokens: Sequence[int]) -> None:
-        """Adds tokens that are to be evaluated."""
-        self.buffer[self.end : self.end + len(tokens)] = tokens
-        self.end += len(tokens)
-        self.goal = self.end
-
-    def lap(self) -> float:
-        """Seconds since the last lap."""
-        before, self.since = self.since, time.perf_counter()
-        return self.since - before
-
-
 class Scheduler:
     """Runs requests on an evaluator, as many at once as it has sequences. Safe to use from any thread.
 
@@ -186,8 +73,8 @@ class Scheduler:
         self._candidates = Candidates(evaluator.n_vocab)
         self._decisions: list[Decision[tuple[int, ...]]] = []  # that may be under way
         self._lock = threading.Lock()
-        self._waiting: deque[_Sequence] = deque()
-        self._active: list[_Sequence] = []  # in the order they came; of the driving thread alone
+        self._waiting: deque[Scheduled] = deque()
+        self._active: list[Scheduled] = []  # in the order they came; of the driving thread alone
         self._closed = False
         self._thread: threading.Thread | None = None
 
@@ -195,7 +82,7 @@ class Scheduler:
         """Queues a request. Raises ``ModelError`` and ``BudgetError`` as ``Answer.begin`` does."""
         release_workers()  # of this thread: another one evaluates
         answer = request.answer
-        sequence = _Sequence(request, answer.begin(self.n_ctx), np.zeros(self.n_ctx, np.intc))
+        sequence = Scheduled(request, answer.begin(self.n_ctx), np.zeros(self.n_ctx, np.intc))
         sequence.append(answer.prompt)
         with self._lock:
             if self._closed:
@@ -274,7 +161,7 @@ class Scheduler:
             self._waiting.popleft()  # Other threads only append.
             self._begin(sequence)
 
-    def _begin(self, sequence: _Sequence) -> None:
+    def _begin(self, sequence: Scheduled) -> None:
         request, answer = sequence.request, sequence.request.answer
         if sequence.slot is not None:
             self._active.append(sequence)
@@ -288,7 +175,7 @@ class Scheduler:
             answer.end_by(time.monotonic() + request.timeout)
         self._advance(sequence, lambda: sequence.first)
 
-    def _follow(self, sequence: _Sequence) -> None:
+    def _follow(self, sequence: Scheduled) -> None:
         """Looks for an earlier sequence that is about to read the same tokens, to take them over from it."""
         sequence.leader, sequence.shared = None, sequence.place.length + self.slots.worth_copying - 1
         if not self._keep_prompts:
@@ -336,7 +223,7 @@ class Scheduler:
         self._evaluate(self._prompts(beside=writing))
         self._take_over()
 
-    def _evaluate(self, batches: list[list[tuple[_Sequence, int]]]) -> None:
+    def _evaluate(self, batches: list[list[tuple[Scheduled, int]]]) -> None:
         """Evaluates so many tokens of each sequence, a batch at a time, and lets those choose that have no more."""
         for batch in batches:
             try:
@@ -356,7 +243,7 @@ class Scheduler:
                 await_all(decisions, _PATIENCE)
                 self._take_decisions()
 
-    def _evaluate_batch(self, batch: list[tuple[_Sequence, int]]) -> list[int]:
+    def _evaluate_batch(self, batch: list[tuple[Scheduled, int]]) -> list[int]:
         """Meanwhile, the answers that choose afterwards prepare that, if there is a core for it."""
         evaluate = partial(self.slots.evaluate, [one.piece(count) for one, count in batch])
         if not self._evaluator.leaves_a_core:
@@ -364,16 +251,16 @@ class Scheduler:
         answers = [one.request.answer for one, count in batch if count == one.pending]
         return while_preparing(answers, evaluate, _PATIENCE)
 
-    def _in_order(self) -> list[_Sequence]:
+    def _in_order(self) -> list[Scheduled]:
         """Sequences that wait for nothing, in the order of their slots."""
         return sorted((one for one in self._active if not one.waits), key=lambda one: one.place.index)
 
-    def _short(self) -> list[tuple[_Sequence, int]]:
+    def _short(self) -> list[tuple[Scheduled, int]]:
         """Sequences with few tokens to be evaluated, and how many."""
         most = min(_SHORT, self._evaluator.n_batch)
         return [(one, count) for one in self._in_order() if 0 < (count := self._count(one)) <= most]
 
-    def _runs(self) -> list[list[tuple[_Sequence, int]]]:
+    def _runs(self) -> list[list[tuple[Scheduled, int]]]:
         """Sequences with a run of tokens, by its length.
 
         A token costs the less the more are evaluated at once, whether they follow one another or not. So where answers
@@ -381,7 +268,7 @@ class Scheduler:
         otherwise along with the others, token by token.
         """
         room = self._evaluator.n_batch
-        runs: dict[int, list[tuple[_Sequence, int]]] = {}
+        runs: dict[int, list[tuple[Scheduled, int]]] = {}
         short = self._short()
         least = 2 if self._batch_invariant else max(2, len(short))
         for sequence, count in short:
@@ -393,7 +280,7 @@ class Scheduler:
             for start in range(0, len(run), room // count)
         ]
 
-    def _prompts(self, *, beside: bool) -> list[list[tuple[_Sequence, int]]]:
+    def _prompts(self, *, beside: bool) -> list[list[tuple[Scheduled, int]]]:
         """Pieces of prompts, first come first served; small ones ``beside`` answers that are being written."""
         room = self._evaluator.n_batch
         share = max(1, room // _PROMPT_SHARE) if beside else room
@@ -405,7 +292,7 @@ class Scheduler:
                 share -= count
         return pieces
 
-    def _count(self, sequence: _Sequence) -> int:
+    def _count(self, sequence: Scheduled) -> int:
         """How many tokens of a sequence can be evaluated now.
 
         The end of a long prompt, which is evaluated also where all of it is known (``reusable_prefix``), goes by
@@ -421,7 +308,7 @@ class Scheduler:
             stops += [one.shared for one in self._active if one.leader is sequence]
         return min(stops) - length
 
-    def _choose(self, sequence: _Sequence, place: int) -> None:
+    def _choose(self, sequence: Scheduled, place: int) -> None:
         """Lets an answer choose its next tokens."""
         answer = sequence.request.answer
         if not sequence.chosen:
@@ -434,7 +321,7 @@ class Scheduler:
         else:
             self._advance(sequence, partial(_chosen, answer, self._evaluator.logits(place), self._candidates))
 
-    def _choose_late(self, sequence: _Sequence) -> None:
+    def _choose_late(self, sequence: Scheduled) -> None:
         """Brings an answer to its end whose time is up; what the model says does not matter."""
         answer = sequence.request.answer
         if answer.start is None:
@@ -442,14 +329,14 @@ class Scheduler:
         else:
             self._decide(sequence, _NO_LOGITS)
 
-    def _sample(self, sequence: _Sequence, place: int) -> tuple[int, ...]:
+    def _sample(self, sequence: Scheduled, place: int) -> tuple[int, ...]:
         answer = sequence.request.answer
         tokens = answer.take(self._evaluator.sample(place, answer.chain))
         if answer.unscored:
             self._score(sequence, place)
         return tokens
 
-    def _decide(self, sequence: _Sequence, logits: NDArray[np.float32]) -> None:
+    def _decide(self, sequence: Scheduled, logits: NDArray[np.float32]) -> None:
         """Lets an answer choose in a thread of its own."""
         choose = partial(_chosen, sequence.request.answer, logits, Candidates(self._evaluator.n_vocab))
         try:
@@ -471,12 +358,12 @@ class Scheduler:
                 sequence.decision = None
                 self._advance(sequence, decision.outcome.result)
 
-    def _score(self, sequence: _Sequence, place: int) -> tuple[int, ...]:
+    def _score(self, sequence: Scheduled, place: int) -> tuple[int, ...]:
         """Tells an answer what the model says before a token that it has taken already."""
         sequence.request.answer.score(self._evaluator.logits(place))
         return ()
 
-    def _advance(self, sequence: _Sequence, choose: Callable[[], tuple[int, ...]]) -> None:
+    def _advance(self, sequence: Scheduled, choose: Callable[[], tuple[int, ...]]) -> None:
         """Lets an answer take tokens and hands them on. An error there is the end of this sequence alone."""
         answer = sequence.request.answer
         try:
@@ -494,7 +381,7 @@ class Scheduler:
         if answer.is_complete:
             self._end(sequence)
 
-    def _end(self, sequence: _Sequence, error: BaseException | None = None) -> None:
+    def _end(self, sequence: Scheduled, error: BaseException | None = None) -> None:
         """The end of a request: complete, cancelled, or with an error."""
         if sequence.slot is not None:
             self.slots.release(sequence.slot)
@@ -513,7 +400,7 @@ class Scheduler:
             request.done.set_exception(error)
 
 
-def _under_way(sequences: Sequence[_Sequence]) -> list[Decision[tuple[int, ...]]]:
+def _under_way(sequences: Sequence[Scheduled]) -> list[Decision[tuple[int, ...]]]:
     """The decisions that these wait for."""
     return [one.decision for one in sequences if one.decision is not None]
 

@@ -14,8 +14,9 @@ import constrain
 from constrain.llama.answer import Answer
 from constrain.llama.binding import Candidates
 from constrain.llama.deciding import Decision, await_all
+from constrain.llama.request import Request
 from constrain.llama.sampler import Chain, Sampling
-from constrain.llama.scheduler import Request, Scheduler
+from constrain.llama.scheduler import Scheduler
 from constrain.regex.parser import parse_pattern
 from tests.llama.test_scheduler import EOS, N_VOCAB, TOKENS, Scripted, expected, request
 
