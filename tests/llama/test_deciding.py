@@ -175,12 +175,12 @@ def test_a_matcher_is_quick_where_the_mask_is_known(constraint: Constraint) -> N
 
 def test_a_matcher_is_in_use_while_another_thread_computes() -> None:
     vocabulary = constrain.Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), b""], eos=[256])
-    pattern = "^(?=.*a.{13}b)(?=.*b.{14}a)(?=.*c.{15}a).*$"
+    pattern = "^(?=.*a.{13}b)(?=.*b.{14}a)(?=.*c.{15}a)(?=.*d.{16}a).*$"
     constraint = constrain.compile({"type": "string", "pattern": pattern}, vocabulary, cache=False)
     matcher, other = constraint.matcher(), constraint.matcher()
     assert not other.is_in_use
     matcher.accept(ord('"'))
-    computing = threading.Thread(target=matcher.compute_mask)
+    computing = threading.Thread(target=matcher.shortest_completion)  # some 0.3 seconds
     computing.start()
     seen = set()
     while computing.is_alive():
