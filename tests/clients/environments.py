@@ -39,7 +39,7 @@ def install(client: str, environments: Path) -> Path:
     return environment
 
 
-def tests_of(client: str, environment: Path, report: Path) -> Sequence[str]:
+def command_for(client: str, environment: Path, report: Path) -> Sequence[str]:
     """What runs the tests of a client that is installed, and writes a report."""
     folder = HERE / client
     if (folder / PYTHON).exists():

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.clients.environments import CLIENTS, SECONDS, install, tests_of, variables_of
+from tests.clients.environments import CLIENTS, SECONDS, command_for, install, variables_of
 from tests.support import LONG
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def test_it_works_unchanged(
     client: str, server: str, environments: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     environment, report = install(client, environments), tmp_path / "report.xml"
-    command = tests_of(client, environment, report)
+    command = command_for(client, environment, report)
     done = subprocess.run(command, env=variables_of(server), cwd=environment, timeout=SECONDS, check=False)
     assert report.exists(), f"{client}: nothing was run; status {done.returncode}"
     outcome = _read(report)
