@@ -14,6 +14,7 @@ from constrain._policies import CompileOptions
 from constrain._progress import TextProgress
 from constrain._result import result_type
 from constrain._text_tokens import TextTokens
+from constrain.llama.request import Request as Queued
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from constrain._options import Options, Request
     from constrain._progress import Progress
     from constrain.constraint import Constraint, Matcher, Packed
-    from constrain.llama import scheduler
     from constrain.llama.answer import Answer
     from constrain.llama.model import Model
     from constrain.llama.sampler import Sampling
@@ -210,11 +210,9 @@ class Run:
     """
 
     def __init__(self, job: Job, show: Callable[[StreamEvent], None] | None = None) -> None:
-        from constrain.llama.scheduler import Request
-
         self._writing = job.begin()
         self._show = show
-        self.request: scheduler.Request = Request(self._writing.answer, self._receive, job.request.timeout)
+        self.request = Queued(self._writing.answer, self._receive, job.request.timeout)
 
     def submit(self) -> None:
         """Queues it. Raises ``BudgetError`` and ``ModelError``."""

@@ -168,6 +168,14 @@ class Matcher:
     def knows_mask(self) -> bool:
         """Is the mask here known, so that the next ``fill_...`` only looks it up?"""
 
+    @property
+    def is_quick(self) -> bool:
+        """Will the next ``fill_...`` and ``accept`` only look things up?"""
+
+    @property
+    def is_in_use(self) -> bool:
+        """Would a call have to wait for another thread, which uses the same grammar?"""
+
     def compute_mask(self) -> None:
         """Computes the mask here, if it is not known, without the GIL."""
 

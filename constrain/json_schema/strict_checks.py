@@ -188,7 +188,7 @@ class _Checks:
             self.pattern(node["pattern"], path)
         if "enum" in node and not isinstance(node["enum"], list):
             self.add(path, "enum", f"{shown(node['enum'])} is not of type 'array'.")
-        if "format" in node and not self.is_format(node["format"], types):
+        if "format" in node and not self.is_format(node, types):
             self.add(path, "format", f"{shown(node['format'])} is not a valid format.")
         if not self.full:
             return
@@ -198,13 +198,17 @@ class _Checks:
             if keyword in NOT_PERMITTED:
                 self.add(path, keyword, f"'{keyword}' is not permitted.")
 
-    def is_format(self, name: object, types: list[str]) -> bool:
-        """Whether a format is one that OpenAI has; or one that means something here, if it is about strings."""
+    def is_format(self, node: Schema, types: list[str]) -> bool:
+        """Whether a format is one that OpenAI has; or one that means something here, if it is about strings.
+
+        The name that zod gives to a pattern (``starts_with``, ``nanoid``) stands beside it: that says what it means.
+        """
+        name = node["format"]
         if not isinstance(name, str):
             return False
         if self.full:
             return name in FORMATS
-        return "string" not in types or name in KNOWN_FORMATS or name in IRREGULAR_FORMATS
+        return "string" not in types or "pattern" in node or name in KNOWN_FORMATS or name in IRREGULAR_FORMATS
 
     def object_schema(self, node: Schema, path: tuple[str, ...]) -> None:
         """An object is closed and requires its properties, all of them and no others."""

@@ -37,6 +37,10 @@ FinishReason = Literal["stop", "length", "timeout"]
 _CONTEXT_TOKENS = 8
 """Tokens before a forced text that it is tokenized with. Tokenizers look at what is near: at the word around."""
 
+_EASY_SECONDS = 0.005
+_EASY_CHOICES = 4
+"""After so many choices in turn that took less of a processor, the next one is expected to do so, too."""
+
 
 class Matcher(Protocol):
     """What an answer needs of ``constrain.Matcher``."""
@@ -75,6 +79,14 @@ class Matcher(Protocol):
     def knows_mask(self) -> bool:
         """Whether ``fill_candidates`` has nothing left to compute."""
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether ``fill_candidates`` and ``accept`` only look things up."""
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether a call would have to wait for another thread."""
+
     def compute_mask(self) -> None:
         """Does what ``fill_candidates`` would have to compute."""
 
@@ -104,7 +116,7 @@ class Answer:
         special_tokens: the special tokens that the matcher's grammar may name, as in ``Vocabulary``.
         max_tokens: the most tokens to generate, end of generation not counted; ``None`` for what the context holds.
         deadline: the ``time.monotonic()`` after which the answer is brought to its end.
-        max_mask_seconds: so is one whose masks took as long, together.
+        max_choice_seconds: so is one whose choices took as long, together, of a processor.
         wants_stop: called with each token as it is taken; ``True`` ends the answer.
         logprobs: takes down how likely its tokens are; ``None`` where nobody wants to know.
 
@@ -127,7 +139,7 @@ class Answer:
     special_tokens: Mapping[str, int] = field(default_factory=dict)
     max_tokens: int | None = None
     deadline: float | None = None
-    max_mask_seconds: float = math.inf
+    max_choice_seconds: float = math.inf
     wants_stop: Callable[[int], bool] = _never
     logprobs: Logprobs | None = None
 
@@ -138,6 +150,8 @@ class Answer:
     n_masks: int = field(default=0, init=False)
     n_computed_masks: int = field(default=0, init=False)
     mask_seconds: float = field(default=0.0, init=False)
+    _choice_seconds: float = field(default=0.0, init=False)
+    _n_easy: int = field(default=0, init=False)
     _limit: int = field(default=0, init=False)
 
     def begin(self, n_ctx: int) -> tuple[int, ...]:
@@ -165,8 +179,16 @@ class Answer:
 
         Only for answers with a matcher. Raises ``ModelError`` if the matcher contradicts itself.
         """
-        matcher = self.matcher
-        assert matcher is not None
+        assert self.matcher is not None
+        begun = time.thread_time()
+        try:
+            return self._choose(self.matcher, logits, candidates)
+        finally:
+            seconds = time.thread_time() - begun
+            self._choice_seconds += seconds
+            self._n_easy = self._n_easy + 1 if seconds < _EASY_SECONDS else 0
+
+    def _choose(self, matcher: Matcher, logits: NDArray[np.float32], candidates: Candidates) -> tuple[int, ...]:
         if self._late():
             return self._close(matcher, "timeout")
         self.n_masks += 1
@@ -216,6 +238,16 @@ class Answer:
         self.logprobs.add(self.tokens[len(self.logprobs.tokens)], logits)
 
     @property
+    def may_take_long(self) -> bool:
+        """Whether ``choose`` may: it has to wait, or to compute and the last choices do not say that this is easy."""
+        matcher = self.matcher
+        if matcher is None:
+            return False
+        if matcher.is_in_use or self._late():
+            return True
+        return self._n_easy < _EASY_CHOICES and not matcher.is_quick
+
+    @property
     def is_prepared(self) -> bool:
         """Whether ``prepare`` has nothing to do."""
         return self.matcher is None or self.is_done or self.matcher.knows_mask
@@ -225,9 +257,10 @@ class Answer:
         if not self.is_prepared:
             assert self.matcher is not None
             self.n_computed_masks += 1
-            started = time.perf_counter()
+            started, begun = time.perf_counter(), time.thread_time()
             self.matcher.compute_mask()
             self.mask_seconds += time.perf_counter() - started
+            self._choice_seconds += time.thread_time() - begun
 
     def _room(self, n_ctx: int) -> tuple[int, str]:
         """The most tokens that may be generated, and what limits them."""
@@ -317,6 +350,6 @@ class Answer:
         return self.wants_stop(token)
 
     def _late(self) -> bool:
-        if self.mask_seconds > self.max_mask_seconds:
+        if self._choice_seconds > self.max_choice_seconds:
             return True
         return self.deadline is not None and time.monotonic() > self.deadline

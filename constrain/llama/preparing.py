@@ -33,17 +33,18 @@ def leaves_a_core(n_threads: int) -> bool:
     return n_threads < len(os.sched_getaffinity(0))
 
 
-def while_preparing(answers: Sequence[Preparable], evaluate: Callable[[], T]) -> T:
+def while_preparing(answers: Sequence[Preparable], evaluate: Callable[[], T], patience: float | None = None) -> T:
     """What ``evaluate`` returns. Meanwhile, answers prepare their next choices.
 
-    What has not begun by then is left to the choice itself; so is an error, which it meets again.
+    What has not begun by then is left to the choice itself; so is an error, which it meets again. So is what takes
+    ``patience`` seconds longer than the evaluation: it goes on, and the choice has to wait for it.
     """
     unprepared = [answer for answer in answers if not answer.is_prepared]
     preparing = [_helper().submit(answer.prepare) for answer in unprepared]
     try:
         return evaluate()
     finally:
-        wait([future for future in preparing if not future.cancel()])
+        wait([future for future in preparing if not future.cancel()], patience)
 
 
 @cache

@@ -9,6 +9,8 @@ together with the others, and then pieces of the prompts, first come first serve
 that is just being read is waited for and copied.
 
 One thread drives the model while there is work, and ends with it; so nothing is left running when the program ends.
+A choice that takes long is made in another thread (``deciding``), and its answer goes on when it is made: what is
+difficult about one answer does not keep the others waiting.
 """
 
 from __future__ import annotations
@@ -16,8 +18,6 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from concurrent.futures import Future
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -26,15 +26,19 @@ import numpy as np
 from constrain._errors import ModelError
 from constrain.llama.aside import ALWAYS_EVALUATED, reusable_prefix
 from constrain.llama.binding import Candidates
+from constrain.llama.deciding import Decision, await_all, await_any
 from constrain.llama.openmp import release_workers
 from constrain.llama.preparing import while_preparing
-from constrain.llama.slots import Slot, Slots
+from constrain.llama.request import Scheduled
+from constrain.llama.slots import Slots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from numpy.typing import NDArray
+
     from constrain.llama.answer import Answer
-    from constrain.llama.sequences import Tokens
+    from constrain.llama.request import Request
     from constrain.llama.slots import Evaluator
 
 _SHORT = 64
@@ -43,111 +47,14 @@ _SHORT = 64
 _RUNS = 4
 """So often an answer may get forced tokens evaluated before the others go on."""
 
+_PATIENCE = 0.02
+"""Seconds that others wait for choices: about what the evaluation of a token or two takes."""
+
+_LOOK_SECONDS = 0.02
+"""While there is nothing but choices to wait for, others may come, or be cancelled: so often that is looked for."""
+
 _PROMPT_SHARE = 4
 """While answers are being written, prompts get this part (one fourth) of a batch, so that no answer stands still."""
-
-
-def _ignore(_: tuple[int, ...]) -> None:
-    pass
-
-
-@dataclass(eq=False, slots=True)
-class Request:
-    """One answer to be generated.
-
-    Attributes:
-        answer: decides its tokens.
-        receive: called with tokens as they are taken, from the thread that drives the model; what it raises ends this
-            request alone.
-        timeout: seconds from its first step on, after which the answer is brought to its end.
-        begun: set when it is its turn.
-        done: set when the answer is complete, or to the error that ended it. Cancelling it, from any thread, takes the
-            request out of the model before the next step.
-        cached_tokens: tokens of the prompt that were known.
-        queue_seconds, prompt_seconds, generation_seconds: wall-clock time until the first step, until the first token
-            was chosen, and from there to the end.
-    """
-
-    answer: Answer
-    receive: Callable[[tuple[int, ...]], None] = _ignore
-    timeout: float | None = None
-    begun: Future[None] = field(default_factory=Future, init=False)
-    done: Future[None] = field(default_factory=Future, init=False)
-    cached_tokens: int = field(default=0, init=False)
-    queue_seconds: float = field(default=0.0, init=False)
-    prompt_seconds: float = field(default=0.0, init=False)
-    generation_seconds: float = field(default=0.0, init=False)
-
-
-@dataclass(eq=False, slots=True)
-class _Sequence:
-    """A request on its way through the scheduler.
-
-    Attributes:
-        first: tokens of the answer that are known without asking the model.
-        buffer: prompt and answer so far are the first ``end`` of these tokens; int32 of shape (n_ctx,).
-        goal: how many of these are evaluated when logits are wanted next: all, or those before one that is not scored.
-        held: tokens that were taken, but are not handed on before they are scored.
-        slot: where it is evaluated; ``None`` while it waits.
-        leader: another sequence whose slot will hold the first ``shared`` tokens of this one: it is waited for.
-        since: ``time.perf_counter()`` when it was queued, begun, or chose its first token.
-    """
-
-    request: Request
-    first: tuple[int, ...]
-    buffer: Tokens
-    end: int = 0
-    goal: int = 0
-    held: tuple[int, ...] = ()
-    slot: Slot | None = None
-    leader: _Sequence | None = None
-    shared: int = 0
-    since: float = field(default_factory=time.perf_counter)
-    begun: bool = False
-    chosen: bool = False
-
-    @property
-    def wanted(self) -> Tokens:
-        """Prompt and answer so far: a view."""
-        return self.buffer[: self.end]
-
-    @property
-    def reusable(self) -> Tokens:
-        """What others may have evaluated for it: no tokens for which the logits before them are wanted."""
-        return self.buffer[: self.goal]
-
-    @property
-    def place(self) -> Slot:
-        """The slot of an active sequence."""
-        assert self.slot is not None
-        return self.slot
-
-    @property
-    def pending(self) -> int:
-        """How many tokens are to be evaluated before the next one can be chosen or scored."""
-        return self.goal - self.place.length
-
-    @property
-    def is_late(self) -> bool:
-        """Whether the answer is to be brought to its end without evaluation, which nothing of it needs any more."""
-        answer = self.request.answer
-        return answer.deadline is not None and answer.logprobs is None and time.monotonic() > answer.deadline
-
-    def piece(self, count: int) -> tuple[Slot, Tokens, bool]:
-        """The next ``count`` tokens to be evaluated."""
-        slot = self.place
-        return slot, self.buffer[slot.length : slot.length + count], count == self.pending
-
-    def append(self, tokens: Sequence[int]) -> None:
-        """Adds tokens that are to be evaluated."""
-        self.buffer[self.end : self.end + len(tokens)] = tokens
-        self.end += len(tokens)
-        self.goal = self.end
-
-    def lap(self) -> float:
-        """Seconds since the last lap."""
-        before, self.since = self.since, time.perf_counter()
-        return self.since - before
 
 
 class Scheduler:
@@ -164,9 +71,10 @@ class Scheduler:
         self._batch_invariant = batch_invariant
         self._evaluator = evaluator
         self._candidates = Candidates(evaluator.n_vocab)
+        self._decisions: list[Decision[tuple[int, ...]]] = []  # that may be under way
         self._lock = threading.Lock()
-        self._waiting: deque[_Sequence] = deque()
-        self._active: list[_Sequence] = []  # in the order they came; of the driving thread alone
+        self._waiting: deque[Scheduled] = deque()
+        self._active: list[Scheduled] = []  # in the order they came; of the driving thread alone
         self._closed = False
         self._thread: threading.Thread | None = None
 
@@ -174,7 +82,7 @@ class Scheduler:
         """Queues a request. Raises ``ModelError`` and ``BudgetError`` as ``Answer.begin`` does."""
         release_workers()  # of this thread: another one evaluates
         answer = request.answer
-        sequence = _Sequence(request, answer.begin(self.n_ctx), np.zeros(self.n_ctx, np.intc))
+        sequence = Scheduled(request, answer.begin(self.n_ctx), np.zeros(self.n_ctx, np.intc))
         sequence.append(answer.prompt)
         with self._lock:
             if self._closed:
@@ -191,6 +99,8 @@ class Scheduler:
         with self._lock:
             closed, self._closed = self._closed, True
         self.join()
+        for decision in self._decisions:  # also of answers that were cancelled: they ask the model's tokenizer
+            decision.join()
         if not closed:
             self._evaluator.close()
 
@@ -251,7 +161,7 @@ class Scheduler:
             self._waiting.popleft()  # Other threads only append.
             self._begin(sequence)
 
-    def _begin(self, sequence: _Sequence) -> None:
+    def _begin(self, sequence: Scheduled) -> None:
         request, answer = sequence.request, sequence.request.answer
         if sequence.slot is not None:
             self._active.append(sequence)
@@ -265,7 +175,7 @@ class Scheduler:
             answer.end_by(time.monotonic() + request.timeout)
         self._advance(sequence, lambda: sequence.first)
 
-    def _follow(self, sequence: _Sequence) -> None:
+    def _follow(self, sequence: Scheduled) -> None:
         """Looks for an earlier sequence that is about to read the same tokens, to take them over from it."""
         sequence.leader, sequence.shared = None, sequence.place.length + self.slots.worth_copying - 1
         if not self._keep_prompts:
@@ -298,7 +208,8 @@ class Scheduler:
         of tokens, forced ones mostly, go first, and then all are ready for one token more.
         """
         for sequence in [one for one in self._active if one.is_late]:
-            self._advance(sequence, partial(_choose_late, sequence.request.answer, self._candidates))
+            self._choose_late(sequence)
+        self._take_decisions()
         self._take_over()
         writing = False
         for _ in range(_RUNS):
@@ -312,7 +223,7 @@ class Scheduler:
         self._evaluate(self._prompts(beside=writing))
         self._take_over()
 
-    def _evaluate(self, batches: list[list[tuple[_Sequence, int]]]) -> None:
+    def _evaluate(self, batches: list[list[tuple[Scheduled, int]]]) -> None:
         """Evaluates so many tokens of each sequence, a batch at a time, and lets those choose that have no more."""
         for batch in batches:
             try:
@@ -322,27 +233,34 @@ class Scheduler:
                     self._end(sequence, error)
                 return
             for (sequence, _), place in zip(batch, places, strict=True):
-                if not sequence.pending:
-                    choose = self._choose if sequence.goal == sequence.end else self._score
-                    self._advance(sequence, partial(choose, sequence, place))
+                if sequence.pending:
+                    continue
+                if sequence.goal == sequence.end:
+                    self._choose(sequence, place)
+                else:
+                    self._advance(sequence, partial(self._score, sequence, place))
+            if decisions := _under_way([sequence for sequence, _ in batch]):
+                await_all(decisions, _PATIENCE)
+                self._take_decisions()
 
-    def _evaluate_batch(self, batch: list[tuple[_Sequence, int]]) -> list[int]:
+    def _evaluate_batch(self, batch: list[tuple[Scheduled, int]]) -> list[int]:
         """Meanwhile, the answers that choose afterwards prepare that, if there is a core for it."""
         evaluate = partial(self.slots.evaluate, [one.piece(count) for one, count in batch])
         if not self._evaluator.leaves_a_core:
             return evaluate()
-        return while_preparing([one.request.answer for one, count in batch if count == one.pending], evaluate)
+        answers = [one.request.answer for one, count in batch if count == one.pending]
+        return while_preparing(answers, evaluate, _PATIENCE)
 
-    def _in_order(self) -> list[_Sequence]:
-        """Sequences that do not wait for another one, in the order of their slots."""
-        return sorted((one for one in self._active if one.leader is None), key=lambda one: one.place.index)
+    def _in_order(self) -> list[Scheduled]:
+        """Sequences that wait for nothing, in the order of their slots."""
+        return sorted((one for one in self._active if not one.waits), key=lambda one: one.place.index)
 
-    def _short(self) -> list[tuple[_Sequence, int]]:
+    def _short(self) -> list[tuple[Scheduled, int]]:
         """Sequences with few tokens to be evaluated, and how many."""
         most = min(_SHORT, self._evaluator.n_batch)
         return [(one, count) for one in self._in_order() if 0 < (count := self._count(one)) <= most]
 
-    def _runs(self) -> list[list[tuple[_Sequence, int]]]:
+    def _runs(self) -> list[list[tuple[Scheduled, int]]]:
         """Sequences with a run of tokens, by its length.
 
         A token costs the less the more are evaluated at once, whether they follow one another or not. So where answers
@@ -350,7 +268,7 @@ class Scheduler:
         otherwise along with the others, token by token.
         """
         room = self._evaluator.n_batch
-        runs: dict[int, list[tuple[_Sequence, int]]] = {}
+        runs: dict[int, list[tuple[Scheduled, int]]] = {}
         short = self._short()
         least = 2 if self._batch_invariant else max(2, len(short))
         for sequence, count in short:
@@ -362,19 +280,19 @@ class Scheduler:
             for start in range(0, len(run), room // count)
         ]
 
-    def _prompts(self, *, beside: bool) -> list[list[tuple[_Sequence, int]]]:
+    def _prompts(self, *, beside: bool) -> list[list[tuple[Scheduled, int]]]:
         """Pieces of prompts, first come first served; small ones ``beside`` answers that are being written."""
         room = self._evaluator.n_batch
         share = max(1, room // _PROMPT_SHARE) if beside else room
         pieces = []
         for sequence in self._active:
-            if sequence.leader is None and (count := self._count(sequence)) > min(_SHORT, room) and share:
+            if not sequence.waits and (count := self._count(sequence)) > min(_SHORT, room) and share:
                 count = min(count, share)
                 pieces.append([(sequence, count)])
                 share -= count
         return pieces
 
-    def _count(self, sequence: _Sequence) -> int:
+    def _count(self, sequence: Scheduled) -> int:
         """How many tokens of a sequence can be evaluated now.
 
         The end of a long prompt, which is evaluated also where all of it is known (``reusable_prefix``), goes by
@@ -390,25 +308,62 @@ class Scheduler:
             stops += [one.shared for one in self._active if one.leader is sequence]
         return min(stops) - length
 
-    def _choose(self, sequence: _Sequence, place: int) -> tuple[int, ...]:
+    def _choose(self, sequence: Scheduled, place: int) -> None:
+        """Lets an answer choose its next tokens."""
         answer = sequence.request.answer
         if not sequence.chosen:
             sequence.chosen = True
             sequence.request.prompt_seconds = sequence.lap()
         if answer.start is None:
-            tokens = answer.take(self._evaluator.sample(place, answer.chain))
+            self._advance(sequence, partial(self._sample, sequence, place))
+        elif answer.may_take_long:
+            self._decide(sequence, self._evaluator.logits(place).copy())
         else:
-            tokens = answer.choose(self._evaluator.logits(place), self._candidates)
+            self._advance(sequence, partial(_chosen, answer, self._evaluator.logits(place), self._candidates))
+
+    def _choose_late(self, sequence: Scheduled) -> None:
+        """Brings an answer to its end whose time is up; what the model says does not matter."""
+        answer = sequence.request.answer
+        if answer.start is None:
+            self._advance(sequence, partial(answer.take, _NO_TOKEN))
+        else:
+            self._decide(sequence, _NO_LOGITS)
+
+    def _sample(self, sequence: Scheduled, place: int) -> tuple[int, ...]:
+        answer = sequence.request.answer
+        tokens = answer.take(self._evaluator.sample(place, answer.chain))
         if answer.unscored:
             self._score(sequence, place)
         return tokens
 
-    def _score(self, sequence: _Sequence, place: int) -> tuple[int, ...]:
+    def _decide(self, sequence: Scheduled, logits: NDArray[np.float32]) -> None:
+        """Lets an answer choose in a thread of its own."""
+        choose = partial(_chosen, sequence.request.answer, logits, Candidates(self._evaluator.n_vocab))
+        try:
+            sequence.decision = Decision(choose)
+        except RuntimeError as error:  # the system has no thread for it
+            self._end(sequence, error)
+            return
+        self._decisions = [one for one in self._decisions if not one.outcome.done()]
+        self._decisions.append(sequence.decision)
+
+    def _take_decisions(self) -> None:
+        """Lets sequences go on whose decisions are made; waits for one if there is nothing else to do."""
+        decisions = _under_way(self._active)
+        if decisions and len(decisions) == len(self._active):
+            await_any(decisions, _LOOK_SECONDS)
+        for sequence in list(self._active):
+            decision = sequence.decision
+            if decision is not None and decision.outcome.done():
+                sequence.decision = None
+                self._advance(sequence, decision.outcome.result)
+
+    def _score(self, sequence: Scheduled, place: int) -> tuple[int, ...]:
         """Tells an answer what the model says before a token that it has taken already."""
         sequence.request.answer.score(self._evaluator.logits(place))
         return ()
 
-    def _advance(self, sequence: _Sequence, choose: Callable[[], tuple[int, ...]]) -> None:
+    def _advance(self, sequence: Scheduled, choose: Callable[[], tuple[int, ...]]) -> None:
         """Lets an answer take tokens and hands them on. An error there is the end of this sequence alone."""
         answer = sequence.request.answer
         try:
@@ -426,7 +381,7 @@ class Scheduler:
         if answer.is_complete:
             self._end(sequence)
 
-    def _end(self, sequence: _Sequence, error: BaseException | None = None) -> None:
+    def _end(self, sequence: Scheduled, error: BaseException | None = None) -> None:
         """The end of a request: complete, cancelled, or with an error."""
         if sequence.slot is not None:
             self.slots.release(sequence.slot)
@@ -445,11 +400,16 @@ class Scheduler:
             request.done.set_exception(error)
 
 
-def _choose_late(answer: Answer, candidates: Candidates) -> tuple[int, ...]:
-    """The end of an answer whose time is up; what the model says does not matter."""
-    if answer.start is None:
-        return answer.take(_NO_TOKEN)
-    return answer.choose(_NO_LOGITS, candidates)
+def _under_way(sequences: Sequence[Scheduled]) -> list[Decision[tuple[int, ...]]]:
+    """The decisions that these wait for."""
+    return [one.decision for one in sequences if one.decision is not None]
+
+
+def _chosen(answer: Answer, logits: NDArray[np.float32], candidates: Candidates) -> tuple[int, ...]:
+    tokens = answer.choose(logits, candidates)
+    if answer.unscored:
+        answer.score(logits)
+    return tokens
 
 
 _NO_TOKEN = -1

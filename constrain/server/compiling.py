@@ -27,8 +27,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _CHOICES = 24
+"""So often is a token chosen among many when a text is tried."""
+
+_MANY = 64
+"""Words of a mask that have tokens. Fewer are mostly ways to write what has to be written, or spaces."""
+
+_TRIED_TOKENS = 200
+"""The most tokens of such a text."""
+
 _MASK_SECONDS = 0.5
-"""A text with so many tokens that might be others is tried; at none of its places may a mask take as long."""
+"""At none of its places may it take as long to say what may follow."""
+
+_TEXT_SECONDS = 2.0
+"""Nor at all of them together."""
 
 _ROOM = 4096
 """Tokens of an answer without a limit, as far as what can be told of them ahead is concerned."""
@@ -83,7 +94,9 @@ def compile_here(language: Language, fingerprint: bytes, schema: Mapping[str, An
             max_number_tokens=request.max_number_tokens,
             max_reasoning_tokens=request.max_reasoning_tokens,
         )
-        _walk(matcher, constraint.allocate_bitmask()[0])
+        for hurries in (False, True):
+            _walk(matcher, constraint.allocate_bitmask()[0], hurries=hurries)
+            matcher.reset()
     except BudgetError:  # the server says how many tokens there must be
         pass
     except ConstrainError as error:
@@ -91,26 +104,35 @@ def compile_here(language: Language, fingerprint: bytes, schema: Mapping[str, An
     return constraint._packed()
 
 
-def _walk(matcher: Matcher, row: Any) -> None:
-    """Follows a text at random for a while. Raises LimitError if a mask takes too long.
+def _walk(matcher: Matcher, row: Any, *, hurries: bool) -> None:
+    """Follows a text at random for a while. Raises LimitError where it takes too long to say what may follow.
 
-    What is met is packed up with the constraint, so that the time is not lost.
+    One that ``hurries`` takes the shortest way to the end every other time; so it meets more parts of the answer, and
+    the other one more of each. What is met is packed up with the constraint, so that the time is not lost.
     """
     drawn = random.Random(0)  # noqa: S311 - equal requests have equal answers
-    choices = 0
-    while choices < _CHOICES and not matcher.is_finished:
+    begun = time.process_time()
+    choices = tokens = 0
+    while choices < _CHOICES and tokens < _TRIED_TOKENS and not matcher.is_finished:
         started = time.process_time()
         matcher.fill_bitmask(row)
-        if time.process_time() - started > _MASK_SECONDS:
-            raise LimitError(
-                f"to say what may follow takes more than {_MASK_SECONDS} seconds at some place of a text; "
-                "simplify patterns and their bounds"
-            )
         words = row.nonzero()[0].tolist()
-        word = drawn.choice(words)
-        bits = [bit for bit in range(32) if row[word] >> bit & 1]
-        matcher.accept(32 * word + drawn.choice(bits))
-        choices += len(words) > 1 or len(bits) > 1
+        ending = matcher.completion_tokens() if hurries and tokens % 2 else []
+        matcher.accept(ending[0] if ending else _drawn(row, words, drawn))
+        now = time.process_time()
+        if now - started > _MASK_SECONDS or now - begun > _TEXT_SECONDS:
+            raise LimitError(
+                f"it takes too long to say what may follow at some place of a text ({_MASK_SECONDS:g} seconds), "
+                f"or in all of it ({_TEXT_SECONDS:g}); simplify patterns and their bounds"
+            )
+        choices += len(words) > _MANY
+        tokens += 1
+
+
+def _drawn(row: Any, words: list[int], drawn: random.Random) -> int:
+    """A token of one of the words of a mask."""
+    word = drawn.choice(words)
+    return 32 * word + drawn.choice([bit for bit in range(32) if row[word] >> bit & 1])
 
 
 def refused(schema: Mapping[str, Any] | None, error: ConstrainError) -> ApiError:

@@ -149,7 +149,7 @@ class Generator:
         ]
         samples = [job.sample(number) for job in jobs for number in range(questions[0].n)]
         answers = Answers(samples, self._live, self._metrics)
-        answers.limit_masks(self._limits.seconds)
+        answers.limit_choices(self._limits.seconds)
         answers.end_by(account.until if self._deadline is None else min(account.until, self._deadline))
         try:
             room = served.model.n_ctx - max(len(job.tokens) for job in jobs)
@@ -198,10 +198,10 @@ class Answers:
         for run in self._runs:
             run.request.answer.end_by(deadline)
 
-    def limit_masks(self, seconds: float) -> None:
-        """Brings those to their ends whose masks take longer: they are computed while all other answers wait."""
+    def limit_choices(self, seconds: float) -> None:
+        """Brings those to their ends whose choices take more of a processor."""
         for run in self._runs:
-            run.request.answer.max_mask_seconds = seconds
+            run.request.answer.max_choice_seconds = seconds
 
     async def begun(self) -> None:
         """Waits until the first of them is being written, or has ended."""

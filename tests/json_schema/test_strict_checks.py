@@ -154,6 +154,10 @@ STRUCTURAL: dict[str, tuple[Any, list[tuple[str, str]]]] = {
         closed(a={"type": ["string", "null"], "format": "jwt"}, b={"type": "integer", "format": "int32"}),
         [("/properties/a/format", "In context=('properties', 'a'), 'jwt' is not a valid format.")],
     ),
+    "a format that is the name of a pattern": (
+        closed(a={"type": "string", "format": "starts_with", "pattern": "^AB.*"}),
+        [],
+    ),
     "keywords beyond the subset": (
         closed(
             a={"type": "string", "format": "uri", "default": "", "not": {"const": ""}},

@@ -15,8 +15,9 @@ from constrain.llama.answer import Answer
 from constrain.llama.binding import Candidates
 from constrain.llama.decode import Decoding
 from constrain.llama.logprobs import Logprobs
+from constrain.llama.request import Request
 from constrain.llama.sampler import Chain, Sampling
-from constrain.llama.scheduler import Request, Scheduler
+from constrain.llama.scheduler import Scheduler
 from constrain.regex.parser import parse_pattern
 from tests.llama.test_scheduler import EOS, N_VOCAB, TOKENS, Scripted, following
 

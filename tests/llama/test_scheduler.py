@@ -14,8 +14,9 @@ import pytest
 
 import constrain
 from constrain.llama.answer import Answer
+from constrain.llama.request import Request
 from constrain.llama.sampler import Chain, Sampling
-from constrain.llama.scheduler import Request, Scheduler
+from constrain.llama.scheduler import Scheduler
 from constrain.regex.parser import parse_pattern
 
 if TYPE_CHECKING:

@@ -46,6 +46,20 @@ def test_it_is_refused_in_one_shape(application: Application, kind: int) -> None
     assert error_of(response)["type"] in ("invalid_request_error", "rate_limit_error")
 
 
+EXPLODING = "^(?=.*a.{16}b)(?=.*b.{17}a)(?=.*c.{18}a)(?=.*d.{19}a).*$"
+"""It compiles, but what may follow takes seconds to say at most places."""
+
+
+@pytest.mark.parametrize("before", [{}, {"note": {"type": "string"}, "list": {"type": "array", "maxItems": 3}}])
+def test_a_slow_place_is_found_wherever_it_is(application: Application, before: dict[str, Any]) -> None:
+    properties = {**before, "slow": {"type": "string", "pattern": EXPLODING}}
+    parameters = {"type": "object", "properties": properties, "required": list(properties)}
+    tool = {"type": "function", "function": {"name": "f", "parameters": parameters}}
+    response = chat(application, tools=[tool], tool_choice="required")
+    assert response.status_code == 400, response.text
+    assert error_of(response)["param"] == "tools"
+
+
 def test_there_are_200() -> None:
     assert sum(count for _, count in (*BODIES, *PIECES)) == 200
 

@@ -30,12 +30,16 @@ namespace {
 // take the GIL.
 class Locked {
  public:
-  explicit Locked(CompiledGrammar& grammar) : lock_(grammar.mutex(), std::try_to_lock), seed_(grammar.seed()) {
+  explicit Locked(CompiledGrammar& grammar) : Locked(grammar, std::try_to_lock) {
     if (!lock_) {
       nb::gil_scoped_release release;
       lock_.lock();
     }
   }
+
+  // Only if nobody else holds it: then it is true.
+  Locked(CompiledGrammar& grammar, std::try_to_lock_t) : lock_(grammar.mutex(), std::try_to_lock), seed_(grammar.seed()) {}
+  explicit operator bool() const { return lock_.owns_lock(); }
 
  private:
   std::unique_lock<std::mutex> lock_;
@@ -106,8 +110,30 @@ uint32_t token_of(const Vocabulary& vocabulary, nb::handle object) {
                          std::to_string(vocabulary.size()) + " tokens").c_str());
 }
 
+// Releases the GIL for as long as it lives, if that may be long.
+class Released {
+ public:
+  explicit Released(bool takes_long) {
+    if (takes_long) release_.emplace();
+  }
+
+ private:
+  std::optional<nb::gil_scoped_release> release_;
+};
+
 bool knows_mask(Matcher& matcher) {
   return matcher.ended() || (matcher.known_mask() && matcher.knows_limited());
+}
+
+// Whether the mask only has to be looked up: then taking a token needs no search either.
+bool is_quick(Matcher& matcher) {
+  if (matcher.ended()) return true;
+  try {
+    const Mask* known = matcher.known_mask();
+    return known && !known->tokens->limited && known->tokens->by_text.empty() && matcher.ample(*known) && matcher.knows_limited();
+  } catch (const LimitError&) {
+    return false;
+  }
 }
 
 // Computes the mask of where the matcher stands, and what budget and limits have to do with it, without the GIL.
@@ -121,7 +147,7 @@ void prepare(Matcher& matcher) {
 // Writes the mask of where the matcher stands. What must be computed is computed without the GIL.
 void fill(Matcher& matcher, std::span<uint32_t> words) {
   if (matcher.ended()) return std::fill(words.begin(), words.end(), 0u);
-  if (const Mask* known = matcher.known_mask(); known && matcher.ample(*known) && matcher.knows_limited()) return matcher.fill(*known, words);
+  if (is_quick(matcher)) return matcher.fill(*matcher.known_mask(), words);
   nb::gil_scoped_release release;
   matcher.fill(matcher.mask(), words);
 }
@@ -365,6 +391,7 @@ void bind_matcher(nb::module_& m) {
            [](Matcher& self, nb::handle token) {
              uint32_t id = token_of(self.grammar().vocabulary(), token);
              Locked lock(self.grammar());
+             Released released(!is_quick(self));
              return self.accept(id);
            },
            "token_id"_a)
@@ -373,6 +400,7 @@ void bind_matcher(nb::module_& m) {
              std::vector<uint32_t> ids;
              for (nb::handle token : tokens) ids.push_back(token_of(self.grammar().vocabulary(), token));
              Locked lock(self.grammar());
+             Released released(!is_quick(self));
              size_t n = 0;
              while (n < ids.size() && self.accept(ids[n])) ++n;
              return n;
@@ -445,6 +473,7 @@ void bind_matcher(nb::module_& m) {
              std::string text;
              {
                Locked lock(self.grammar());
+               Released released(!knows_mask(self));
                text = self.forced_bytes();
              }
              return nb::bytes(text.data(), text.size());
@@ -454,6 +483,7 @@ void bind_matcher(nb::module_& m) {
              std::pair<std::string, std::vector<uint32_t>> result;
              {
                Locked lock(self.grammar());
+               Released released(!knows_mask(self));
                result = self.forced_after({before.c_str(), before.size()});
              }
              return std::pair(nb::bytes(result.first.data(), result.first.size()), std::move(result.second));
@@ -464,6 +494,12 @@ void bind_matcher(nb::module_& m) {
                      Locked lock(self.grammar());
                      return knows_mask(self);
                    })
+      .def_prop_ro("is_quick",
+                   [](Matcher& self) {
+                     Locked lock(self.grammar());
+                     return is_quick(self);
+                   })
+      .def_prop_ro("is_in_use", [](Matcher& self) { return !Locked(self.grammar(), std::try_to_lock); })
       .def("compute_mask",
            [](Matcher& self) {
              Locked lock(self.grammar());
@@ -473,7 +509,10 @@ void bind_matcher(nb::module_& m) {
            [](Matcher& self, nb::handle token) {
              uint32_t id = token_of(self.grammar().vocabulary(), token);
              Locked lock(self.grammar());
-             Explanation why = self.explain(id);
+             Explanation why = [&] {
+               nb::gil_scoped_release release;
+               return self.explain(id);
+             }();
              return std::tuple(why.allowed, why.at_end, why.at_limit, why.offset, why.terminals);
            },
            "token_id"_a);

@@ -53,7 +53,7 @@ def test_usage_is_counted(model: Model) -> None:
 
 def test_instructions_that_are_made_for_a_run(model: Model) -> None:
     def instruct(context: RunContextWrapper[str], _: Agent[str]) -> str:
-        return f"Speak with {context.context}."
+        return f"Greet {context.context} in one short sentence."
 
     assert run(brief(model, instructions=instruct), context="Emma").final_output
 
