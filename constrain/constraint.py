@@ -489,7 +489,7 @@ def _compile(
     elsewhere: Callable[[], Packed] | None = None,
     **options: Unpack[CompileOptions],
 ) -> Constraint:
-    """``compile``, and the closing of objects that ``generate`` asks for.
+    """``compile``, and what ``generate`` asks for: objects are closed, formats kept to what their readers take.
 
     ``elsewhere``: compiles what is neither remembered nor kept, in place of this process.
     """

@@ -17,6 +17,7 @@ from constrain._errors import LimitError
 from constrain.json_schema.combined import Combined, names_in_order
 from constrain.json_schema.complements import has_keys
 from constrain.json_schema.formulas import And, Atom, Formula, Not, Or
+from constrain.json_schema.generated_formats import generated
 from constrain.json_schema.goal import ANY, NOTHING
 from constrain.json_schema.keys import capacity
 from constrain.json_schema.languages import is_surely_empty, matching
@@ -25,6 +26,7 @@ from constrain.json_schema.objects import KeyPattern, ObjectShape, apart, unprod
 if TYPE_CHECKING:
     from constrain.json_schema.goal import Goal
     from constrain.json_schema.goals import Goals
+    from constrain.json_schema.strings import StringShape
 
 MAX_OCCURRENCES = 20_000
 """Places of shapes in the formulas of one object."""
@@ -55,6 +57,15 @@ def emitted(goal: Goal, *, close_objects: bool) -> tuple[list[ObjectShape], list
             else:
                 objects.append(shape)
     return objects, combined
+
+
+def emitted_strings(goal: Goal, *, close_objects: bool) -> tuple[StringShape, ...]:
+    """The strings of a goal as the grammar has them: in generation, of some formats what their readers take."""
+    assert goal.shapes is not None
+    strings = goal.shapes.strings
+    if not close_objects or not any(shape.formats for shape in strings):
+        return strings
+    return tuple(map(generated, strings))
 
 
 def closed_forms(goal: Goal) -> tuple[list[ObjectShape], list[Combined]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError
 from constrain.json_schema.arrays import ArrayShape, item_goal, longest_length, unproductive_item
-from constrain.json_schema.closing import emitted
+from constrain.json_schema.closing import emitted, emitted_strings
 from constrain.json_schema.independent_keys import IndependentKeys
 from constrain.json_schema.keys import key_classes
 from constrain.json_schema.languages import has_endless_texts
@@ -69,9 +69,10 @@ class Supply:
         self._under_way.add(goal)
         try:
             objects, combinations = emitted(goal, close_objects=self._close_objects)
+            strings = emitted_strings(goal, close_objects=self._close_objects)
             found = (
                 any(map(_has_endless_numbers, shapes.numbers))
-                or any(map(_has_endless_strings, shapes.strings))
+                or any(map(_has_endless_strings, strings))
                 or any(map(self._has_endless_arrays, shapes.arrays))
                 or any(map(self._has_endless_objects, objects))
                 or any(map(self._has_endless_combinations, combinations))
@@ -163,7 +164,7 @@ class Supply:
             found.update((value, None) for bit, value in _SIMPLE.items() if shapes.simple & bit)
             for number in shapes.numbers:
                 _add(found, "number", list_numbers(number, limit), limit)
-            for string in shapes.strings:
+            for string in emitted_strings(goal, close_objects=self._close_objects):
                 _add(found, "string", _all_strings(string, limit), limit)
             for array in shapes.arrays:
                 if unproductive_item(array) is None:

@@ -8,7 +8,7 @@ from constrain._errors import LimitError, UnsatisfiableSchemaError, UnsupportedS
 from constrain.grammar import EPSILON, Edge, Grammar, Kind, Role, Rule, Terminal
 from constrain.json_schema.array_automata import add_array
 from constrain.json_schema.arrays import unproductive_item
-from constrain.json_schema.closing import emitted, has_value, is_productive
+from constrain.json_schema.closing import emitted, emitted_strings, has_value, is_productive
 from constrain.json_schema.combined_automata import add_combined
 from constrain.json_schema.goal import NOTHING, Goal, place
 from constrain.json_schema.object_automata import add_object
@@ -206,7 +206,7 @@ class Emitter:
             shapes = goal.shapes
             assert shapes is not None
             if outermost.raw_strings and shapes.strings and shapes == NO_SHAPES._replace(strings=shapes.strings):
-                symbols = (self._symbol(outermost.raw(shapes.strings)),)
+                symbols = (self._symbol(outermost.raw(self._strings(goal))),)
                 self._raw.update(symbols)
             else:
                 symbols = self._json_symbols(goal)
@@ -223,11 +223,13 @@ class Emitter:
         if symbols is None:
             shapes = goal.shapes
             assert shapes is not None
-            key = (shapes.simple, shapes.numbers, tuple(map(_identity, shapes.strings)))
+            strings = self._strings(goal)
+            key = (shapes.simple, shapes.numbers, tuple(map(_identity, strings)))
             terminals = self._scalars.get(key)
             if terminals is None:
                 try:
-                    terminals = scalar_terminals(shapes, goal.location, self._number_spellings)
+                    scalars = shapes if strings is shapes.strings else shapes._replace(strings=strings)
+                    terminals = scalar_terminals(scalars, goal.location, self._number_spellings)
                 except LimitError as error:
                     place(error, goal)
                     raise
@@ -245,6 +247,13 @@ class Emitter:
                 self.rules.append(None)
             symbols = self._symbols[goal] = tuple(found)
         return symbols
+
+    def _strings(self, goal: Goal) -> tuple[StringShape, ...]:
+        try:
+            return emitted_strings(goal, close_objects=self.policies.close_objects)
+        except LimitError as error:
+            place(error, goal)
+            raise
 
     def _emit_rule(self, goal: Goal, rule: int, *, objects_only: bool = False) -> None:
         automaton = RuleAutomaton()

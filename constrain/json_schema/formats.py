@@ -49,7 +49,8 @@ def format_expression(name: str) -> Expression | None:
 
 
 @cache
-def _date() -> Expression:
+def day() -> Expression:
+    """A real day of the years 0001 to 9999; the expression that all callers share."""
     return date_of(r"[1-9]\d{3}|0[1-9]\d\d|00[1-9]\d|000[1-9]", "0[48]|[2468][048]|[13579][26]")
 
 
@@ -67,7 +68,7 @@ def _time() -> Expression:
 
 @cache
 def _date_time() -> Expression:
-    return sequence(_date(), "[Tt]", _time())
+    return sequence(day(), "[Tt]", _time())
 
 
 @cache
@@ -97,11 +98,12 @@ def hostname() -> Expression:
     return host_of(label_of(MAX_LABEL_LENGTH))
 
 
-def label_of(length: int) -> Expression:
+def label_of(length: int | None) -> Expression:
     """A label in ASCII of at most so many characters, without ``--`` in third and fourth place."""
+    more = "*" if length is None else f"{{0,{length - 5}}}"
     return tree(
         "[A-Za-z0-9](?:[A-Za-z0-9-]?[A-Za-z0-9]|[A-Za-z0-9-]{2}[A-Za-z0-9]"
-        f"|[A-Za-z0-9-](?:[A-Za-z0-9][A-Za-z0-9-]|-[A-Za-z0-9])[A-Za-z0-9-]{{0,{length - 5}}}[A-Za-z0-9])?"
+        f"|[A-Za-z0-9-](?:[A-Za-z0-9][A-Za-z0-9-]|-[A-Za-z0-9])[A-Za-z0-9-]{more}[A-Za-z0-9])?"
     )
 
 
@@ -128,7 +130,7 @@ def email_at(
     if quoted is None:
         quoted = rf'"(?:[ !#-\[\]-~{more}]|\\[ -~])*"'
     local = either(sequence(atom, many(sequence(r"\.", atom))), quoted)
-    literal = sequence(r"\[", either(_ipv4(), sequence("IPv6:", _ipv6())), r"\]")
+    literal = sequence(r"\[", either(ipv4(), sequence("IPv6:", _ipv6())), r"\]")
     return sequence(Window(local, unit, 1, MAX_LOCAL_PART_LENGTH), "@", either(host, literal))
 
 
@@ -150,17 +152,34 @@ def _idn_email() -> Expression:
 
 
 @cache
-def _ipv4() -> Expression:
+def ipv4() -> Expression:
+    """Four octets; the expression that all callers share."""
     octet = tree(r"25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d")
     return sequence(octet, many(sequence(r"\.", octet), 3, 3))
 
 
+_GROUP = "[0-9A-Fa-f]{1,4}"
+
+
 @cache
 def _ipv6() -> Expression:
-    """RFC 4291, section 2.2, as the grammar of RFC 3986 has it: ``::`` stands for at least one group."""
-    group = tree("[0-9A-Fa-f]{1,4}")
+    group_colon = sequence(_GROUP, ":")
+    return _ipv6_ending(either(sequence(group_colon, _GROUP), ipv4()))
+
+
+@cache
+def groups_of_ipv6() -> Expression:
+    """An IPv6 address without an IPv4 address in it."""
+    return _ipv6_ending(sequence(_GROUP, ":", _GROUP))
+
+
+def _ipv6_ending(last: Expression) -> Expression:
+    """RFC 4291, section 2.2, as the grammar of RFC 3986 has it: ``::`` stands for at least one group.
+
+    ``last``: how the last 32 bits are written.
+    """
+    group = tree(_GROUP)
     group_colon = sequence(group, ":")
-    last = either(sequence(group_colon, group), _ipv4())  # 32 bits
     forms = [sequence(many(group_colon, 6, 6), last)]
     for before in range(6):  # up to so many groups before the ::
         front = [optional(many(group_colon, 0, before - 1), group)] if before else []
@@ -173,7 +192,7 @@ def _ipv6() -> Expression:
 
 @cache
 def _ip_of_any_version() -> Expression:
-    return either(_ipv4(), _ipv6())
+    return either(ipv4(), _ipv6())
 
 
 @cache
@@ -199,34 +218,34 @@ _UCSCHAR = r"\u{A0}-\u{D7FF}\u{F900}-\u{FDCF}\u{FDF0}-\u{FFEF}" + "".join(
     rf"\u{{{plane:X}{'1000' if plane == 14 else '0000'}}}-\u{{{plane:X}FFFD}}" for plane in range(1, 15)
 )
 _PRIVATE = r"\u{E000}-\u{F8FF}\u{F0000}-\u{FFFFD}\u{100000}-\u{10FFFD}"
-_PERCENT = "%[0-9A-Fa-f]{2}"
-_UNRESERVED = r"A-Za-z0-9._~\-"
-_DELIMITERS = r"!$&'()*+,;="
+PERCENT = "%[0-9A-Fa-f]{2}"
+UNRESERVED = r"A-Za-z0-9._~\-"
+DELIMITERS = r"!$&'()*+,;="
 
 
 @cache
 def _identifier(*, scheme: bool, reference: bool, more: str, private: str) -> Expression:
     """``scheme``: with one; ``reference``: without one; ``more``: further characters, of queries also ``private``."""
-    common = _UNRESERVED + more + _DELIMITERS
-    character = tree(f"[{common}:@]|{_PERCENT}")
+    common = UNRESERVED + more + DELIMITERS
+    character = tree(f"[{common}:@]|{PERCENT}")
     segments = many(sequence("/", many(character)))
     host = either(
-        sequence(r"\[", either(_ipv6(), rf"[vV][0-9A-Fa-f]+\.[{_UNRESERVED}{_DELIMITERS}:]+"), r"\]"),
-        f"(?:[{common}]|{_PERCENT})*",
+        sequence(r"\[", either(_ipv6(), rf"[vV][0-9A-Fa-f]+\.[{UNRESERVED}{DELIMITERS}:]+"), r"\]"),
+        f"(?:[{common}]|{PERCENT})*",
     )
-    user = optional(f"(?:[{common}:]|{_PERCENT})*@")
+    user = optional(f"(?:[{common}:]|{PERCENT})*@")
     network = sequence("//", user, host, optional(r":\d*"), segments)
     absolute = sequence("/", optional(many(character, 1), segments))
     tail = sequence(
-        optional(r"\?", many(f"[{common}:@/?{private}]|{_PERCENT}")),
-        optional("#", many(f"[{common}:@/?]|{_PERCENT}")),
+        optional(r"\?", many(f"[{common}:@/?{private}]|{PERCENT}")),
+        optional("#", many(f"[{common}:@/?]|{PERCENT}")),
     )
     forms = []
     if scheme:
         rootless = sequence(many(character, 1), segments)
         forms.append(sequence(r"[A-Za-z][A-Za-z0-9+.\-]*:", either(network, absolute, rootless, "")))
     if reference:
-        without_colon = sequence(f"(?:[{common}@]|{_PERCENT})+", segments)
+        without_colon = sequence(f"(?:[{common}@]|{PERCENT})+", segments)
         forms.append(either(network, absolute, without_colon, ""))
     return sequence(either(*forms), tail)
 
@@ -238,8 +257,8 @@ def _uri_template() -> Expression:
 
 def template_of(operator: str) -> Expression:
     """RFC 6570, section 2, with the apostrophe that an erratum adds."""
-    literal = rf"[!#$&-;=?-\[\]_a-z~{_UCSCHAR}{_PRIVATE}]|{_PERCENT}"
-    variable = tree(f"[A-Za-z0-9_]|{_PERCENT}")
+    literal = rf"[!#$&-;=?-\[\]_a-z~{_UCSCHAR}{_PRIVATE}]|{PERCENT}"
+    variable = tree(f"[A-Za-z0-9_]|{PERCENT}")
     name = sequence(variable, many(sequence(optional(r"\."), variable)))
     specification = sequence(name, optional(r":[1-9]\d{0,3}|\*"))
     names = sequence(specification, many(sequence(",", specification)))
@@ -261,14 +280,14 @@ def _relative_json_pointer() -> Expression:
 
 
 _BUILDERS: dict[str, Callable[[], Expression]] = {
-    "date": _date,
+    "date": day,
     "date-time": _date_time,
     "duration": _duration,
     "email": _email,
     "hostname": hostname,
     "idn-email": _idn_email,
     "idn-hostname": _idn_hostname,
-    "ipv4": _ipv4,
+    "ipv4": ipv4,
     "ipv6": _ipv6,
     "ipvanyaddress": _ip_of_any_version,
     "iri": lambda: _identifier(scheme=True, reference=False, more=_UCSCHAR, private=_PRIVATE),

@@ -10,6 +10,7 @@ from constrain.json_schema.formats import (
     WIDER_FORMATS,
     format_expression,
 )
+from constrain.json_schema.generated_formats import GENERATED_FORMATS
 from constrain.json_schema.strings import StringShape, WiderFormat
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ def format_(goals: Goals, at: Location, value: object, found: Assertions) -> Non
         return
     expression = format_expression(value)
     if expression is not None:
-        found.restrict_strings(StringShape((expression,), wider=_WIDER.get(value)))
+        formats = (value,) if value in GENERATED_FORMATS else ()
+        found.restrict_strings(StringShape((expression,), wider=_WIDER.get(value), formats=formats))
     elif value in IRREGULAR_FORMATS:
         raise UnsupportedSchemaError(IRREGULAR_FORMATS[value], pointer=at.pointer("format"))
     else:

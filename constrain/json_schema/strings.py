@@ -39,7 +39,8 @@ class StringShape(NamedTuple):
 
     With ``values``, exactly these strings. What is written keeps to less than some formats allow: then ``parts``
     match what is written, and all ``wider`` what may count as a string of this shape. No string is written of which
-    that is uncertain, so a complement is what ``wider`` does not match (and the other way round).
+    that is uncertain, so a complement is what ``wider`` does not match (and the other way round). ``formats`` are the
+    names of those parts of which generation writes less (``generated_formats``).
     """
 
     parts: tuple[Expression, ...] = ()
@@ -47,6 +48,7 @@ class StringShape(NamedTuple):
     maximum: int | None = None
     values: tuple[str, ...] | None = None
     wider: tuple[Expression | WiderFormat, ...] | None = None  # None: the same as parts
+    formats: tuple[str, ...] = ()
 
 
 ANY_STRING = StringShape()
@@ -74,7 +76,8 @@ def intersect_strings(a: StringShape, b: StringShape) -> StringShape | None:
     if a.wider is not None or b.wider is not None:
         wider = _joined(a.wider or a.parts, b.wider or b.parts)
     maximum = shorter(a.maximum, b.maximum)
-    shape = StringShape(_joined(a.parts, b.parts), max(a.minimum, b.minimum), maximum, wider=wider)
+    formats = tuple(dict.fromkeys(a.formats + b.formats))
+    shape = StringShape(_joined(a.parts, b.parts), max(a.minimum, b.minimum), maximum, wider=wider, formats=formats)
     if has_strings(shape):
         return shape
     if wider is not None and any(
