@@ -5,7 +5,8 @@ Pydantic's ``EmailStr`` or ``z.string().email()``, and these refuse some of what
 
 - email: a local part without quotes, of letters, digits and ``_'+-``; a domain of two labels or more, whose last one
   has letters alone and is of no special use (RFC 6761), of at most 63 characters;
-- date-time: in UTC, with a capital ``T`` and ``Z``, to the nanosecond; with a pattern beside it, that says which;
+- date-time: with a capital ``T`` and ``Z``, to the nanosecond. Offsets stay: a time would be another one without them
+  (zod 3 has to be told of them: ``datetime({ offset: true })``; zod 4 says so itself, with a pattern);
 - ipv6: an IPv4 address at the end only behind ``::``, and at most four groups before that;
 - uri: what the URL Standard of WHATWG can read, too: of its special schemes (such as ``https``), a host that is a name
   or an address, and a port that there is.
@@ -54,8 +55,6 @@ def generated(shape: StringShape) -> StringShape:
     """What is written of this shape in generation: some of its strings, or all of them."""
     for name in shape.formats:
         whole = format_expression(name)
-        if name in _LEFT_TO_PATTERNS and len(shape.parts) > 1:
-            continue
         parts = tuple(generated_format(name) if part is whole else part for part in shape.parts)
         if _has_some(shape._replace(parts=parts)):
             shape = shape._replace(parts=parts, wider=None)
@@ -96,7 +95,7 @@ def _any_case(words: tuple[str, ...]) -> Expression:
 
 @cache
 def _date_time() -> Expression:
-    return sequence(day(), r"T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?Z")
+    return sequence(day(), r"T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+\-](?:[01]\d|2[0-3]):[0-5]\d)")
 
 
 @cache
@@ -137,9 +136,6 @@ def _named_host() -> Expression:
     name = tree(r"(?:[A-Za-z0-9](?:[A-Za-z0-9_\-]*[A-Za-z0-9])?\.)*[A-Za-z](?:[A-Za-z0-9_\-]*[A-Za-z0-9])?")
     return Intersection((name, Complement(tree(r"(?:[^.]*\.)*[Xx][Nn]--.*"))))
 
-
-_LEFT_TO_PATTERNS = frozenset(("date-time",))
-"""Those that a pattern beside them describes in full, as zod's patterns do: they say whether there may be an offset."""
 
 _BUILDERS: dict[str, Callable[[], Expression]] = {
     "date-time": _date_time,

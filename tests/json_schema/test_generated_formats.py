@@ -48,8 +48,8 @@ CASES: dict[str, tuple[list[str], list[str]]] = {
         ],
     ),
     "date-time": (
-        ["2024-02-29T12:34:56Z", "0001-01-01T00:00:00.123456789Z", "9999-12-31T23:59:59Z"],
-        ["2024-02-29T12:34:56+01:00", "2024-02-29t12:34:56Z", "2024-02-29T12:34:56z", "2024-02-29T12:34:60Z"],
+        ["2024-02-29T12:34:56Z", "0001-01-01T00:00:00.123456789Z", "9999-12-31T23:59:59-05:30"],
+        ["2024-02-29T12:34:56+24:00", "2024-02-29t12:34:56Z", "2024-02-29T12:34:56z", "2024-02-29T12:34:60Z"],
     ),
     "ipv6": (
         ["::", "2001:db8::1", "1:2:3:4:5:6:7:8", "::ffff:1.2.3.4", "64:ff9b::1.2.3.4"],
@@ -113,7 +113,9 @@ def test_what_is_written_is_part_of_the_format(name: str) -> None:
 _ZOD_EMAIL = re.compile(  # zod 3.25; that of zod 4 takes the same
     r"(?!\.)(?!.*\.\.)([A-Z0-9_'+\-\.]*)[A-Z0-9_+-]@([A-Z0-9][A-Z0-9\-]*\.)+[A-Z]{2,}", re.IGNORECASE | re.ASCII
 )
-_ZOD_DATE_TIME = re.compile(r"\d{4}-\d\d-\d\dT([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?Z", re.ASCII)
+_ZOD_DATE_TIME = re.compile(  # with ``offset: true``
+    r"\d{4}-\d\d-\d\dT([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?([+-]\d{2}:?\d{2}|Z)", re.ASCII
+)
 
 READERS: dict[str, tuple[dict[str, Any], Any, re.Pattern[str] | None]] = {
     "EmailStr": ({"format": "email"}, pydantic.EmailStr, _ZOD_EMAIL),
@@ -151,7 +153,7 @@ def test_random_strings_pass_the_check_of_their_reader(reader: str) -> None:
 LEFT = {
     "a listed offset": ({"format": "date-time", "const": "2024-02-29T12:00:00+02:00"}, "2024-02-29T12:00:00+02:00"),
     "a pattern with offsets": ({"format": "date-time", "pattern": r"\+02:00$"}, "2024-02-29T12:00:00+02:00"),
-    "a pattern that lets offsets": ({"format": "date-time", "pattern": r"(Z|\+02:00)$"}, "2024-02-29T12:00:00+02:00"),
+    "a small letter": ({"format": "date-time", "pattern": "t"}, "2024-02-29t12:00:00z"),
     "a domain of special use": ({"format": "email", "pattern": r"\.local$"}, "a@printer.local"),
     "a single label": ({"format": "email", "enum": ["root@localhost"]}, "root@localhost"),
     "a short address": ({"format": "email", "maxLength": 4}, "a@bc"),
@@ -189,7 +191,7 @@ def test_different_items_do_not_run_out() -> None:
 
 def test_compile_keeps_to_the_format_itself() -> None:
     constraint = constrain.compile({"type": "string", "format": "date-time"}, byte_vocabulary(), cache=False)
-    assert constraint.accepts('"2024-02-29T12:34:56+01:00"')
+    assert constraint.accepts('"2024-02-29t12:34:56z"')
 
 
 @pytest.mark.parametrize("name", ["binary", "password", "path", "json-string", "base64", "name-email", "jwt"])
