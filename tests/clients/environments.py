@@ -23,7 +23,8 @@ PYTHON, NODE = "requirements.txt", "package.json"
 CLIENTS = sorted(folder.name for folder in HERE.iterdir() if (folder / PYTHON).exists() or (folder / NODE).exists())
 
 MODEL = "small"
-KEYS = ("any", "another")
+KEYS = ("any", "another", "ollama")
+"""The last is what instructor sends to a provider of local models, whatever key it is given."""
 
 SECONDS = 3600.0
 """Longer than the tests of one client take, on however slow a machine."""

@@ -192,7 +192,6 @@ def test_the_provider_for_local_models_is_answered() -> None:
     client: Any = instructor.from_provider(
         f"ollama/{os.environ['CONSTRAIN_MODEL']}",
         base_url=os.environ["OPENAI_BASE_URL"],
-        api_key=os.environ["OPENAI_API_KEY"],
         mode=Mode.JSON_SCHEMA,
     )
     assert isinstance(client.create(response_model=User, messages=ASK, max_retries=0, max_tokens=100), User)
