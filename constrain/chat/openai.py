@@ -67,6 +67,8 @@ def tool_from_json(document: Mapping[str, Any], function: Callable[..., Any] | N
         try:
             source = _format(inner, pointer)
         except PatternError as error:
+            if error.line is None:  # a pattern by itself, which is one line; one in a grammar has a line
+                error.line = 1
             raise named(error, f"the format of tool {name!r}") from error
         return CustomTool(name, description, source, function)
     strict = _get(inner, "strict", bool, pointer, missing=False)
@@ -126,7 +128,11 @@ def _format(document: Mapping[str, Any], pointer: str) -> Source | None:
     definition = _get(inner, "definition", str, pointer)
     if syntax not in ("lark", "regex"):
         raise ToolError(f"a grammar's syntax is 'lark' or 'regex', not {syntax!r}", pointer=f"{pointer}/syntax")
-    return Lark(definition) if syntax == "lark" else Regex(definition)
+    if syntax == "lark":
+        return Lark(definition)
+    if "\n" in definition:
+        raise PatternError(r"a pattern is one line; write \n for a line break", column=definition.index("\n") + 1)
+    return Regex(definition)
 
 
 _KINDS = {str: "a string", bool: "true or false", Mapping: "an object"}

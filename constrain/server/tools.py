@@ -50,6 +50,8 @@ def _tool(document: Mapping[str, Any], place: str, subset: StrictSubset) -> Tool
         raise wrong_value(f"{place}.type", kind, _KINDS)
     inner: Any = document.get(kind, document)
     where = f"{place}.{kind}" if kind in document else place
+    if isinstance(inner, dict) and inner.get("name") is None:
+        raise missing(f"{where}.name")
     if kind == "custom":
         come_to(Place(f"{where}.format", "invalid_grammar", "grammar"))
     else:
