@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from constrain import core
 from constrain._errors import GrammarError
 from constrain.chat.assembly import ANY_TEXT, SOME_BYTES, up_to, without
+from constrain.chat.escapes import spelled_in_json
 from constrain.regex.anchors import sequence, union
 from constrain.regex.parser import parse_pattern
 from constrain.regex.source import Regex
-from constrain.regex.spelling import in_json, in_json_text
+from constrain.regex.spelling import in_json
 from constrain.regex.tree import ANY_BYTES, ANY_JSON_CHAR, Expression, Intersection, Literal, Repetition
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def add_json_input(made: Assembly, source: int, tool: CustomCalls, target: int, 
         made.read(source, _inhabited(sequence(content, _QUOTE), what), target, "input")
     else:
         before = made.state()
-        made.edge(source, made.merge(lambda: _spelled_in_json(written.grammar()), place, what), before)
+        made.edge(source, made.merge(lambda: spelled_in_json(written.grammar()), place, what), before)
         made.read(before, _QUOTE, target, "input")
 
 
@@ -82,12 +83,3 @@ def _inhabited(expression: Expression, what: str) -> Expression:
     if core.is_empty(expression):
         raise GrammarError(f"no input of {what} can be written in this form of calls")
     return expression
-
-
-def _spelled_in_json(grammar: Grammar) -> Grammar:
-    """The same grammar within a JSON string."""
-    terminals = tuple(
-        replace(terminal, expression=in_json(terminal.expression), label=in_json_text(terminal.label))
-        for terminal in grammar.terminals
-    )
-    return replace(grammar, terminals=terminals)

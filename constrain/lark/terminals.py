@@ -84,8 +84,11 @@ def terminal_expression(syntax: Syntax, named: dict[str, Expression], node: Node
 def non_empty_part(expression: Expression) -> tuple[Expression | None, bool]:
     """The texts that are not empty, if there are any, and whether the empty one is there."""
     nullable = core.matches(expression, b"")
-    if nullable:
-        expression = Intersection((expression, _SOME_BYTES))
+    match expression:
+        case Repetition(part, 0, maximum) if maximum != 0 and not core.matches(part, b""):
+            expression = Repetition(part, 1, maximum)
+        case _ if nullable:
+            expression = Intersection((expression, _SOME_BYTES))
     return (None if core.is_empty(expression) else expression), nullable
 
 

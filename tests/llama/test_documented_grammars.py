@@ -70,6 +70,17 @@ def test_a_patch_grammar_with_a_nullable_terminal(model: constrain.Model) -> Non
         assert _PATCH_TEXT.fullmatch(text), text
 
 
+def test_a_patch_as_the_input_of_a_tool(model: constrain.Model) -> None:
+    tool = constrain.CustomTool("apply_patch", "Applies a patch.", constrain.Lark(PATCH))
+    for seed in range(TEXTS):
+        completion = constrain.complete(
+            model, "Fix the typo in README.md.", tools=[tool], tool_choice="required", parallel_tool_calls=False,
+            temperature=1, seed=seed, max_tokens=MAX_TOKENS,
+        )  # fmt: skip
+        [call] = completion.value.calls
+        assert _PATCH_TEXT.fullmatch(call.text), call.text
+
+
 def written(model: constrain.Model, prompt: str, source: object) -> list[str]:
     """Texts at temperature 1, from the whole distribution, none of more than ``MAX_TOKENS`` tokens."""
     found = []
