@@ -39,7 +39,8 @@ _CONTEXT_TOKENS = 8
 
 _EASY_SECONDS = 0.005
 _EASY_CHOICES = 4
-"""After so many choices in turn that took less of a processor, the next one is expected to do so, too."""
+"""After so many choices with a known mask that had to search, but took less of a processor, the next one is expected
+to do so, too. Those that only looked things up say nothing about that."""
 
 
 class Matcher(Protocol):
@@ -180,13 +181,16 @@ class Answer:
         Only for answers with a matcher. Raises ``ModelError`` if the matcher contradicts itself.
         """
         assert self.matcher is not None
-        begun = time.thread_time()
+        is_quick, begun = self.matcher.is_quick, time.thread_time()
         try:
             return self._choose(self.matcher, logits, candidates)
         finally:
             seconds = time.thread_time() - begun
             self._choice_seconds += seconds
-            self._n_easy = self._n_easy + 1 if seconds < _EASY_SECONDS else 0
+            if seconds >= _EASY_SECONDS:
+                self._n_easy = 0
+            elif not is_quick:
+                self._n_easy += 1
 
     def _choose(self, matcher: Matcher, logits: NDArray[np.float32], candidates: Candidates) -> tuple[int, ...]:
         if self._late():
@@ -239,13 +243,13 @@ class Answer:
 
     @property
     def may_take_long(self) -> bool:
-        """Whether ``choose`` may: it has to wait, or to compute and the last choices do not say that this is easy."""
+        """Whether ``choose`` may: it has to wait, or to compute a mask, or to search, which was not easy before."""
         matcher = self.matcher
         if matcher is None:
             return False
         if matcher.is_in_use or self._late():
             return True
-        return self._n_easy < _EASY_CHOICES and not matcher.is_quick
+        return not matcher.is_quick and (self._n_easy < _EASY_CHOICES or not matcher.knows_mask)
 
     @property
     def is_prepared(self) -> bool:

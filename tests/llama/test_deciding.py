@@ -190,21 +190,25 @@ def test_a_matcher_is_in_use_while_another_thread_computes() -> None:
     assert not other.is_in_use
 
 
-def test_what_an_answer_has_to_compute_may_take_long_until_some_choices_did_not(constraint: Constraint) -> None:
+def test_choices_may_take_long_where_masks_are_new_or_searches_not_known_to_be_easy(constraint: Constraint) -> None:
     fresh = constrain.compile(constraint.grammar, constraint.vocabulary, cache=False)
-    answer = answer_of([1], fresh)
+    assert all(judged(answer_of([1], fresh)))
+    assert not any(judged(answer_of([1], fresh)))
+    tight = answer_of([1], fresh)
+    tight.max_tokens = LENGTH + 1  # what is left has a say
+    seen = judged(tight)
+    assert seen[0]
+    assert not seen[-1]
+
+
+def judged(answer: Answer) -> list[bool]:
+    """What is expected of every choice."""
     answer.begin(400)
-    candidates = Candidates(N_VOCAB)
-    logits = np.zeros(N_VOCAB, np.float32)
-    seen = []
+    candidates, logits, seen = Candidates(N_VOCAB), np.zeros(N_VOCAB, np.float32), []
     while not answer.is_done:
         seen.append(answer.may_take_long)
         answer.choose(logits, candidates)
-    assert seen[0]
-    assert not seen[-1]
-    again = answer_of([1], fresh)
-    again.begin(400)
-    assert not again.may_take_long  # the mask is known
+    return seen
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="priorities of single threads are Linux's")
