@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,9 @@ def pytest_report_header() -> list[str]:
 
 
 os.environ["CONSTRAIN_CACHE"] = ""  # nobody's own cache is read or written to
+
+# A shell without job control has what it starts in the background ignore SIGINT, and so has what that starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
