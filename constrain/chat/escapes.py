@@ -7,8 +7,8 @@ shows.
 
 That means the same where what may stand beside such a terminal, or behind it, cannot begin with any of its characters:
 then the longest match reads as many of these as there are, and so does the rule. (Beside one that is a run of any of
-its characters, what has no escapes may begin with them: both are read as one lexeme then, as before.) Elsewhere
-terminals stay as they are.
+its characters, what has no escapes may begin with them, for both are read as one lexeme then, as before; but nothing
+behind that may begin with an escape that goes on with the run.) Elsewhere terminals stay as they are.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain import core
-from constrain.grammar import EPSILON, Edge, Grammar, Rule, Terminal
+from constrain.grammar import EPSILON, Action, Edge, Grammar, Rule, Terminal
+from constrain.regex import classes
 from constrain.regex.anchors import sequence
 from constrain.regex.spelling import in_json, in_json_text
 from constrain.regex.tree import (
@@ -29,20 +30,21 @@ from constrain.regex.tree import (
     Intersection,
     Literal,
     LiteralSet,
+    Ranges,
     Repetition,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-_ESCAPED = CharClass(((0x00, 0x1F), (0x22, 0x22), (0x5C, 0x5C)))
-_PLAIN = CharClass(((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x10FFFF)))
+_ESCAPED: Ranges = ((0x00, 0x1F), (0x22, 0x22), (0x5C, 0x5C))
+"""Code points whose spelling within a string is an escape."""
 
 _MAX_STATES = 500
 """Of the rule that a terminal becomes."""
 
-_MAX_PAIRS = 50_000
-"""Of places at which terminals may be read side by side; where there are more, all terminals stay as they are."""
+_MAX_PAIRS = 500_000
+"""Of terminals that are looked at side by side; where there are more, all terminals stay as they are."""
 
 
 def spelled_in_json(grammar: Grammar) -> Grammar:
@@ -53,11 +55,9 @@ def spelled_in_json(grammar: Grammar) -> Grammar:
     ]
     rules = list(grammar.rules)
     replaced: dict[int, int] = {}
-    for terminal, parts in _to_take_apart(grammar).items():
-        rule = _Characters(grammar.terminals[terminal], terminals, terminal)
-        rule.read(parts)
+    for terminal in _to_take_apart(grammar):
         replaced[terminal] = ~len(rules)
-        rules.append(rule.made())
+        rules.append(_Characters(grammar.terminals[terminal], terminals, terminal).rule())
     if replaced:
         rules[: len(grammar.rules)] = [_with_rules(rule, replaced) for rule in grammar.rules]
     return replace(grammar, terminals=tuple(terminals), rules=tuple(rules))
@@ -73,31 +73,47 @@ def _symbol(edge: Edge) -> int:
     return -1 if edge.symbol is EPSILON else max(edge.symbol, -1)
 
 
-def _to_take_apart(grammar: Grammar) -> dict[int, Expression]:
-    """The terminals that become rules, with their expressions."""
-    found: dict[int, Expression] = {}
+def _to_take_apart(grammar: Grammar) -> list[int]:
+    """The terminals that become rules."""
+    expressions = [terminal.expression for terminal in grammar.terminals]
+    ignored = set(grammar.ignored)
     candidates = {
         index: characters
-        for index, terminal in enumerate(grammar.terminals)
-        if index not in grammar.ignored and (characters := _characters(terminal.expression)) is not None
-        if _meet(characters, _ESCAPED)
+        for index, expression in enumerate(expressions)
+        if index not in ignored and (characters := _characters(expression)) is not None
+        if classes.intersection(characters, _ESCAPED)
     }
-    kept = {_symbol(edge) for rule in grammar.rules for edge in rule.edges if edge.excluding >= 0 or edge.distinct >= 0}
+    for rule in grammar.rules:
+        for edge in rule.edges:
+            if (
+                edge.excluding >= 0
+                or edge.distinct >= 0
+                or any(action is Action.REMEMBER for action, _ in edge.actions)
+            ):
+                candidates.pop(_symbol(edge), None)  # its text is looked at as a whole
     neighbours = _neighbours(grammar) if candidates else None
     if neighbours is None:
-        return found
-    for index, characters in candidates.items():
-        beside, behind = neighbours.beside[index] | set(grammar.ignored), neighbours.behind[index] | {*grammar.ignored}
-        if index in behind or index in kept:
-            continue
-        expressions = [terminal.expression for terminal in grammar.terminals]
+        return []
+
+    def means_the_same(index: int, characters: Ranges) -> bool:
+        beside, behind = (neighbours.beside[index] | ignored) - {index}, neighbours.behind[index] | ignored
+        if index in behind:
+            return False
         if _is_run(expressions[index]):
-            beside = {other for other in beside if _has_escapes(expressions[other])}
-        if any(_begins_with(expressions[other], characters) for other in (beside | behind) - {index}):
-            continue
-        if any(_begins_with(expressions[other], _ESCAPED) for other in behind):
-            found[index] = expressions[index]
-    return found
+            plain = {other for other in beside - ignored if not _has_escapes(expressions[other])}
+            beside -= plain
+            escapes = classes.intersection(characters, _ESCAPED)
+            followers = {follower for other in plain for follower in neighbours.behind[other] | ignored}
+            if any(_begins_with(expressions[other], escapes) for other in followers):
+                return False
+        return not any(_begins_with(expressions[other], characters) for other in beside | behind)
+
+    return [
+        index
+        for index, characters in candidates.items()
+        if any(_begins_with(expressions[other], _ESCAPED) for other in neighbours.behind[index] | ignored)
+        and means_the_same(index, characters)
+    ]
 
 
 def _is_run(expression: Expression) -> bool:
@@ -109,21 +125,17 @@ def _is_run(expression: Expression) -> bool:
 
 
 def _has_escapes(expression: Expression) -> bool:
-    return not core.is_empty(Intersection((expression, sequence(ANY_BYTES, _ESCAPED, ANY_BYTES))))
+    return not core.is_empty(Intersection((expression, sequence(ANY_BYTES, CharClass(_ESCAPED), ANY_BYTES))))
 
 
-def _begins_with(expression: Expression, characters: CharClass) -> bool:
-    return not core.is_empty(Intersection((expression, sequence(characters, ANY_BYTES))))
-
-
-def _meet(a: CharClass, b: CharClass) -> bool:
-    return not core.is_empty(Intersection((a, b)))
+def _begins_with(expression: Expression, characters: Ranges) -> bool:
+    return not core.is_empty(Intersection((expression, sequence(CharClass(characters), ANY_BYTES))))
 
 
 # Which characters an expression is made of.
 
 
-def _characters(expression: Expression) -> CharClass | None:
+def _characters(expression: Expression) -> Ranges | None:
     """All characters of an expression that can be taken apart into them; ``None`` for others."""
     ranges: list[tuple[int, int]] = []
     n_states = 0
@@ -139,31 +151,26 @@ def _characters(expression: Expression) -> CharClass | None:
             case CharClass(found, json=False):
                 ranges += found
             case Literal(text):
-                ranges += _points(text)
-                n_states += copies * len(text)
+                work.append((LiteralSet((text,)), copies))
             case LiteralSet(texts):
                 for text in texts:
-                    ranges += _points(text)
-                    n_states += copies * len(text)
+                    if (points := _points(text)) is None:
+                        return None
+                    ranges += points
+                    n_states += copies * len(points)
             case _:
                 return None
         if n_states > _MAX_STATES:
             return None
-    return CharClass(_joined(ranges))
+    return classes.normalize(ranges)
 
 
-def _points(text: bytes) -> list[tuple[int, int]]:
-    return [(ord(character), ord(character)) for character in text.decode()]
-
-
-def _joined(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    joined: list[tuple[int, int]] = []
-    for low, high in sorted(ranges):
-        if joined and low <= joined[-1][1] + 1:
-            joined[-1] = joined[-1][0], max(high, joined[-1][1])
-        else:
-            joined.append((low, high))
-    return tuple(joined)
+def _points(text: bytes) -> list[tuple[int, int]] | None:
+    """The characters of a text; ``None`` if it is none, as a special token is."""
+    try:
+        return [(ord(character), ord(character)) for character in text.decode()]
+    except UnicodeDecodeError:
+        return None
 
 
 # Which terminals may be read beside another one, or behind it.
@@ -188,9 +195,12 @@ def _neighbours(grammar: Grammar) -> _Neighbours | None:
             overlaps[key] = a == b or not core.is_empty(Intersection((one, two)))
         return overlaps[key]
 
-    start = (0, 0)
+    start, n_pairs = (0, 0), 0
     work, seen = [(start, start)], {(start, start)}
     for a, b in work:  # which grows
+        n_pairs += len(places.reading(a)) * len(places.reading(b))
+        if n_pairs > _MAX_PAIRS:
+            return None
         for one, after_one in places.reading(a):
             for two, after_two in places.reading(b):
                 found.beside[one].add(two)
@@ -198,8 +208,6 @@ def _neighbours(grammar: Grammar) -> _Neighbours | None:
                 if overlap(one, two) and (pair := (after_one, after_two)) not in seen:
                     seen.add(pair)
                     work.append(pair)
-        if len(work) > _MAX_PAIRS:
-            return None
     for place in {place for pair in seen for place in pair}:
         for terminal, after in places.reading(place):
             found.behind[terminal] |= {other for other, _ in places.reading(after)}
@@ -262,26 +270,26 @@ class _Characters:
         self._symbols: dict[Expression, int] = {}
         self._edges: list[Edge] = []
         self._states = 1
-        self._ends: tuple[int, ...] = ()
 
-    def read(self, expression: Expression) -> None:
-        """Adds all edges from the start on."""
-        match expression:
-            case Repetition(CharClass(ranges), 1, None):  # runs without escapes need not be taken apart
-                plain, escaped = _common(ranges, _PLAIN), _common(ranges, _ESCAPED)
-                run, one = self._state(), self._state()
-                self._ends = (run, one)
-                for source in (0, run, one):
-                    self._edge(source, escaped, one)
-                for source in (0, one):
-                    if plain.ranges:
-                        self._edge(source, Repetition(plain, 1, None), run)
-            case _:
-                self._ends = (self._after(0, expression),)
+    def rule(self) -> Rule:
+        """The rule that reads the characters of the terminal."""
+        match self._terminal.expression:
+            case Repetition(CharClass(ranges), 1, None):
+                ends = self._run(ranges)
+            case expression:
+                ends = (self._after(0, expression),)
+        return Rule(self._terminal.name, tuple(self._edges), ends)
 
-    def made(self) -> Rule:
-        """The finished rule."""
-        return Rule(self._terminal.name, tuple(self._edges), self._ends)
+    def _run(self, ranges: Ranges) -> tuple[int, ...]:
+        """Adds a run of a class, in which what has no escapes is one lexeme; returns the states behind it."""
+        plain, run, escape = classes.difference(ranges, _ESCAPED), self._state(), self._state()
+        for source in (0, run, escape):
+            self._edge(source, CharClass(classes.intersection(ranges, _ESCAPED)), escape)
+        if plain:
+            lexeme = Repetition(CharClass(plain), 1, None)
+            for source in (0, escape):
+                self._edge(source, lexeme, run)
+        return run, escape
 
     def _state(self) -> int:
         self._states += 1
@@ -312,8 +320,8 @@ class _Characters:
             case LiteralSet(texts):
                 return self._meeting(self._after(source, Literal(text)) for text in texts)
             case Literal(text):
-                for low, high in _points(text):
-                    source = self._through(source, CharClass(((low, high),)))
+                for character in text.decode():
+                    source = self._through(source, CharClass(((ord(character), ord(character)),)))
                 return source
             case Repetition(part, minimum, maximum):
                 return self._repeated(source, part, minimum, maximum)
@@ -324,9 +332,9 @@ class _Characters:
         self._edge(source, character, target)
         return target
 
-    def _meeting(self, ends: Iterator[int]) -> int:
+    def _meeting(self, ends: Iterable[int]) -> int:
         target = self._state()
-        self._edges += [Edge(end, EPSILON, target) for end in list(ends)]
+        self._edges += [Edge(end, EPSILON, target) for end in tuple(ends)]
         return target
 
     def _repeated(self, source: int, part: Expression, minimum: int, maximum: int | None) -> int:
@@ -340,11 +348,4 @@ class _Characters:
         ends = [source]
         for _ in range(maximum - minimum):
             ends.append(self._after(ends[-1], part))
-        return self._meeting(iter(ends))
-
-
-def _common(ranges: tuple[tuple[int, int], ...], others: CharClass) -> CharClass:
-    """The characters of both."""
-    return CharClass(
-        tuple((max(a, c), min(b, d)) for a, b in ranges for c, d in others.ranges if max(a, c) <= min(b, d))
-    )
+        return self._meeting(ends)

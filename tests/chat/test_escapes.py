@@ -62,6 +62,7 @@ def test_terminals_are_read_by_characters_only_where_that_is_needed(name: str) -
 
 REFUSED = {
     "what follows begins with a character of it": 'start: A B\nA: /a[^b]*/\nB: /"b/',
+    "what follows something beside it goes on with it": 'start: A "\\n" | "ab" B\nA: /[^\\n]+/\nB: "\\""',
     "what stands beside it begins with a character of it": 'start: A "\\n" | B "b"\nA: /[^\\n]+/\nB: /a"/',
 }
 
@@ -69,6 +70,17 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_where_the_longest_match_matters_terminals_stay_whole(name: str) -> None:
     grammar = constrain.Lark(REFUSED[name]).grammar()
+    assert len(spelled_in_json(grammar).rules) == len(grammar.rules)
+
+
+def test_special_tokens_are_no_characters() -> None:
+    grammar = constrain.Lark('start: /.+/ "\\n" <|end|>').grammar()
+    assert len(spelled_in_json(grammar).rules) == len(grammar.rules) + 1
+
+
+def test_a_grammar_with_very_many_places_is_left_alone() -> None:
+    words = " | ".join(f'"{word}" /.+/' for word in range(1500))
+    grammar = constrain.Lark(f'start: ({words}) "\\n"').grammar()
     assert len(spelled_in_json(grammar).rules) == len(grammar.rules)
 
 

@@ -190,9 +190,7 @@ def test_a_client_may_come_from_its_provider(*, is_async: bool) -> None:
 
 def test_the_provider_for_local_models_is_answered() -> None:
     client: Any = instructor.from_provider(
-        f"ollama/{os.environ['CONSTRAIN_MODEL']}",
-        base_url=os.environ["OPENAI_BASE_URL"],
-        mode=Mode.JSON_SCHEMA,
+        f"ollama/{os.environ['CONSTRAIN_MODEL']}", base_url=os.environ["OPENAI_BASE_URL"], mode=Mode.JSON_SCHEMA
     )
     assert isinstance(client.create(response_model=User, messages=ASK, max_retries=0, max_tokens=100), User)
 
