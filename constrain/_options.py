@@ -56,7 +56,7 @@ class Options(CompileOptions, total=False):
         top_logprobs: so many of the most likely tokens are told for each place, too; 0 (the default) to 20.
         timeout: seconds from the model's turn on after which the answer is brought to its shortest end (or just
             ends, without a schema).
-        show_schema: whether the prompt says what to fill in (``True``), as a short text at the end of the user's
+        show_schema: whether the prompt says what to fill in (``True``), as a short text in front of the user's
             first message, of which later ones get a reminder; or a text of your own for that, with ``{schema}`` in it.
         whitespace, property_order, formats, numbers, strict, registry: as for ``compile``; only with a JSON Schema or a
             type.

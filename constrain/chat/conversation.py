@@ -26,7 +26,7 @@ from constrain.chat.abilities import Abilities, abilities
 from constrain.chat.families import detect_format
 from constrain.chat.messages import Message, check_messages, map_strings, map_texts
 from constrain.chat.shaping import shape
-from constrain.llama.prompt import Mark, guarded_tokens, joined, shown_beside, token_names
+from constrain.llama.prompt import Mark, guarded_tokens, texts_beside, token_names
 from constrain.llama.template import render
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def conversation_prompt(
             with ``format`` in place of ``parameters`` for custom ones, or objects in OpenAI's shape of functions.
         form: of the calls; by default that of the template or vocabulary.
         variables: for the template: ``{"enable_thinking": False}``.
-        shown: a text to add to the user's first message; later ones get a reminder of it.
+        shown: a text to put in front of the user's first message; later ones get a reminder of it.
 
     Raises ``MessageError`` (a ``ValueError``) for messages, ``ValueError`` for what is nested too deeply, and
     ``ModelError`` if the template fails.
@@ -144,11 +144,10 @@ def function_of(tool: Any) -> dict[str, Any]:
 
 
 def with_text(messages: Sequence[Message], text: str) -> list[Message]:
-    """The messages with what the answer must be: see ``shown_beside``."""
-    added = shown_beside([message.role for message in messages], text)
+    """The messages with what the answer must be: see ``texts_beside``."""
+    texts = texts_beside([(message.role, message.content) for message in messages], text)
     return [
-        replace(message, content=joined(message.content, added[index])) if index in added else message
-        for index, message in enumerate(messages)
+        replace(message, content=texts[index]) if index in texts else message for index, message in enumerate(messages)
     ]
 
 

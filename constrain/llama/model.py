@@ -130,7 +130,7 @@ class Model:
 
         Args:
             prompt: a text (a message of the user) or a list of ``{"role": ..., "content": ...}``.
-            shown: a text to add to the user's first message; later ones get a reminder of it.
+            shown: a text to put in front of the user's first message; later ones get a reminder of it.
             constrained: the answer begins at once, so a template that can let the model think first must not.
 
         Raises ``ValueError`` for a malformed message and ``ModelError`` if the chat template fails.

@@ -66,28 +66,33 @@ def as_messages(prompt: str | Sequence[Message]) -> list[dict[str, str]]:
     return messages
 
 
-def shown_beside(roles: Sequence[str], shown: str) -> dict[int, str]:
-    """Which messages get which text, for the model to see what its answer must be: those of the user.
+def texts_beside(said: Sequence[tuple[str, str]], shown: str) -> dict[int, str]:
+    """The messages that say what the answer must be, by their index, with their new texts: those of the user.
 
-    The first gets ``shown``, the later ones a reminder: so what the model has read of a conversation stays as it is
-    when the conversation goes on. Where no user spoke, it is the last message of all.
+    The first has ``shown`` in front of its text, so that requests which ask for the same begin alike, whatever the user
+    says, and what the model has read for one it need not read again for the others. The later ones end with a reminder:
+    a conversation that goes on begins as it did. Where no user spoke, it is the last message of all.
+
+    Args:
+        said: each message's role and text.
+        shown: what the model is told of its answer.
     """
-    users = [index for index, role in enumerate(roles) if role == "user"] or [len(roles) - 1]
-    return {index: REMINDER if later else shown for later, index in enumerate(users)}
+    first, *later = [index for index, (role, _) in enumerate(said) if role == "user"] or [len(said) - 1]
+    texts = {first: _joined(shown, said[first][1])}
+    return texts | {index: _joined(said[index][1], REMINDER) for index in later}
 
 
 def with_schema(messages: list[dict[str, str]], shown: str) -> list[dict[str, str]]:
-    """The messages with what the answer must be: see ``shown_beside``."""
-    added = shown_beside([message["role"] for message in messages], shown)
+    """The messages with what the answer must be: see ``texts_beside``."""
+    texts = texts_beside([(message["role"], message["content"]) for message in messages], shown)
     return [
-        {**message, "content": joined(message["content"], added[index])} if index in added else message
-        for index, message in enumerate(messages)
+        {**message, "content": texts[index]} if index in texts else message for index, message in enumerate(messages)
     ]
 
 
-def joined(content: str, added: str) -> str:
-    """A message's text with another behind it."""
-    return f"{content}\n\n{added}" if content else added
+def _joined(*texts: str) -> str:
+    """The texts that are not empty, with empty lines between."""
+    return "\n\n".join(text for text in texts if text)
 
 
 def chat_tokens(

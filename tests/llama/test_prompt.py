@@ -134,7 +134,7 @@ def test_begin_of_sequence_comes_once_where_the_model_wants_it() -> None:
 def test_a_prompt_without_a_template_is_passed_on(model: constrain.Model) -> None:
     plain = constrain.Model(model.llama, chat_template="")
     assert text(model, plain.prompt_tokens("One, two,")) == "One, two,"
-    assert text(model, plain.prompt_tokens("One, two,", shown="Numbers!")) == "One, two,\n\nNumbers!"
+    assert text(model, plain.prompt_tokens("One, two,", shown="Numbers!")) == "Numbers!\n\nOne, two,"
     assert text(model, plain.prompt_tokens([{"role": "user", "content": c} for c in "ab"])) == "a\n\nb"
 
 
@@ -150,11 +150,11 @@ def test_the_schema_goes_to_the_first_message_of_the_user_and_a_reminder_to_the_
         {"role": "user", "content": "three"},
     ]
     first = text(model, model.prompt_tokens(said[:1], shown="SHOWN"))
-    assert "one\n\nSHOWN<|im_end|>" in first
+    assert "user\nSHOWN\n\none<|im_end|>" in first
     both = text(model, model.prompt_tokens(said, shown="SHOWN"))
     assert both.startswith(first), "what was read of the first turn is not read again"
     assert f"three\n\n{prompt.REMINDER}<|im_end|>" in both
-    assert "two\n\nSHOWN<|im_end|>" in text(model, model.prompt_tokens(said[1:2], shown="SHOWN"))
+    assert "assistant\nSHOWN\n\ntwo<|im_end|>" in text(model, model.prompt_tokens(said[1:2], shown="SHOWN"))
 
 
 def test_a_template_that_can_think_is_told_not_to_where_the_answer_begins_at_once(model: constrain.Model) -> None:
