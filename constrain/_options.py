@@ -90,7 +90,8 @@ class ChatOptions(Options, total=False):
         tool_choice: ``"auto"`` (the default: text or calls), ``"required"`` (calls), ``"none"`` (text); the name of a
             tool, or the tool itself, which is then called once; a list of them, any of which is called; or a JSON
             object of OpenAI's.
-        parallel_tool_calls: whether there may be several calls (``True``, where the model's family knows that).
+        parallel_tool_calls: whether there may be several calls (``True``, where the model's family knows that). The
+            fifth of the same tool with the same arguments is the last: small models do not stop there by themselves.
         tool_format: the form in which calls are written, by name (``"hermes"``, ``"llama3-json"``, ...); by default
             that of the model's chat template.
         allow_refusal: whether the model may answer with a ``Refusal`` in place of the value of ``schema``.

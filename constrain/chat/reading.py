@@ -25,7 +25,7 @@ from constrain.chat.assembly import may_begin_like
 from constrain.chat.format import ArgumentStyle
 from constrain.chat.incoming import Incoming
 from constrain.chat.plan import has_preamble, plan, value_of
-from constrain.chat.structure import CONTENT, PREAMBLE, REASONING, SpecialName, Variable, structure_parts
+from constrain.chat.structure import CONTENT, END, PREAMBLE, REASONING, SpecialName, Variable, structure_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -84,6 +84,7 @@ class Reader:
         self._events: list[Event] = []
         self.spans: deque[tuple[int, int]] = deque()
         self._calls = 0
+        self._behind: Node | None = None
         self._reading = self._read()
         self._go_on()
 
@@ -96,6 +97,11 @@ class Reader:
         """What was held back, since it might have become something else."""
         self._incoming.at_end = True
         return self._go_on()
+
+    @property
+    def may_end(self) -> bool:
+        """Whether a call is there, and nothing yet of another one: structure alone is missing, if anything."""
+        return self._behind is not None and _leads_to_end(self._behind, bytes(self._incoming.buffer))
 
     def _go_on(self) -> list[Event]:
         next(self._reading, None)
@@ -209,6 +215,7 @@ class Reader:
             index, self._calls = self._calls, self._calls + 1
             name = self._answer.tools[reached].name
             self._events.append(CallStarted(index, name, ids[-1] if ids else None))
+            self._behind = None
             if not (yield from self._read_value(reached, index)):
                 return
             node = self._plan.after[reached]
@@ -217,6 +224,7 @@ class Reader:
                 if not ids:
                     return
             self._events.append(CallEnded(index, ids[-1] if ids else None))
+            self._behind = node
             reached, ids = yield from self._follow(node, [])
 
     def _read_value(self, tool: int, index: int) -> Generator[None, None, bool]:
@@ -250,6 +258,7 @@ class Reader:
             if following is None:
                 break
             node = following
+            self._behind = node if self._behind is not None else None
         return node.reached, ids
 
     def _follow_to_id(self, node: Node) -> Generator[None, None, tuple[Node, list[str]]]:
@@ -317,6 +326,16 @@ class Reader:
     def _written(self, structure: str) -> bytes:
         """A structure text as answers hold it."""
         return b"".join(map(_written, structure_parts(structure, frozenset(self._answer.special))))
+
+
+def _leads_to_end(node: Node, begun: bytes) -> bool:
+    """Whether structure behind a call, of which so much is written, may lead to the end of the answer."""
+    if node.reached == END and not begun:
+        return True
+    return any(
+        (not begun if isinstance(step, Variable) else _written(step).startswith(begun)) and _leads_to_end(after, b"")
+        for step, after in node.onward
+    )
 
 
 def _written(part: str | bytes | SpecialName) -> bytes:

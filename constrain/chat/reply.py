@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from constrain.chat.answers import Answer
     from constrain.chat.calls import ToolCall
     from constrain.chat.tools import Tool
+
+
+MAX_SAME_CALLS = 5
+"""Calls of one tool with the same arguments; so many end an answer. Small models repeat them until no token is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +134,14 @@ class ReplyProgress:
         self._names: list[str] = []
         self._values: list[str] = []
         self._events: list[StreamEvent] = []
+        self._same_calls: Counter[tuple[str, str]] = Counter()
 
     def feed(self, data: bytes) -> bool:
         """See ``Progress``."""
         if self._tokens is not None:
             self._tokens.feed(data)
-        return self._note(self._reader.feed(data))
+        stopped = self._note(self._reader.feed(data))
+        return stopped or (self._repeats_itself and self._reader.may_end)
 
     def take(self) -> list[StreamEvent]:
         """See ``Progress``."""
@@ -159,6 +166,11 @@ class ReplyProgress:
             return Outcome(value, text, self._reasoning)
         calls = tuple(map(self._call, range(len(self._values))))
         return Outcome(Reply(calls, content, self._reasoning, self._refusal, text), text, self._reasoning)
+
+    @property
+    def _repeats_itself(self) -> bool:
+        """Whether more calls are likely to be more of the same."""
+        return max(self._same_calls.values(), default=0) >= MAX_SAME_CALLS
 
     def _call(self, index: int) -> ToolCall:
         tool, text = self._tools[self._names[index]], self._values[index]
@@ -200,6 +212,7 @@ class ReplyProgress:
                         self._events.append(CallStarted(index, self._ids[index], self._names[index]))
                         self._events.append(ArgumentsDelta(index, self._values[index]))
                     self._events.append(CallEnded(index))
+                    self._same_calls[self._names[index], self._values[index]] += 1
         return stopped
 
     def _add_text(self, piece: str) -> None:

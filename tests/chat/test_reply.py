@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from string import Template
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,7 +26,7 @@ from constrain._special import mark
 from constrain.chat.answers import Answer, CustomCalls, FunctionCalls, Reasoning, Value
 from constrain.chat.calls import CustomCall, FunctionCall
 from constrain.chat.messages import check_messages
-from constrain.chat.reply import ReplyProgress
+from constrain.chat.reply import MAX_SAME_CALLS, ReplyProgress
 from tests.chat.forms import ELEMENTS, FENCES, LIST, PYTHON, TAGS
 
 if TYPE_CHECKING:
@@ -127,6 +128,50 @@ def test_text_that_might_have_become_a_stop_text_comes_before_the_call() -> None
     assert events[0] == TextDelta("So STO")
     assert isinstance(events[1], CallStarted)
     assert reply.content == "So STO"
+
+
+# The last call
+
+
+def stopped_after(text: str, reader: ReplyProgress) -> str:
+    """What was fed of a text, byte by byte, when the reader wanted the answer to end; all of it if it did not."""
+    data = text.encode()
+    for end in range(1, len(data) + 1):
+        if reader.feed(data[end - 1 : end]):
+            return data[:end].decode()
+    return text
+
+
+def weather_calls(form: ToolFormat, cities: Sequence[str]) -> list[str]:
+    """Calls with what stands before each of them."""
+    template = Template(form.call)
+    calls = [
+        template.substitute(name="get_weather", arguments=json.dumps({"city": city}), id=f"id{number}")
+        for number, city in enumerate(cities)
+    ]
+    return [f"{form.between if number else form.opening}{call}" for number, call in enumerate(calls)]
+
+
+@pytest.mark.parametrize("form", [TAGS, LIST], ids=lambda form: form.name)
+def test_the_last_of_as_many_same_calls_as_there_may_be_ends_the_answer(form: ToolFormat) -> None:
+    calls = weather_calls(form, ["Rome", *["Paris"] * (MAX_SAME_CALLS + 1)])
+    stopped = stopped_after("".join(calls), progress(form))
+    assert len("".join(calls[:MAX_SAME_CALLS])) < len(stopped) <= len("".join(calls[: MAX_SAME_CALLS + 1]))
+
+
+def test_calls_that_differ_do_not_end_the_answer() -> None:
+    text = "".join(weather_calls(TAGS, ["Paris", "Rome"] * (MAX_SAME_CALLS - 1)))
+    reader = progress()
+    assert stopped_after(text, reader) == text
+    assert len(read("", reader)[1]) == 2 * (MAX_SAME_CALLS - 1)
+
+
+def test_an_answer_does_not_end_where_the_next_call_has_begun() -> None:
+    calls = weather_calls(LIST, ["Paris"] * (MAX_SAME_CALLS + 1))
+    first, last = "".join(calls[:MAX_SAME_CALLS]), calls[MAX_SAME_CALLS]
+    reader = progress(LIST)
+    assert not reader.feed((first + LIST.between).encode())
+    assert reader.feed(last.removeprefix(LIST.between).encode())
 
 
 # Stop texts

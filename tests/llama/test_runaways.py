@@ -11,6 +11,7 @@ import pytest
 
 import constrain
 from constrain._completion import Finished, TextDelta
+from constrain.chat.reply import MAX_SAME_CALLS
 
 SCHEMA = {
     "type": "object",
@@ -109,3 +110,18 @@ def test_within_a_budget_both_hold(model: constrain.Model, options: dict[str, An
 def test_a_limit_is_at_least_one_token(model: constrain.Model, name: str) -> None:
     with pytest.raises(ValueError, match=f"{name} is 0"):
         constrain.generate(model, PROMPT, schema=SCHEMA, **{name: 0})  # type: ignore[call-overload]
+
+
+def test_a_model_that_calls_the_same_again_and_again_is_brought_to_its_end(model: constrain.Model) -> None:
+    def ping() -> str:
+        """Tells whether the other side is there."""
+        return "pong"
+
+    never_ends = dict.fromkeys(model.vocabulary.eos, -100.0)
+    completion = constrain.complete(
+        model, "Ping.", tools=[ping], tool_choice="required", max_tokens=400, temperature=0, logit_bias=never_ends
+    )
+    assert completion.finish_reason == "stop"
+    assert [call.name for call in completion.value.calls] == ["ping"] * MAX_SAME_CALLS
+    written = b"".join(map(model.vocabulary.token_bytes, completion.tokens))
+    assert written.endswith(b"</tool_call>")
