@@ -342,6 +342,7 @@ class Answer:
     def _finish(self, reason: FinishReason) -> tuple[int, ...]:
         self.is_done = True
         self.finish_reason = reason
+        self.chain.close()
         return ()
 
     def _accept(self, matcher: Matcher, token: int) -> None:

@@ -88,7 +88,7 @@ class Chain:
         for token in sampling.logit_bias:
             _require(0 <= token < n_vocab, "a key of logit_bias", token, f"a token id below {n_vocab}")
         self.pointer = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
-        weakref.finalize(self, llama_cpp.llama_sampler_free, self.pointer)
+        self._free = weakref.finalize(self, llama_cpp.llama_sampler_free, self.pointer)
         repeats, subtracts = sampling.repeat_penalty != 1, (sampling.frequency_penalty, sampling.presence_penalty)
         self._counts = repeats or any(subtracts)
         if sampling.logit_bias:
@@ -124,6 +124,10 @@ class Chain:
         candidates.present(count)
         llama_cpp.llama_sampler_apply(self.pointer, candidates.reference)
         return candidates.selected()
+
+    def close(self) -> None:
+        """Frees its memory; it chooses no more. Left to its finalizer, that could swallow a ``KeyboardInterrupt``."""
+        self._free()
 
     def accept(self, token: int) -> None:
         """Tells the chain which token was taken in the end."""

@@ -112,24 +112,22 @@ class Tokenizer:
     def encode(self, text: bytes) -> list[int]:
         """Tokenizes bytes in the middle of a text: no special ids, no added space, and exactly these bytes.
 
-        Raises ``ModelError`` if the vocabulary cannot spell them.
+        What is no UTF-8, and what the tokenizer makes something else of, is written byte by byte. Raises ``ModelError``
+        if the vocabulary cannot spell them.
         """
         tokens: list[int] = []
         for part in _INVALID_UTF8.split(text.decode("utf-8", "surrogateescape")):
             raw = part.encode("utf-8", "surrogateescape")
-            if _INVALID_UTF8.match(part):
-                tokens += self._bytewise(raw)
-            elif raw:
-                tokens += self._continued(raw)
-        if self._text(tokens) != text:
-            raise ModelError(f"the tokenizer of {self._llama.model_path} cannot spell {text!r}")
+            written = [] if not raw or _INVALID_UTF8.match(part) else self._continued(raw)
+            tokens += written if self._text(written) == raw else self._bytewise(raw)
         return tokens
 
     def _bytewise(self, text: bytes) -> list[int]:
         try:
             return [self._byte_tokens[byte] for byte in text]
         except KeyError as error:
-            raise ModelError(f"{self._llama.model_path} has no token for the byte {error.args[0]:#04x}") from None
+            byte = f"it has no token for the byte {error.args[0]:#04x}"
+            raise ModelError(f"the vocabulary of {self._llama.model_path} cannot spell {text!r}: {byte}") from None
 
     @cached_property
     def _byte_tokens(self) -> dict[int, int]:

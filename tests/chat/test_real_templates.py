@@ -90,10 +90,10 @@ def test_the_same_chat_without_tools_has_the_same_tokens(model: constrain.Model)
     assert prompt.thinking is ThinkingState.ABSENT
 
 
-def test_a_shown_text_goes_to_the_users_last_message(model: constrain.Model) -> None:
+def test_a_shown_text_goes_in_front_of_the_users_first_message(model: constrain.Model) -> None:
     said = TWO_CALLS[:5]
     shown = conversation_prompt(model.tokenizer, model.chat_template, said, tools=TOOLS, shown="SHOWN").tokens
-    text = SMOLLM2[: SMOLLM2.index("18 C and")].replace("Paris and Rome?", "Paris and Rome?\n\nSHOWN")
+    text = SMOLLM2[: SMOLLM2.index("18 C and")].replace("user\n", "user\nSHOWN\n\n", 1)
     assert shown == model.llama.tokenize(text.encode(), add_bos=False, special=True)
 
 

@@ -75,3 +75,12 @@ def test_sequences_that_alternate_go_on_where_they_were(mamba: Path) -> None:
         with constrain.Model(mamba, n_ctx=256, n_threads=1) as fresh:
             fresh.context.prefill([*first, 40, 41])
             np.testing.assert_allclose(fresh.context.logits(), after, rtol=1e-4, atol=1e-4)
+
+
+def test_what_its_tokenizer_makes_something_else_of_is_spelled_byte_by_byte(mamba: Path) -> None:
+    text = b"a b \xc3\n"
+    with constrain.Model(mamba, n_ctx=64) as model:
+        spaced = model.llama.tokenize(b"a b", add_bos=False)
+        assert b"".join(map(model.vocabulary.token_bytes, spaced)) != b"a b", "it has no token for its mark of spaces"
+        tokens = model.tokenizer.encode(text)
+        assert b"".join(map(model.vocabulary.token_bytes, tokens)) == text
