@@ -139,7 +139,7 @@ def test_encode_says_what_the_vocabulary_cannot_spell() -> None:
 
     vocabulary = constrain.Vocabulary.from_llama(llama_cpp.Llama(str(demo_model()), vocab_only=True, verbose=False))
     assert vocabulary.encode is not None
-    with pytest.raises(constrain.ModelError, match="cannot spell .*: it has no token for the byte 0x04"):
+    with pytest.raises(constrain.ModelError, match=r"cannot spell .*: it has no token for the byte 0x04"):
         vocabulary.encode(b"a\x04b")
     with pytest.raises(constrain.ModelError, match="0xf1"):
         vocabulary.encode(b"\xf1")
