@@ -1,14 +1,15 @@
 """A server under load: many streaming clients against one, with answers of all kinds, and clients that leave.
 
-    python benchmarks/serving.py                           16 clients for five minutes, after one for one minute
+    python benchmarks/serving.py                           16 clients for five minutes, and one for one minute
     python benchmarks/serving.py --clients 8 --seconds 60  fewer, and shorter
     python benchmarks/serving.py --peer venv/bin/python    and the same for llama-cpp-python's server, installed there
 
 Every answer that a client waited for is judged when the measurement is over: objects and arguments by jsonschema, texts
 of grammars by ``re`` and lark. Tokens are those of the text that came in time, as the model's tokenizer splits it: the
 same count for every server, however many tokens it sends at once. Each number of clients is measured on the same
-process, one after the other, after one answer of each kind. The memory is that of the process, once a second; of the
-first fifth it is not said how much it grew: until then caches fill.
+process, after one answer of each kind; half of the single client's time comes before that of the many and half behind
+it, because machines get slower and faster. The memory is that of the process, once a second; of the first fifth it is
+not said how much it grew: until then caches fill.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def main() -> None:
     )
     parser.add_argument("--clients", type=int, default=16, help="clients at once (16)")
     parser.add_argument("--seconds", type=float, default=300, help="how long they ask (300)")
-    parser.add_argument("--alone", type=float, default=60, help="how long a single client asks before (60)")
+    parser.add_argument("--alone", type=float, default=60, help="and one, half of it before them (60)")
     parser.add_argument("--leave", type=float, default=0.05, help="part of the requests whose client leaves (0.05)")
     parser.add_argument("--parallel", type=int, help="answers that our server writes at once (as many as clients)")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads of llama.cpp (all cores)")
@@ -129,9 +130,13 @@ def main() -> None:
     for start in starts:
         with start(arguments) as server:
             asyncio.run(warm_up(server))
-            for clients, seconds in ((1, arguments.alone), (arguments.clients, arguments.seconds)):
-                console.print(f"{server.name}: {clients} at once, {seconds:.0f} seconds")
-                loads.append(asyncio.run(measure(server, clients, seconds, arguments)))
+            alone = Measurement(server, Load(server.name, 1, arguments.alone), arguments)
+            many = Measurement(server, Load(server.name, arguments.clients, arguments.seconds), arguments)
+            for measurement, part in ((alone, 0.5), (many, 1.0), (alone, 0.5)):
+                seconds = part * measurement.load.seconds
+                console.print(f"{server.name}: {measurement.load.clients} at once, {seconds:.0f} seconds")
+                asyncio.run(measurement.run(seconds))
+            loads += [alone.judged(), many.judged()]
     print_table(console, loads)
     about = {
         "threads": arguments.threads,
@@ -200,33 +205,45 @@ async def warm_up(server: Server) -> None:
         await ask(server.port, body, Answer(kind, None), 0)  # what goes wrong is met again when it counts
 
 
-async def measure(server: Server, clients: int, seconds: float, arguments: argparse.Namespace) -> Load:
-    load = Load(server.name, clients, seconds)
-    answers: list[Answer] = []
-    end = time.perf_counter() + seconds
-    numbers = itertools.count()
-    chance = random.Random(0)
+class Measurement:
+    """What a number of clients ask a server, in one part or several."""
 
-    async def client() -> None:
-        while time.perf_counter() < end:
-            kind, body = request_body(next(numbers), MODEL, for_peer=server.is_peer)
-            leaves = chance.randrange(LEAVES_WITHIN) if chance.random() < arguments.leave else None
-            answers.append(answer := Answer(kind, leaves))
-            await ask(server.port, body, answer, end)
+    def __init__(self, server: Server, load: Load, arguments: argparse.Namespace) -> None:
+        self.load = load
+        self._server = server
+        self._arguments = arguments
+        self._answers: list[Answer] = []
+        self._numbers = itertools.count()
+        self._chance = random.Random(0)
 
-    async def watch() -> None:
+    async def run(self, seconds: float) -> None:
+        """Lets the clients ask, until the last of the answers has come that they asked for within so many seconds."""
+        load, server = self.load, self._server
+        end = time.perf_counter() + seconds
+        spent = processor_seconds(server.process), processor_seconds(psutil.Process())
+        watching = asyncio.create_task(self._watch(end))
+        await asyncio.gather(*(self._client(end) for _ in range(load.clients)), watching)
+        load.server_seconds += processor_seconds(server.process) - spent[0]
+        load.client_seconds += processor_seconds(psutil.Process()) - spent[1]
+        load.leaked = None if server.is_peer else await admitted(server)
+
+    async def _client(self, end: float) -> None:
         while time.perf_counter() < end:
-            load.memory.append(server.process.memory_info().rss)
+            kind, body = request_body(next(self._numbers), MODEL, for_peer=self._server.is_peer)
+            is_to_leave = self._chance.random() < self._arguments.leave
+            answer = Answer(kind, self._chance.randrange(LEAVES_WITHIN) if is_to_leave else None)
+            self._answers.append(answer)
+            await ask(self._server.port, body, answer, end)
+
+    async def _watch(self, end: float) -> None:
+        while time.perf_counter() < end:
+            self.load.memory.append(self._server.process.memory_info().rss)
             await asyncio.sleep(1)
 
-    spent = processor_seconds(server.process), processor_seconds(psutil.Process())
-    watching = asyncio.create_task(watch())
-    await asyncio.gather(*(client() for _ in range(clients)), watching)
-    load.server_seconds = processor_seconds(server.process) - spent[0]
-    load.client_seconds = processor_seconds(psutil.Process()) - spent[1]
-    load.leaked = None if server.is_peer else await admitted(server)
-    judge_answers(load, answers, arguments.model)
-    return load
+    def judged(self) -> Load:
+        """What they met, once all is measured."""
+        judge_answers(self.load, self._answers, self._arguments.model)
+        return self.load
 
 
 def processor_seconds(process: psutil.Process) -> float:
