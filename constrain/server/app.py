@@ -92,8 +92,8 @@ class Application:
             await send(message)
 
         try:
-            if shared_with and scope["method"] == "OPTIONS":
-                await preflight(headers)(scope, receive, answer)
+            if scope["method"] == "OPTIONS":
+                await preflight(headers, is_shared=bool(shared_with))(scope, receive, answer)
                 return
             if scope["path"] != _HEALTH:
                 require_key(headers, self._settings.api_keys)

@@ -30,8 +30,10 @@ def cors_headers(headers: Headers, origins: Sequence[str]) -> dict[str, str]:
     }
 
 
-def preflight(headers: Headers) -> Response:
-    """The answer to a browser that asks whether a page may send a request."""
+def preflight(headers: Headers, *, is_shared: bool) -> Response:
+    """The answer to a browser that asks whether a page may send a request; no permission is no error."""
+    if not is_shared:
+        return Response(status_code=204)
     asked = (name.strip().lower() for name in headers.get("access-control-request-headers", "").split(","))
     allowed = [name for name in asked if name in _HEADERS or name.startswith(_PREFIXES)]
     return Response(

@@ -21,6 +21,12 @@ MAX_HEADER_BYTES = 64 << 10
 MAX_CONNECTIONS = 512
 """Where there are as many, a new one takes the place of the one that has been idle for longest."""
 
+KEEP_ALIVE_SECONDS = 75
+"""How long a connection may be idle between requests: longer than clients keep one (httpx 5 seconds, others up to 60).
+
+A server that closes it first may do so while the next request is under way, which then fails.
+"""
+
 _IDLE_SECONDS = 10.0
 """A connection on which nothing was ever sent."""
 

@@ -10,7 +10,7 @@ import uvicorn
 
 from constrain.server.listening import url_of
 from constrain.server.logs import log_config
-from constrain.server.protocol import MAX_HEADER_BYTES, Protocol
+from constrain.server.protocol import KEEP_ALIVE_SECONDS, MAX_HEADER_BYTES, Protocol
 
 if TYPE_CHECKING:
     import socket
@@ -57,6 +57,7 @@ class Server(uvicorn.Server):
             access_log=False,  # the application has its own
             log_config=log_config(log_format),
             server_header=False,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=max(1, round(grace_seconds)),
         )
         super().__init__(config)

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from functools import cache, partial
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import httpx
 import psutil  # type: ignore[import-untyped]
@@ -99,16 +98,16 @@ def _quantile(values: list[float], part: float) -> float:
 
 def attack(url: str, process: int) -> Report:
     """Attacks a server."""
-    with ProcessPoolExecutor(1, get_context("spawn")) as attacker, httpx.Client(timeout=PATIENCE) as client:
+    with ProcessPoolExecutor(1, get_context("spawn")) as attacker, http(url) as client:
         attacker.submit(_prepare).result()
         for _ in range(3):
-            _ask(client, url)
-        alone = [_ask(client, url) for _ in range(NORMAL_REQUESTS)]
+            _ask(client)
+        alone = [_ask(client) for _ in range(NORMAL_REQUESTS)]
         before = _memory(process)
         attacking = attacker.submit(_send_all, url)
         attacked = []
         while not attacking.done():
-            attacked.append(_ask(client, url))
+            attacked.append(_ask(client))
         return Report(attacking.result(), alone, attacked, (before, _memory(process)))
 
 
@@ -123,13 +122,19 @@ def _prepare() -> None:
 
 
 def _send_all(url: str) -> list[Fate]:
-    with ThreadPoolExecutor(ATTACKERS) as threads:
-        return list(threads.map(partial(send, url), _make_requests()))
+    # One context of TLS for all: making one takes more time than most requests, of the processor that the server is on.
+    with http(url) as client, ThreadPoolExecutor(ATTACKERS) as threads:
+        return list(threads.map(partial(send, client), _make_requests()))
 
 
-def _ask(client: httpx.Client, url: str) -> float:
+def http(url: str) -> httpx.Client:
+    """A patient client of a server."""
+    return httpx.Client(base_url=url, timeout=PATIENCE)
+
+
+def _ask(client: httpx.Client) -> float:
     begun = time.monotonic()
-    response = client.post(url + CHAT, json=_NORMAL)
+    response = client.post(CHAT, json=_NORMAL)
     assert response.status_code == 200, response.text
     return time.monotonic() - begun
 
@@ -138,29 +143,28 @@ def _memory(process: int) -> float:
     return float(psutil.Process(process).memory_info().rss) / 2**20
 
 
-def send(url: str, request: Hostile) -> Fate:
+def send(client: httpx.Client, request: Hostile) -> Fate:
     """Sends one request, and waits for its answer."""
     begun = time.monotonic()
     try:
-        status = _send_pieces(url, request) if request.pieces else _send_body(url, request)
+        status = _send_pieces(client.base_url, request) if request.pieces else _send_body(client, request)
     except (OSError, httpx.TransportError):
         status = 0
     return Fate(request.name, status, time.monotonic() - begun)
 
 
-def _send_body(url: str, request: Hostile) -> int:
+def _send_body(client: httpx.Client, request: Hostile) -> int:
     def pieces() -> Iterator[bytes]:
         for at in range(0, len(request.body), 1 << 16):
             yield request.body[at : at + (1 << 16)]
 
     headers = {"Content-Type": "application/json", **request.headers}
     content = pieces() if request.is_chunked else request.body
-    return httpx.post(url + request.path, content=content, headers=headers, timeout=PATIENCE).status_code
+    return client.post(request.path, content=content, headers=headers).status_code
 
 
-def _send_pieces(url: str, request: Hostile) -> int:
-    parts = urlsplit(url)
-    with socket.create_connection((parts.hostname, parts.port or 80), timeout=PATIENCE) as connection:
+def _send_pieces(url: httpx.URL, request: Hostile) -> int:
+    with socket.create_connection((url.host, url.port or 80), timeout=PATIENCE) as connection:
         answer = b""
         for piece in request.pieces:
             with contextlib.suppress(ConnectionError):  # it was refused before all was sent; the answer is there

@@ -175,9 +175,10 @@ def test_a_page_can_read_errors_too() -> None:
 
 @pytest.mark.parametrize("origins", [(), ("https://other.example",)])
 def test_other_pages_can_read_nothing(origins: tuple[str, ...]) -> None:
-    served = application(cors_origins=origins)
-    for method in ("GET", "OPTIONS"):
+    served = application(cors_origins=origins, api_keys=("k",))
+    for method, status in (("GET", 401), ("OPTIONS", 204)):
         response = ask(served, method, "/v1/models", headers=PAGE)
+        assert response.status_code == status
         assert not any(name.startswith("access-control") for name in response.headers)
 
 

@@ -14,6 +14,7 @@ import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 
 from constrain._errors import LimitError
@@ -21,15 +22,18 @@ from constrain.server import protocol
 from constrain.server import session as session_module
 from constrain.server.app import Application
 from constrain.server.errors import ApiError
+from constrain.server.run import Server
 from constrain.server.session import Session, Turns
 from constrain.server.settings import Settings
 from constrain.server.worker import Limits
-from tests.server.attack import attack, send, server
+from tests.server.attack import attack, http, send, server
 from tests.server.hostile import BODIES, CHAT, PIECES, Hostile, no_http
 from tests.server.support import SECONDS, ask, chat, error_of, served_as, serving
 from tests.support import LONG
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import constrain
 
 LIMITS = Limits(60.0, 256 << 20)
@@ -205,24 +209,35 @@ def test_a_schema_is_enforced_though_it_was_compiled_elsewhere(application: Appl
 # Connections.
 
 
-def test_headers_that_come_slowly_are_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def attacker(url: str) -> Iterator[httpx.Client]:
+    with http(url) as client:
+        yield client
+
+
+def test_clients_give_idle_connections_up_before_the_server_does(application: Application) -> None:
+    served = Server(application, [], grace_seconds=1, on_start=print)
+    assert served.config.timeout_keep_alive > (httpx.Limits().keepalive_expiry or 0)
+
+
+def test_headers_that_come_slowly_are_refused(attacker: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(protocol, "_HEADER_SECONDS", 0.05)
-    assert send(url, Hostile("slow headers", 0, pieces=(b"POST / HTTP/1.1\r\nHost: a\r\n",))).status == 408
+    assert send(attacker, Hostile("slow headers", 0, pieces=(b"POST / HTTP/1.1\r\nHost: a\r\n",))).status == 408
 
 
-def test_headers_that_are_too_long_are_refused(url: str) -> None:
+def test_headers_that_are_too_long_are_refused(attacker: httpx.Client) -> None:
     head = b"GET /health HTTP/1.1\r\nHost: a\r\nX-A: " + b"a" * (1 << 20) + b"\r\n\r\n"
-    assert send(url, Hostile("long headers", 0, pieces=(head,))).status == 431
+    assert send(attacker, Hostile("long headers", 0, pieces=(head,))).status == 431
 
 
 @pytest.mark.parametrize("number", range(5))
-def test_what_is_no_http_is_refused(url: str, number: int) -> None:
-    assert 400 <= send(url, no_http(number)).status < 500
+def test_what_is_no_http_is_refused(attacker: httpx.Client, number: int) -> None:
+    assert 400 <= send(attacker, no_http(number)).status < 500
 
 
 @pytest.mark.parametrize("is_chunked", [True, False])
-def test_a_sender_of_too_much_reads_that_it_was_refused(url: str, is_chunked: bool) -> None:
-    assert send(url, Hostile("long body", 0, b" " * (20 << 20), is_chunked=is_chunked)).status == 413
+def test_a_sender_of_too_much_reads_that_it_was_refused(attacker: httpx.Client, is_chunked: bool) -> None:
+    assert send(attacker, Hostile("long body", 0, b" " * (20 << 20), is_chunked=is_chunked)).status == 413
 
 
 def connect(url: str) -> socket.socket:
@@ -236,11 +251,13 @@ def test_a_connection_on_which_nothing_comes_is_closed(url: str, monkeypatch: py
         assert idle.recv(1) == b""
 
 
-def test_a_new_connection_takes_the_place_of_an_idle_one(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_connection_takes_the_place_of_an_idle_one(
+    url: str, attacker: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(protocol, "MAX_CONNECTIONS", 3)
     idle = [connect(url) for _ in range(5)]
     request = b"GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
-    assert send(url, Hostile("request", 0, pieces=(request,))).status == 200
+    assert send(attacker, Hostile("request", 0, pieces=(request,))).status == 200
     for one in idle:
         one.close()
 
