@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import struct
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +40,9 @@ _UNREAD_SECONDS = 30.0
 
 _LINGER_SECONDS = 1.0
 """How long what a client still sends is thrown away after a refusal, which it could not read otherwise."""
+
+_NO_LINGER = struct.pack("ii", 1, 0)
+"""``struct linger``: on, for no seconds."""
 
 
 class Protocol(H11Protocol):
@@ -93,7 +98,7 @@ class Protocol(H11Protocol):
         """See ``asyncio.Protocol``."""
         super().pause_writing()
         self._stop_sending()
-        self._sending = self._later(_UNREAD_SECONDS, self.transport.abort)
+        self._sending = self._later(_UNREAD_SECONDS, self._reset)
 
     def resume_writing(self) -> None:
         """See ``asyncio.Protocol``."""
@@ -124,6 +129,12 @@ class Protocol(H11Protocol):
             self.transport.write(self.conn.send(event) or b"")
         self.transport.write_eof()
         self._reading = self._later(_LINGER_SECONDS, self.transport.abort)
+
+    def _reset(self) -> None:
+        """Ends the connection at once: the system forgets what was not read, which it would keep for minutes."""
+        connection: socket.socket = self.transport.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+        self.transport.abort()
 
     def _later(self, seconds: float, do: Callable[[], None]) -> asyncio.TimerHandle:
         return self.loop.call_later(seconds, do)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,6 +13,9 @@ from constrain.server.app import Application
 from constrain.server.logs import JsonLines, TextLines, escaped, log_config
 from constrain.server.settings import Settings
 from tests.server.support import ask, served_as
+
+if TYPE_CHECKING:
+    import httpx
 
 HOSTILE = "\x1b[31m\n2026-01-01 INFO forged\r\x00\u2028\u202e\x9b"
 
@@ -33,15 +36,17 @@ def record(message: str = "", *, error: Exception | None = None, **facts: Any) -
     return made
 
 
-def requests_of(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
-    return [one for one in caplog.records if one.name == "constrain.server.requests"]
+def logged_of(caplog: pytest.LogCaptureFixture, response: httpx.Response) -> logging.LogRecord:
+    """What is logged of a request; the server of an earlier test may still log a client that has just left."""
+    requests: list[Any] = [one for one in caplog.records if one.name == "constrain.server.requests"]
+    [logged] = [one for one in requests if one.request_id == response.headers["x-request-id"]]
+    return logged
 
 
 def test_every_request_is_logged_with_the_id_of_its_response(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "constrain.server"):
         response = ask(application(), "GET", "/v1/models")
-    [logged] = requests_of(caplog)
-    facts = json.loads(JsonLines().format(logged))
+    facts = json.loads(JsonLines().format(logged_of(caplog, response)))
     assert facts["event"] == "request"
     assert (facts["method"], facts["path"], facts["status"]) == ("GET", "/v1/models", 200)
     assert (facts["client"], facts["model"], facts["prompt_tokens"]) == ("127.0.0.1", None, 0)
@@ -115,8 +120,8 @@ def test_json_lines_tell_time_level_and_event() -> None:
 
 def test_paths_that_clients_make_up_are_escaped(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "constrain.server"):
-        ask(application(), "GET", "/v1/%1b%5b31m%0aINFO%20forged")
-    [logged] = requests_of(caplog)
+        response = ask(application(), "GET", "/v1/%1b%5b31m%0aINFO%20forged")
+    logged = logged_of(caplog, response)
     assert r"GET /v1/\x1b[31m\nINFO forged 404" in TextLines().format(logged)
     assert json.loads(JsonLines().format(logged))["path"] == "/v1/\x1b[31m\nINFO forged"
 
