@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from constrain.server.errors import ApiError
+from constrain.server.fields import type_name
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -83,7 +84,7 @@ def parse_body(data: bytes) -> dict[str, Any]:
             f"library correctly. The API expects a JSON payload.) {_reason(error)}",
         ) from error
     if not isinstance(body, dict):
-        raise ApiError(f"The JSON body of a request is an object, not {type(body).__name__}.", code="invalid_type")
+        raise ApiError(f"The JSON body of a request is an object, not {type_name(body)}.", code="invalid_type")
     return body
 
 

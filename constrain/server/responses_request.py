@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _INCLUDABLE: tuple[str, ...] = get_args(ResponseIncludable)
 _LOGPROBS = "message.output_text.logprobs"
 
+_TRUNCATIONS = ("auto", "disabled")
+"""Nothing is ever left out of a conversation: where it does not fit, the request is refused with either."""
+
 _MOST_METADATA = 16
 """OpenAI's limits."""
 
@@ -150,6 +153,8 @@ def _refuse_unsupported(body: Mapping[str, Any]) -> None:
         raise unsupported("conversation", "Send the whole conversation as input, or use previous_response_id.")
     if body.get("prompt") is not None:
         raise unsupported("prompt", "This server keeps no prompts; send the text as instructions and input.")
+    if body.get("truncation") is not None:
+        one_of(body["truncation"], _TRUNCATIONS, "truncation")
 
 
 def _options(body: Mapping[str, Any]) -> ChatOptions:

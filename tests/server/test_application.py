@@ -76,7 +76,7 @@ def test_unknown_paths_and_methods_are_errors_in_the_same_shape(method: str, pat
         (b'{"a": "\\ud800"}', "surrogate"),
         (b"[" * 200_000, "nested too deeply"),
         (b'{"a": ' + b"9" * 5000 + b"}", "could not parse"),
-        (b"[]", "an object"),
+        (b"[]", "is an object, not an array"),
     ],
 )
 def test_a_body_that_is_no_json_object_is_refused(body: bytes, says: str) -> None:

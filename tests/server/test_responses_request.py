@@ -205,6 +205,7 @@ def test_a_previous_response_may_be_all_the_input() -> None:
         ({"max_output_tokens": 1.5}, "max_output_tokens", "invalid_type"),
         ({"top_logprobs": 21}, "top_logprobs", "integer_above_max_value"),
         ({"include": ["all"]}, "include[0]", "invalid_value"),
+        ({"truncation": "some"}, "truncation", "invalid_value"),
         ({"include": "all"}, "include", "invalid_type"),
         ({"store": "yes"}, "store", "invalid_type"),
         ({"stream": 1}, "stream", "invalid_type"),
