@@ -18,7 +18,7 @@ _PATIENCE = 4.0
 """Seconds that a sender may take."""
 
 _THROWN_AWAY = 64 << 20
-"""Bytes of a body that are read although it is too large."""
+"""Bytes of a body that are read although it is refused."""
 
 _SLOWEST = 64 << 10
 """Bytes a second; a sender has more time for what came this fast."""
@@ -29,46 +29,45 @@ async def read_body(request: Request, limit: int) -> bytes:
 
     Raises ``ClientDisconnect`` if the client leaves.
     """
+    refusal = _refused_unread(request, limit)
+    if refusal is not None and "expect" in request.headers:  # the body has not been sent, and is not asked for
+        raise refusal
+    pieces: list[bytes] = []
+    size, begun = 0, time.monotonic()
+    stream = request.stream()
+    while True:
+        left = begun + _PATIENCE - time.monotonic() + (size / _SLOWEST if refusal is None else 0)
+        try:
+            piece = await asyncio.wait_for(anext(stream), left)
+        except StopAsyncIteration:
+            if refusal is not None:
+                raise refusal from None
+            return b"".join(pieces)
+        except (TimeoutError, asyncio.TimeoutError) as error:  # two classes before Python 3.11
+            raise refusal or _too_slow() from error
+        size += len(piece)
+        if refusal is None and size > limit:
+            refusal = _too_large(limit)
+        if refusal is None:
+            pieces.append(piece)
+        else:  # most clients look for an answer only when they have sent all
+            pieces.clear()
+            if size > limit + _THROWN_AWAY:
+                raise refusal
+
+
+def _refused_unread(request: Request, limit: int) -> ApiError | None:
+    """What is wrong with a body as its headers describe it."""
     encoding = request.headers.get("content-encoding", "identity")
     if encoding.lower() != "identity":
-        raise ApiError(
+        return ApiError(
             f"The body of the request is compressed ({encoding:.40}); this server takes it as it is only.",
             status=415,
             code="unsupported_encoding",
             headers={"Connection": "close"},
         )
     declared = request.headers.get("content-length", "")
-    is_too_large = declared.isdecimal() and int(declared[:20]) > limit
-    if is_too_large and "expect" in request.headers:  # it has not been sent, and is not asked for
-        raise _too_large(limit)
-    pieces: list[bytes] = []
-    size, begun = 0, time.monotonic()
-    stream = request.stream()
-    while True:
-        left = begun + _PATIENCE - time.monotonic() + (0 if is_too_large else size / _SLOWEST)
-        try:
-            piece = await asyncio.wait_for(anext(stream), left)
-        except StopAsyncIteration:
-            if is_too_large:
-                raise _too_large(limit) from None
-            return b"".join(pieces)
-        except (TimeoutError, asyncio.TimeoutError) as error:  # two classes before Python 3.11
-            if is_too_large:
-                raise _too_large(limit) from error
-            raise ApiError(
-                "The body of the request came too slowly.",
-                status=408,
-                code="request_timeout",
-                headers={"Connection": "close"},
-            ) from error
-        size += len(piece)
-        is_too_large = is_too_large or size > limit
-        if is_too_large:  # most clients look for an answer only when they have sent all
-            pieces.clear()
-            if size > limit + _THROWN_AWAY:
-                raise _too_large(limit)
-        else:
-            pieces.append(piece)
+    return _too_large(limit) if declared.isdecimal() and int(declared[:20]) > limit else None
 
 
 def parse_body(data: bytes) -> dict[str, Any]:
@@ -93,6 +92,15 @@ def _too_large(limit: int) -> ApiError:
         f"The body of the request is larger than {limit} bytes.",
         status=413,
         code="request_too_large",
+        headers={"Connection": "close"},
+    )
+
+
+def _too_slow() -> ApiError:
+    return ApiError(
+        "The body of the request came too slowly.",
+        status=408,
+        code="request_timeout",
         headers={"Connection": "close"},
     )
 

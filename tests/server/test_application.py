@@ -97,6 +97,23 @@ def test_a_body_above_the_limit_is_refused(declared: bool) -> None:
     assert error_of(response)["code"] == "request_too_large"
 
 
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [({}, 413), ({"Content-Length": "10000"}, 413), ({"Content-Encoding": "gzip"}, 415)],
+)
+def test_a_body_is_read_before_it_is_refused(headers: dict[str, str], status: int) -> None:
+    """Else the connection is reset beneath a client that is still sending, which then reads no answer."""
+    sent: list[bytes] = []
+
+    async def pieces() -> Any:
+        for _ in range(100):
+            sent.append(b" " * 100)
+            yield sent[-1]
+
+    response = ask(application(max_body_bytes=5_000), "POST", CHAT, content=pieces(), headers=headers)
+    assert (response.status_code, len(sent)) == (status, 100)
+
+
 def test_a_sender_that_never_ends_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("constrain.server.body._PATIENCE", 0.05)
 
