@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from constrain._options import Options, Request
     from constrain._progress import Progress
     from constrain.constraint import Constraint, Matcher, Packed
-    from constrain.llama.answer import Answer
+    from constrain.llama.answer import Answer, Weigh
     from constrain.llama.model import Model
     from constrain.llama.sampler import Sampling
     from constrain.vocabulary import Vocabulary
@@ -36,7 +36,8 @@ class Job:
     """A request that a model can begin with.
 
     ``tokens``: the prompt's. ``progress`` makes what follows one answer, of its number (``number``, of several to one
-    prompt), and finds the tokens of its text where these are wanted. ``compile_seconds``: for the schema.
+    prompt), and finds the tokens of its text where these are wanted. ``compile_seconds``: for the schema. ``weigh``
+    makes what has a say in the choices of one answer.
     """
 
     model: Model
@@ -46,6 +47,7 @@ class Job:
     sampling: Sampling
     request: Request
     compile_seconds: float
+    weigh: Callable[[], Weigh] | None = None
     number: int = 0
 
     def sample(self, number: int) -> Job:
@@ -77,6 +79,7 @@ class Job:
             special_tokens=vocabulary.special_tokens,
             max_tokens=self.request.max_tokens,
             wants_stop=lambda token: progress.feed(vocabulary.marked_bytes(token)),
+            weigh=None if self.weigh is None else self.weigh(),
             logprobs=logprobs,
         )
         return Writing(self, answer, progress, text_tokens)
@@ -157,11 +160,14 @@ class Plan:
     progress: Callable[[int, TextTokens | None], Progress]
     sampling: Sampling
     request: Request
+    weigh: Callable[[], Weigh] | None = None
 
     def job(self, constraint: Constraint | None, compile_seconds: float) -> Job:
         """The request with its constraint."""
         tokens = self.tokens()
-        return Job(self.model, tokens, constraint, self.progress, self.sampling, self.request, compile_seconds)
+        return Job(
+            self.model, tokens, constraint, self.progress, self.sampling, self.request, compile_seconds, self.weigh
+        )
 
 
 def prepare(model: Model, prompt: Prompt, schema: Any, options: Options) -> Job:

@@ -92,6 +92,13 @@ class Matcher(Protocol):
         """Does what ``fill_candidates`` would have to compute."""
 
 
+class Weigh(Protocol):
+    """Changes how likely allowed tokens are, before one of them is chosen."""
+
+    def __call__(self, tokens: Sequence[int], logits: NDArray[np.float32], candidates: NDArray[Any], /) -> None:
+        """Changes the logits in ``candidates``, of which there are at least two; ``tokens``: the answer so far."""
+
+
 def _never(_: int) -> bool:
     return False
 
@@ -119,6 +126,7 @@ class Answer:
         deadline: the ``time.monotonic()`` after which the answer is brought to its end.
         max_choice_seconds: so is one whose choices took as long, together, of a processor.
         wants_stop: called with each token as it is taken; ``True`` ends the answer.
+        weigh: called before each choice among tokens that the matcher allows; ``None`` to leave them as they are.
         logprobs: takes down how likely its tokens are; ``None`` where nobody wants to know.
 
     Attributes:
@@ -142,6 +150,7 @@ class Answer:
     deadline: float | None = None
     max_choice_seconds: float = math.inf
     wants_stop: Callable[[int], bool] = _never
+    weigh: Weigh | None = None
     logprobs: Logprobs | None = None
 
     matcher: Matcher | None = field(default=None, init=False)
@@ -200,6 +209,8 @@ class Answer:
         started = time.perf_counter()
         count = matcher.fill_candidates(logits, candidates.buffer)
         self.mask_seconds += time.perf_counter() - started
+        if self.weigh is not None and count > 1:
+            self.weigh(self.tokens, logits, candidates.buffer[:count])
         token = candidates.first() if count == 1 else self.chain.choose(candidates, count)
         self._accept(matcher, token)
         if token in self.eos:
