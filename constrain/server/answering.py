@@ -60,12 +60,14 @@ class Asked:
         questions: they differ in their prompts alone.
         stream: whether the answers are sent as they are written.
         writer: makes what writes them.
+        renamed: an error with its place as the request names it; None where that is the place already.
     """
 
     model: str
     questions: tuple[Question, ...]
     stream: bool
     writer: Callable[[ServedModel], Writer]
+    renamed: Callable[[ApiError], ApiError] | None = None
 
     @property
     def count(self) -> int:
@@ -100,7 +102,12 @@ class Answering(Endpoint):
             _require_room(asked, generator.room)
             with generator.admit(asked.count - 1):
                 async with self._serving.models.lease(asked.model) as served:
-                    answers = await generator.start(served, asked.questions, session)
+                    try:
+                        answers = await generator.start(served, asked.questions, session)
+                    except ApiError as error:
+                        if asked.renamed is None:
+                            raise
+                        raise asked.renamed(error) from error
                     with contextlib.closing(answers):
                         writer = asked.writer(served)
                         if asked.stream:

@@ -72,6 +72,7 @@ class Application:
             routes=routes,
             exception_handlers={ApiError: on_api_error, HTTPException: on_http_error, Exception: on_failure},
         )
+        self._app.router.redirect_slashes = False  # clients do not send bodies again, and /health/ is no other path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request."""

@@ -9,6 +9,7 @@ from constrain.server.answering import Asked
 from constrain.server.chat_request import read_chat_request
 from constrain.server.chat_response import Heading, Shape
 from constrain.server.chat_stream import ChunkWriter
+from constrain.server.functions import with_old_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 def read_chat(body: Mapping[str, Any], settings: Settings) -> Asked:
     """What a chat completion asks. Raises ``ApiError``."""
     asked = read_chat_request(body, settings)
-    return Asked(asked.model, (asked.question,), asked.stream, partial(_writer, asked))
+    renamed = with_old_names if asked.has_functions else None
+    return Asked(asked.model, (asked.question,), asked.stream, partial(_writer, asked), renamed)
 
 
 def _writer(asked: ChatRequest, _: ServedModel) -> ChunkWriter:

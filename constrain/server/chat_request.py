@@ -76,7 +76,7 @@ def read_chat_request(body: Mapping[str, Any], settings: Settings) -> ChatReques
     messages = _messages(body)
     stream = boolean(body, "stream") or False
     options, limit = _options(body)
-    schema = read_response_format(body.get("response_format"), settings.strict_subset)
+    content = read_response_format(body.get("response_format"), settings.strict_subset)
     has_functions = names_functions(body)
     tools, choice = (read_functions if has_functions else _tools)(body, settings.strict_subset)
     several = boolean(body, "parallel_tool_calls") is not False and not has_functions
@@ -87,7 +87,7 @@ def read_chat_request(body: Mapping[str, Any], settings: Settings) -> ChatReques
             options["tool_choice"] = choice
     return ChatRequest(
         model=model,
-        question=Question(messages, schema, options, limit, integer(body, "n", 1, MAX_CHOICES) or 1),
+        question=Question(messages, content, options, limit, integer(body, "n", 1, MAX_CHOICES) or 1),
         tools=tools,
         has_functions=has_functions,
         stream=stream,

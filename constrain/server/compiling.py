@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import pickle
 import random
 import time
 from functools import partial
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from constrain._errors import BudgetError, ConstrainError, LimitError
-from constrain._job import Language
-from constrain.chat.answers import Answer, CustomCalls
+from constrain.chat.answers import Answer
 from constrain.server.errors import ApiError
-from constrain.server.formats import refused_schema
+from constrain.server.parts import parts_of, refused, refused_part
+from constrain.server.reading import come_to
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Sequence
 
-    from constrain._job import Plan
+    from constrain._job import Language, Plan
     from constrain._options import Request
     from constrain.constraint import Constraint, Matcher, Packed
+    from constrain.server.formats import Format
+    from constrain.server.parts import Part
     from constrain.server.session import Session
     from constrain.vocabulary import Vocabulary
 
@@ -41,6 +45,9 @@ _MASK_SECONDS = 0.5
 _TEXT_SECONDS = 2.0
 """Nor at all of them together."""
 
+_BLAME_SHARE = 0.3
+"""Of the time to compile: more than that, for one part of an answer alone, is too much once all of it took too long."""
+
 _ROOM = 4096
 """Tokens of an answer without a limit, as far as what can be told of them ahead is concerned."""
 
@@ -54,18 +61,18 @@ class Aside(Protocol):
 
 async def compiled(
     plan: Plan,
-    schema: Mapping[str, Any] | None,
+    content: Format | None,
     session: Session,
     aside: Aside,
 ) -> tuple[Constraint | None, float]:
-    """The constraint of a plan, and how many seconds it took. ``schema``: of the content. Raises ``ApiError``."""
+    """The constraint of a plan, and how many seconds it took. Raises ``ApiError``."""
     started = time.perf_counter()
     vocabulary, language = plan.model.vocabulary, plan.language
     if language is None:
         return None, 0.0
     constraint = await aside(partial(_known, language, plan))
     if constraint is None:
-        arguments = language, vocabulary.fingerprint, schema, plan.request
+        arguments = language, vocabulary.fingerprint, content, plan.request
         key = await aside(partial(_key, language, vocabulary.fingerprint))
         async with session.alone(key) as has_waited:
             constraint = await aside(partial(_known, language, plan)) if has_waited else None
@@ -73,20 +80,58 @@ async def compiled(
                 try:
                     packed = await session.run(vocabulary, compile_here, *arguments)
                 except LimitError as error:
-                    raise refused(schema, error) from error
+                    raise await _blamed(plan, content, session, error) from error
                 constraint = await aside(partial(language.compile, vocabulary, lambda: packed))
     return constraint, time.perf_counter() - started
 
 
-def compile_here(language: Language, fingerprint: bytes, schema: Mapping[str, Any] | None, request: Request) -> Packed:
-    """Compiles, with the beginning of an answer, and packs it up. Raises ``ApiError``."""
+async def _blamed(plan: Plan, content: Format | None, session: Session, error: LimitError) -> ApiError:
+    """What is answered where it takes too much to compile something: the part of it that takes most, if one does."""
+    assert plan.language is not None
+    parts, vocabulary = parts_of(plan.language, content), plan.model.vocabulary
+    if len(parts) == 1:
+        return refused_part(parts[0].place, error, content)
+    with contextlib.closing(session.another(_BLAME_SHARE)) as one:
+        try:
+            await one.run(vocabulary, require_parts, parts, vocabulary.fingerprint, content, plan.request)
+        except LimitError:
+            if one.place is not None:
+                return refused_part(one.place, error, content)
+        except ApiError as found:
+            if found.status == HTTPStatus.BAD_REQUEST:
+                return found
+    return refused(content, error, has_tools=True)
+
+
+def compile_here(language: Language, fingerprint: bytes, content: Format | None, request: Request) -> Packed:
+    """Compiles, with the beginning of an answer, and packs it up. Raises ``LimitError`` and ``ApiError``."""
     from constrain.server.worker import vocabulary_of
 
-    vocabulary = vocabulary_of(fingerprint)
     try:
-        constraint = language.compile(vocabulary, cache=False)
+        return _compiled(language, vocabulary_of(fingerprint), request)._packed()
+    except LimitError:
+        raise
     except ConstrainError as error:
-        raise _refused_tool(language, vocabulary) or refused(schema, error) from error
+        require_parts(parts_of(language, content), fingerprint, content, request)
+        has_tools = isinstance(language.schema, Answer) and bool(language.schema.callable_tools())
+        raise refused(content, error, has_tools=has_tools) from error
+
+
+def require_parts(parts: Sequence[Part], fingerprint: bytes, content: Format | None, request: Request) -> None:
+    """Compiles the parts of an answer, each for itself. Raises ``ApiError`` for the first one that cannot be."""
+    from constrain.server.worker import vocabulary_of
+
+    for part in parts:
+        come_to(part.place)
+        try:
+            _compiled(part.language, vocabulary_of(fingerprint), request)
+        except ConstrainError as error:
+            raise refused_part(part.place, error, content) from error
+
+
+def _compiled(language: Language, vocabulary: Vocabulary, request: Request) -> Constraint:
+    """The constraint, with what the beginnings of two answers need. Raises ``ConstrainError``."""
+    constraint = language.compile(vocabulary, cache=False)
     try:
         matcher = constraint.matcher(
             _ROOM if request.max_tokens is None else request.max_tokens,
@@ -99,9 +144,7 @@ def compile_here(language: Language, fingerprint: bytes, schema: Mapping[str, An
             matcher.reset()
     except BudgetError:  # the server says how many tokens there must be
         pass
-    except ConstrainError as error:
-        raise refused(schema, error) from error
-    return constraint._packed()
+    return constraint
 
 
 def _walk(matcher: Matcher, row: Any, *, hurries: bool) -> None:
@@ -133,31 +176,6 @@ def _drawn(row: Any, words: list[int], drawn: random.Random) -> int:
     """A token of one of the words of a mask."""
     word = drawn.choice(words)
     return 32 * word + drawn.choice([bit for bit in range(32) if row[word] >> bit & 1])
-
-
-def refused(schema: Mapping[str, Any] | None, error: ConstrainError) -> ApiError:
-    """What is answered where an answer cannot be compiled; tools were, each for itself."""
-    if schema is None:
-        wrong = "Invalid tools" if isinstance(error, LimitError) else "The tools cannot be used together"
-        return ApiError(f"{wrong}: {error}", param="tools", code="invalid_grammar")
-    return ApiError(
-        f"Invalid schema for response_format: {refused_schema(schema, error)}",
-        param="response_format",
-        code="invalid_json_schema",
-    )
-
-
-def _refused_tool(language: Language, vocabulary: Vocabulary) -> ApiError | None:
-    """What is answered where the grammar of a tool cannot be compiled by itself, with this vocabulary."""
-    tools = language.schema.tools if isinstance(language.schema, Answer) else ()
-    for index, tool in enumerate(tools):
-        if isinstance(tool, CustomCalls) and tool.input is not None:
-            try:
-                Language(tool.input).compile(vocabulary, cache=False)
-            except ConstrainError as error:
-                message = f"Invalid grammar of the tool '{tool.name}': {error}"
-                return ApiError(message, param=f"tools[{index}]", code="invalid_grammar")
-    return None
 
 
 def _key(language: Language, fingerprint: bytes) -> bytes:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 def read_completion(body: Mapping[str, Any], settings: Settings) -> Asked:
     """What a completion asks: how each of its prompts goes on. Raises ``ApiError``."""
     asked = read_completion_request(body, settings)
-    questions = [Question(prompt, asked.schema, asked.options, "max_tokens", asked.best_of) for prompt in asked.prompts]
+    questions = [
+        Question(prompt, asked.content, asked.options, "max_tokens", asked.best_of) for prompt in asked.prompts
+    ]
     return Asked(asked.model, tuple(questions), asked.stream, partial(_writer, asked))
 
 
@@ -32,7 +34,7 @@ def _writer(asked: CompletionRequest, served: ServedModel) -> CompletionWriter:
         [_shown(prompt, served) if asked.echo else "" for prompt in asked.prompts],
         asked.n,
         asked.best_of,
-        is_text=asked.schema is None,
+        is_text=asked.content is None,
         logprobs=asked.logprobs,
         include_usage=asked.include_usage,
     )

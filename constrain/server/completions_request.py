@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from constrain._options import ChatOptions
+    from constrain.server.formats import Format
     from constrain.server.settings import Settings
     from constrain.server.texts import Text
 
@@ -35,7 +36,7 @@ class CompletionRequest:
         prompts: each is gone on with.
         n: how many answers to each are shown.
         best_of: how many are written.
-        schema: the JSON Schema of what is written; None for any text.
+        content: what is written must match this; None for any text.
         options: for the generation.
         logprobs: whether is told how likely tokens were.
         echo: whether answers begin with their prompts.
@@ -46,7 +47,7 @@ class CompletionRequest:
     prompts: tuple[Text, ...]
     n: int
     best_of: int
-    schema: dict[str, Any] | None
+    content: Format | None
     options: ChatOptions
     logprobs: bool
     echo: bool
@@ -69,9 +70,9 @@ def read_completion_request(body: Mapping[str, Any], settings: Settings) -> Comp
     options = sampling_options(body)
     if top_logprobs is not None or best_of > n:  # by their log-probabilities the best are found
         options.update(logprobs_options(top_logprobs or 0))
-    schema = read_response_format(body.get("response_format"), settings.strict_subset)
+    content = read_response_format(body.get("response_format"), settings.strict_subset)
     max_tokens = integer(body, "max_tokens", 0)
-    if max_tokens is None and schema is None:
+    if max_tokens is None and content is None:
         max_tokens = _DEFAULT_MAX_TOKENS
     if max_tokens is not None:
         options["max_tokens"] = max_tokens
@@ -80,7 +81,7 @@ def read_completion_request(body: Mapping[str, Any], settings: Settings) -> Comp
         prompts=prompts,
         n=n,
         best_of=best_of,
-        schema=schema,
+        content=content,
         options=options,
         logprobs=top_logprobs is not None,
         echo=boolean(body, "echo") or False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from constrain._errors import ConstrainError, LimitError
@@ -36,8 +37,16 @@ _OTHERS = (
 _ANY_OBJECT: dict[str, Any] = {"type": "object"}
 
 
-def read_response_format(given: object, subset: StrictSubset) -> dict[str, Any] | None:
-    """The JSON Schema of the content, None for any text. Raises ``ApiError``.
+@dataclass(frozen=True, slots=True)
+class Format:
+    """What content must match: a JSON Schema, and what the request calls it, ``""`` where that has no name."""
+
+    schema: dict[str, Any]
+    name: str = ""
+
+
+def read_response_format(given: object, subset: StrictSubset) -> Format | None:
+    """What the content must match, None for any text. Raises ``ApiError``.
 
     ``json_object`` with a ``schema`` beside it, as other servers take it, is that schema.
     """
@@ -49,7 +58,7 @@ def read_response_format(given: object, subset: StrictSubset) -> dict[str, Any] 
         return None
     if kind == "json_object":
         schema = document.get("schema")
-        return _ANY_OBJECT if schema is None else {**_ANY_OBJECT, **mapping(schema, "response_format.schema")}
+        return Format(_ANY_OBJECT if schema is None else {**_ANY_OBJECT, **mapping(schema, "response_format.schema")})
     if kind == "json_schema":
         return _json_schema(document, subset)
     if kind is None:
@@ -68,7 +77,7 @@ def refuse_other_formats(body: Mapping[str, Any]) -> None:
             )
 
 
-def _json_schema(document: Mapping[str, Any], subset: StrictSubset) -> dict[str, Any]:
+def _json_schema(document: Mapping[str, Any], subset: StrictSubset) -> Format:
     place = "response_format.json_schema"
     if document.get("json_schema") is None:
         raise missing(place)
@@ -93,7 +102,7 @@ def _json_schema(document: Mapping[str, Any], subset: StrictSubset) -> dict[str,
         complaint = strict_complaint(schema, name, "response_format", subset)
         if complaint:
             raise ApiError(complaint, param="response_format", code="invalid_json_schema")
-    return schema
+    return Format(schema, name)
 
 
 def strict_complaint(schema: Mapping[str, Any], name: str, kind: Any, subset: StrictSubset) -> str:

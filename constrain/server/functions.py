@@ -91,7 +91,9 @@ def with_old_names(error: ApiError) -> ApiError:
     for pattern, old in _OLD_NAMES:
         param = pattern.sub(old, param)
     message = error.message.replace(place, param) if place else error.message
-    return ApiError(message, param=param or None, code=error.code)
+    return ApiError(
+        message, status=error.status, kind=error.kind, param=param or None, code=error.code, headers=error.headers
+    )
 
 
 def _caller(message: Mapping[str, Any], where: str) -> dict[str, Any]:

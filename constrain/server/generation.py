@@ -18,8 +18,9 @@ from constrain._completion import Finished
 from constrain._errors import BudgetError, ConstrainError, ModelError, ToolError
 from constrain._job import Run, make_plan, plan_continuation
 from constrain.server.account import current
-from constrain.server.compiling import compiled, refused
+from constrain.server.compiling import compiled
 from constrain.server.errors import ApiError, context_overflow, unavailable
+from constrain.server.parts import refused
 from constrain.server.session import Session, Turns
 from constrain.server.sizes import longest_token, text_size
 from constrain.server.texts import text_tokens
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from constrain._options import ChatOptions
     from constrain.constraint import Constraint
     from constrain.llama.model import Model
+    from constrain.server.formats import Format
     from constrain.server.metrics import Metrics
     from constrain.server.models import ServedModel
     from constrain.server.texts import Text
@@ -53,17 +55,22 @@ class Question:
 
     Attributes:
         prompt: messages in OpenAI's shape, checked; or a text to go on with.
-        schema: the JSON Schema of the content; None for any text.
+        content: what the content must match; None for any text.
         options: for the generation.
         limit: the name by which the request gave ``max_tokens``, ``""`` if it did not.
         n: the number of answers.
     """
 
     prompt: list[dict[str, Any]] | Text
-    schema: dict[str, Any] | None
+    content: Format | None
     options: ChatOptions
     limit: str
     n: int = 1
+
+    @property
+    def schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of the content."""
+        return None if self.content is None else self.content.schema
 
     @property
     def place(self) -> str:
@@ -141,7 +148,7 @@ class Generator:
         """
         account = current.get()
         plans = [await self.aside(partial(_plan, served, question)) for question in questions]
-        constraint, seconds = await compiled(plans[0], questions[0].schema, session, self.aside)
+        constraint, seconds = await compiled(plans[0], questions[0].content, session, self.aside)
         session.close()
         jobs = [
             await self.aside(partial(_job, served, question, plan, constraint, seconds))
@@ -313,7 +320,7 @@ def _refusing(served: ServedModel, question: Question) -> Iterator[None]:
     except ToolError as error:
         raise ApiError(str(error), param="tools", code="invalid_value") from error
     except ConstrainError as error:
-        raise refused(question.schema, error) from error
+        raise refused(question.content, error, has_tools=bool(question.options.get("tools"))) from error
     except ValueError as error:
         raise ApiError(str(error), param=question.place, code="invalid_value") from error
 

@@ -124,7 +124,7 @@ class Responses(Endpoint):
         """What a request continues, and what the model is asked. Raises ``ApiError``."""
         previous = self._store.previous(owner, asked)
         messages = asked.messages(() if previous is None else previous.conversation)
-        return previous, Question(messages, asked.text_format.schema, asked.options, "max_output_tokens")
+        return previous, Question(messages, asked.text_format.content, asked.options, "max_output_tokens")
 
     async def _response(self, answers: Answers, made: _Made) -> JSONResponse:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -45,6 +46,10 @@ _PARAMS = {
     "max_tokens": "max_output_tokens",
     "max_completion_tokens": "max_output_tokens",
 }
+
+
+_NESTED = re.compile(r"(?<=\])\.(?:function|custom)\b")
+"""What stands around a tool in chat completions alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +144,7 @@ def read_request(body: Mapping[str, Any], *, strict_subset: StrictSubset = "stru
 
 def for_responses(error: ApiError) -> ApiError:
     """The error, with the place in the request as this endpoint names it, in place of chat completions."""
-    param = _PARAMS.get(error.param or "", error.param)
+    param = error.param and _PARAMS.get(error.param, _NESTED.sub("", error.param))
     return ApiError(
         error.message, status=error.status, kind=error.kind, param=param, code=error.code, headers=error.headers
     )

@@ -10,7 +10,7 @@ from constrain.chat.openai import tool_to_json
 from constrain.chat.tools import CustomTool
 from constrain.server.errors import ApiError
 from constrain.server.fields import array, boolean, mapping, missing
-from constrain.server.formats import strict_complaint
+from constrain.server.formats import Format, strict_complaint
 from constrain.server.reading import Place, come_to
 from constrain.server.responses_input import one_of, optional_text, required_text
 from constrain.server.tools import MAX_TOOLS, read_tool_choice, read_tools
@@ -32,6 +32,11 @@ class TextFormat:
 
     schema: dict[str, Any] | None
     document: dict[str, Any]
+
+    @property
+    def content(self) -> Format | None:
+        """The same as the content of an answer."""
+        return None if self.schema is None else Format(self.schema, self.document.get("name", ""))
 
 
 @dataclass(frozen=True, slots=True)

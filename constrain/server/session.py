@@ -14,6 +14,7 @@ import os
 import pickle
 import signal
 import time
+from dataclasses import replace
 from time import clock_gettime
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
@@ -118,6 +119,10 @@ class Session:
         async with self._turn(turn):
             self._left = self._deadline - time.monotonic()
             yield has_waited
+
+    def another(self, share: float) -> Session:
+        """A session for the same request, with a share of the time."""
+        return Session(self._turns, replace(self._limits, seconds=share * self._limits.seconds))
 
     async def _found(self, vocabulary: Vocabulary | None, call: object) -> Done | Failed | TooLarge:
         """What became of a call."""

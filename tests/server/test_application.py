@@ -58,7 +58,14 @@ def test_an_unknown_model_is_not_asked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "status"), [("GET", "/v1/nothing", 404), ("GET", CHAT, 405), ("POST", "/v1/models", 405)]
+    ("method", "path", "status"),
+    [
+        ("GET", "/v1/nothing", 404),
+        ("POST", f"{CHAT}/", 404),
+        ("GET", "/health/", 404),
+        ("GET", CHAT, 405),
+        ("POST", "/v1/models", 405),
+    ],
 )
 def test_unknown_paths_and_methods_are_errors_in_the_same_shape(method: str, path: str, status: int) -> None:
     response = ask(application(), method, path)

@@ -180,7 +180,7 @@ def test_a_grammar_whose_lexemes_collide_is_named(application: Application) -> N
     grammar = {"syntax": "lark", "definition": 'start: A "a"\nA: /a*/'}
     tool = {"type": "custom", "custom": {"name": "write", "format": {"type": "grammar", "grammar": grammar}}}
     error = error_of(chat(application, tools=[TOOLS[0], tool]))
-    assert (error["code"], error["param"]) == ("invalid_grammar", "tools[1]")
+    assert (error["code"], error["param"]) == ("invalid_grammar", "tools[1].custom.format")
     assert "write" in error["message"]
 
 

@@ -61,7 +61,7 @@ def test_a_slow_place_is_found_wherever_it_is(application: Application, before: 
     tool = {"type": "function", "function": {"name": "f", "parameters": parameters}}
     response = chat(application, tools=[tool], tool_choice="required")
     assert response.status_code == 400, response.text
-    assert error_of(response)["param"] == "tools"
+    assert error_of(response)["param"] == "tools[0].function.parameters"
 
 
 def test_there_are_200() -> None:
@@ -198,6 +198,62 @@ def test_a_tool_beyond_the_limit_is_named(model: constrain.Model, monkeypatch: p
     ]
     error = error_of(chat(application, tools=tools))
     assert (error["param"], error["code"]) == ("tools[0].function.parameters", "invalid_function_parameters")
+
+
+def slow_patterns(size: int) -> dict[str, Any]:
+    return {"pattern": f"^(a|b)*a(a|b){{{size}}}$", "not": {"pattern": f"^(a|b)*b(a|b){{{size - 1}}}$"}}
+
+
+NAMES = [f"p{index}" for index in range(8)]
+HARD = {
+    "type": "object",
+    "properties": {name: {"type": "string", **slow_patterns(20 + index)} for index, name in enumerate(NAMES)},
+    "required": NAMES,
+}
+"""It is read in no time; what may follow is hard to say."""
+
+EASY = {"type": "object", "properties": {"take": {"type": "boolean"}}, "required": ["take"]}
+EASY_FORMAT = {"type": "json_schema", "json_schema": {"name": "easy", "schema": EASY}}
+
+
+@pytest.fixture(scope="module")
+def limited(model: constrain.Model) -> Iterator[Application]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session_module, "_WAITING_SECONDS", SECONDS)
+        yield Application(served_as(model, "small"), Settings(compile_seconds=0.2))
+
+
+def function(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "parameters": parameters}
+
+
+@pytest.mark.parametrize("choice", ["auto", "required"])
+@pytest.mark.parametrize("answer", [{}, {"response_format": EASY_FORMAT}])
+def test_the_tool_that_is_too_much_is_named(limited: Application, choice: str, answer: dict[str, Any]) -> None:
+    functions = [function("easy", EASY), function("hard", HARD), function("other", EASY)]
+    tools = [{"type": "function", "function": each} for each in functions]
+    error = error_of(chat(limited, tools=tools, tool_choice=choice, **answer))
+    assert (error["param"], error["code"]) == ("tools[1].function.parameters", "invalid_function_parameters")
+    assert error["message"].startswith("Invalid schema for function 'hard': it takes ")
+
+    flat = [{"type": "function", **each} for each in functions]
+    text = {"text": {"format": {"type": "json_schema", **EASY_FORMAT["json_schema"]}}} if answer else {}
+    body = {"model": "small", "input": "Hello.", "tools": flat, "tool_choice": choice, **text}
+    error = error_of(ask(limited, "POST", "/v1/responses", json=body))
+    assert (error["param"], error["code"]) == ("tools[1].parameters", "invalid_function_parameters")
+
+    if not answer and choice == "auto":
+        error = error_of(chat(limited, functions=functions))
+        assert (error["param"], error["code"]) == ("functions[1].parameters", "invalid_function_parameters")
+
+
+def test_the_format_that_is_too_much_is_named(limited: Application) -> None:
+    tools = [{"type": "function", "function": function("easy", EASY)}]
+    asked = {"type": "json_schema", "json_schema": {"name": "hard", "schema": HARD}}
+    for beside in ({}, {"tools": tools}):
+        error = error_of(chat(limited, response_format=asked, **beside))
+        assert (error["param"], error["code"]) == ("response_format", "invalid_json_schema")
+        assert error["message"].startswith("Invalid schema for response_format 'hard': it takes ")
 
 
 def test_a_schema_is_enforced_though_it_was_compiled_elsewhere(application: Application) -> None:
