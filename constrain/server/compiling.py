@@ -9,10 +9,13 @@ import random
 import time
 from functools import partial
 from http import HTTPStatus
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from constrain._completion import TextDelta
 from constrain._errors import BudgetError, ConstrainError, LimitError
 from constrain.chat.answers import Answer
+from constrain.chat.reading import CallStarted, Reader
 from constrain.server.errors import ApiError
 from constrain.server.parts import parts_of, refused, refused_part
 from constrain.server.reading import come_to
@@ -46,7 +49,10 @@ _TEXT_SECONDS = 2.0
 """Nor at all of them together."""
 
 _BLAME_SHARE = 0.3
-"""Of the time to compile: more than that, for one part of an answer alone, is too much once all of it took too long."""
+"""Of the time to compile: once all of an answer took too long, its parts have so much more to show which one it is."""
+
+_MOST = 0.5
+"""More than that, of the time that the parts take, is for one of them to have taken too long."""
 
 _ROOM = 4096
 """Tokens of an answer without a limit, as far as what can be told of them ahead is concerned."""
@@ -89,11 +95,14 @@ async def _blamed(plan: Plan, content: Format | None, session: Session, error: L
     """What is answered where it takes too much to compile something: the part of it that takes most, if one does."""
     assert plan.language is not None
     parts, vocabulary = parts_of(plan.language, content), plan.model.vocabulary
-    if len(parts) == 1:
-        return refused_part(parts[0].place, error, content)
+    place = parts[0].place if len(parts) == 1 else session.place
+    if place is not None:
+        return refused_part(place, error, content)
     with contextlib.closing(session.another(_BLAME_SHARE)) as one:
         try:
-            await one.run(vocabulary, require_parts, parts, vocabulary.fingerprint, content, plan.request)
+            seconds = await one.run(vocabulary, require_parts, parts, vocabulary.fingerprint, content, plan.request)
+            if max(seconds) > _MOST * sum(seconds):
+                return refused_part(parts[seconds.index(max(seconds))].place, error, content)
         except LimitError:
             if one.place is not None:
                 return refused_part(one.place, error, content)
@@ -107,30 +116,40 @@ def compile_here(language: Language, fingerprint: bytes, content: Format | None,
     """Compiles, with the beginning of an answer, and packs it up. Raises ``LimitError`` and ``ApiError``."""
     from constrain.server.worker import vocabulary_of
 
+    parts = parts_of(language, content)
     try:
-        return _compiled(language, vocabulary_of(fingerprint), request)._packed()
+        return _compiled(language, vocabulary_of(fingerprint), request, parts)._packed()
     except LimitError:
         raise
     except ConstrainError as error:
-        require_parts(parts_of(language, content), fingerprint, content, request)
+        require_parts(parts, fingerprint, content, request)
         has_tools = isinstance(language.schema, Answer) and bool(language.schema.callable_tools())
         raise refused(content, error, has_tools=has_tools) from error
 
 
-def require_parts(parts: Sequence[Part], fingerprint: bytes, content: Format | None, request: Request) -> None:
-    """Compiles the parts of an answer, each for itself. Raises ``ApiError`` for the first one that cannot be."""
+def require_parts(parts: Sequence[Part], fingerprint: bytes, content: Format | None, request: Request) -> list[float]:
+    """Compiles the parts of an answer, each for itself; returns the seconds that these took of a processor.
+
+    Raises ``ApiError`` for the first one that cannot be compiled.
+    """
     from constrain.server.worker import vocabulary_of
 
+    times = [time.process_time()]
     for part in parts:
         come_to(part.place)
         try:
-            _compiled(part.language, vocabulary_of(fingerprint), request)
+            _compiled(part.language, vocabulary_of(fingerprint), request, [part])
         except ConstrainError as error:
             raise refused_part(part.place, error, content) from error
+        times.append(time.process_time())
+    return [after - before for before, after in pairwise(times)]
 
 
-def _compiled(language: Language, vocabulary: Vocabulary, request: Request) -> Constraint:
-    """The constraint, with what the beginnings of two answers need. Raises ``ConstrainError``."""
+def _compiled(language: Language, vocabulary: Vocabulary, request: Request, parts: Sequence[Part]) -> Constraint:
+    """The constraint, with what the beginnings of two answers need; says which of the parts these come to.
+
+    Raises ``ConstrainError``.
+    """
     constraint = language.compile(vocabulary, cache=False)
     try:
         matcher = constraint.matcher(
@@ -140,14 +159,34 @@ def _compiled(language: Language, vocabulary: Vocabulary, request: Request) -> C
             max_reasoning_tokens=request.max_reasoning_tokens,
         )
         for hurries in (False, True):
-            _walk(matcher, constraint.allocate_bitmask()[0], hurries=hurries)
+            come = _Coming(language, vocabulary, parts)
+            _walk(matcher, constraint.allocate_bitmask()[0], come, hurries=hurries)
             matcher.reset()
     except BudgetError:  # the server says how many tokens there must be
         pass
     return constraint
 
 
-def _walk(matcher: Matcher, row: Any, *, hurries: bool) -> None:
+class _Coming:
+    """Says which of several parts a text has come to, token by token."""
+
+    def __init__(self, language: Language, vocabulary: Vocabulary, parts: Sequence[Part]) -> None:
+        answer = language.schema
+        self._reader = Reader(answer) if isinstance(answer, Answer) and len(parts) > 1 else None
+        self._vocabulary = vocabulary
+        self._places = {part.tool: part.place for part in parts}
+
+    def __call__(self, token: int) -> None:
+        if self._reader is None:
+            return
+        for event in self._reader.feed(self._vocabulary.marked_bytes(token)):
+            if isinstance(event, CallStarted):
+                come_to(self._places[event.name])
+            elif isinstance(event, TextDelta) and "" in self._places:
+                come_to(self._places[""])
+
+
+def _walk(matcher: Matcher, row: Any, come: Callable[[int], None], *, hurries: bool) -> None:
     """Follows a text at random for a while. Raises LimitError where it takes too long to say what may follow.
 
     One that ``hurries`` takes the shortest way to the end every other time; so it meets more parts of the answer, and
@@ -161,13 +200,15 @@ def _walk(matcher: Matcher, row: Any, *, hurries: bool) -> None:
         matcher.fill_bitmask(row)
         words = row.nonzero()[0].tolist()
         ending = matcher.completion_tokens() if hurries and tokens % 2 else []
-        matcher.accept(ending[0] if ending else _drawn(row, words, drawn))
+        token = ending[0] if ending else _drawn(row, words, drawn)
+        matcher.accept(token)
         now = time.process_time()
         if now - started > _MASK_SECONDS or now - begun > _TEXT_SECONDS:
             raise LimitError(
                 f"it takes too long to say what may follow at some place of a text ({_MASK_SECONDS:g} seconds), "
                 f"or in all of it ({_TEXT_SECONDS:g}); simplify patterns and their bounds"
             )
+        come(token)
         choices += len(words) > _MANY
         tokens += 1
 

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One of them: ``language`` is an answer that is nothing else."""
+    """One of them: ``language`` is an answer that is nothing else; ``tool``: its name, "" for content."""
 
     place: Place
     language: Language
+    tool: str = ""
 
 
 def parts_of(language: Language, content: Format | None) -> list[Part]:
@@ -47,7 +48,7 @@ def parts_of(language: Language, content: Format | None) -> list[Part]:
         else:
             name = f"schema for function '{tool.name}'"
             place = Place(f"tools[{index}].function.parameters", "invalid_function_parameters", name)
-        parts.append(Part(place, replace(language, schema=one)))
+        parts.append(Part(place, replace(language, schema=one), tool.name))
     return parts
 
 

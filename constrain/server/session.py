@@ -95,6 +95,7 @@ class Session:
         Raises what it raises; ``LimitError`` if it takes too much; ``ApiError`` if too much else is going on.
         """
         self._deadline = time.monotonic() + self._left
+        self.place = None
         try:
             found = await self._found(vocabulary, (function, args))
         finally:

@@ -247,6 +247,13 @@ def test_the_tool_that_is_too_much_is_named(limited: Application, choice: str, a
         assert (error["param"], error["code"]) == ("functions[1].parameters", "invalid_function_parameters")
 
 
+def test_so_it_is_where_the_place_of_a_text_is_slow(application: Application) -> None:
+    tools = [{"type": "function", "function": function(name, each)} for name, each in (("easy", EASY), ("hard", HARD))]
+    for choice in ("auto", "required"):
+        error = error_of(chat(application, tools=tools, tool_choice=choice, response_format=EASY_FORMAT))
+        assert (error["param"], error["code"]) == ("tools[1].function.parameters", "invalid_function_parameters")
+
+
 def test_the_format_that_is_too_much_is_named(limited: Application) -> None:
     tools = [{"type": "function", "function": function("easy", EASY)}]
     asked = {"type": "json_schema", "json_schema": {"name": "hard", "schema": HARD}}
