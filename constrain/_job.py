@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from constrain._options import Options, Request
     from constrain._progress import Progress
     from constrain.constraint import Constraint, Matcher, Packed
-    from constrain.llama.answer import Answer, Weigh
+    from constrain.llama.answer import Answer, Fork
     from constrain.llama.model import Model
     from constrain.llama.sampler import Sampling
     from constrain.vocabulary import Vocabulary
@@ -36,7 +36,7 @@ class Job:
     """A request that a model can begin with.
 
     ``tokens``: the prompt's. ``progress`` makes what follows one answer, of its number (``number``, of several to one
-    prompt), and finds the tokens of its text where these are wanted. ``compile_seconds``: for the schema. ``weigh``
+    prompt), and finds the tokens of its text where these are wanted. ``compile_seconds``: for the schema. ``fork``
     makes what has a say in the choices of one answer.
     """
 
@@ -47,7 +47,7 @@ class Job:
     sampling: Sampling
     request: Request
     compile_seconds: float
-    weigh: Callable[[], Weigh] | None = None
+    fork: Callable[[Sampling], Fork] | None = None
     number: int = 0
 
     def sample(self, number: int) -> Job:
@@ -79,7 +79,7 @@ class Job:
             special_tokens=vocabulary.special_tokens,
             max_tokens=self.request.max_tokens,
             wants_stop=lambda token: progress.feed(vocabulary.marked_bytes(token)),
-            weigh=None if self.weigh is None else self.weigh(),
+            fork=None if self.fork is None else self.fork(self.sampling),
             logprobs=logprobs,
         )
         return Writing(self, answer, progress, text_tokens)
@@ -160,13 +160,13 @@ class Plan:
     progress: Callable[[int, TextTokens | None], Progress]
     sampling: Sampling
     request: Request
-    weigh: Callable[[], Weigh] | None = None
+    fork: Callable[[Sampling], Fork] | None = None
 
     def job(self, constraint: Constraint | None, compile_seconds: float) -> Job:
         """The request with its constraint."""
         tokens = self.tokens()
         return Job(
-            self.model, tokens, constraint, self.progress, self.sampling, self.request, compile_seconds, self.weigh
+            self.model, tokens, constraint, self.progress, self.sampling, self.request, compile_seconds, self.fork
         )
 
 

@@ -16,7 +16,7 @@ from constrain.chat.answers import REFUSAL, Answer, CustomCalls, FunctionCalls, 
 from constrain.chat.choice import read_choice
 from constrain.chat.conversation import ThinkingState, conversation_prompt, format_of
 from constrain.chat.definition import as_tools
-from constrain.chat.fork import Fork, has_fork
+from constrain.chat.fork import fork_of
 from constrain.chat.format import Section, Thinking, ToolFormat
 from constrain.chat.reply import ReplyProgress
 from constrain.chat.tools import FunctionTool
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from constrain._policies import CompileOptions
     from constrain._result import ResultType
     from constrain.chat.tools import Tool
-    from constrain.llama.answer import Weigh
     from constrain.llama.model import Model
 
 _BESIDE_CALLS = "If you call no tool: "
@@ -75,12 +74,9 @@ def plan_chat(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan
     )
     by_name = {tool.name: tool for tool in tools}
     progress = partial(ReplyProgress, answer, by_name, result, request.stops, prompted.tokens, wants_reply=bool(tools))
-
-    def weigh() -> Weigh:
-        return Fork(answer, model.vocabulary).weigh
-
-    forks = weigh if has_fork(answer) else None
-    return Plan(model, Language(answer), lambda: prompted.tokens, progress, sampling, request, forks)
+    return Plan(
+        model, Language(answer), lambda: prompted.tokens, progress, sampling, request, fork_of(answer, model.vocabulary)
+    )
 
 
 def _callable(tool: Tool) -> FunctionCalls | CustomCalls:

@@ -92,11 +92,17 @@ class Matcher(Protocol):
         """Does what ``fill_candidates`` would have to compute."""
 
 
-class Weigh(Protocol):
-    """Changes how likely allowed tokens are, before one of them is chosen."""
+class Fork(Protocol):
+    """Has a say in the choices of one answer, as long as it may become this or that (``constrain.chat.fork``)."""
 
-    def __call__(self, tokens: Sequence[int], logits: NDArray[np.float32], candidates: NDArray[Any], /) -> None:
-        """Changes the logits in ``candidates``, of which there are at least two; ``tokens``: the answer so far."""
+    def allows(self, tokens: Sequence[int], logits: NDArray[np.float32], candidates: NDArray[Any], /) -> bool:
+        """Called before each choice; may change the logits of the candidates.
+
+        ``False``, after a token that it ``doubts``: the answer takes back all of these.
+        """
+
+    def doubts(self, token: int, /) -> bool:
+        """Called with the token that was chosen; whether the answer may still take it back."""
 
 
 def _never(_: int) -> bool:
@@ -126,12 +132,15 @@ class Answer:
         deadline: the ``time.monotonic()`` after which the answer is brought to its end.
         max_choice_seconds: so is one whose choices took as long, together, of a processor.
         wants_stop: called with each token as it is taken; ``True`` ends the answer.
-        weigh: called before each choice among tokens that the matcher allows; ``None`` to leave them as they are.
+        fork: has a say in its choices; ``None`` to leave them to the chain.
         logprobs: takes down how likely its tokens are; ``None`` where nobody wants to know.
 
     Attributes:
         matcher: what is allowed next, once the answer has begun; ``None`` for anything.
         tokens: all tokens of the answer so far, without the end of generation.
+        n_doubtful: how many of these, the last ones, it may still take back.
+        n_taken_back: how many tokens the last choice took back, in place of taking some: they are to be forgotten, and
+            what the model says after those before them is to be asked once more.
         is_done: whether the answer is complete.
         finish_reason: why, once it is.
         n_masks, n_computed_masks: the masks it was chosen with, and how many of them were not known.
@@ -150,11 +159,13 @@ class Answer:
     deadline: float | None = None
     max_choice_seconds: float = math.inf
     wants_stop: Callable[[int], bool] = _never
-    weigh: Weigh | None = None
+    fork: Fork | None = None
     logprobs: Logprobs | None = None
 
     matcher: Matcher | None = field(default=None, init=False)
     tokens: list[int] = field(default_factory=list, init=False)
+    n_doubtful: int = field(default=0, init=False)
+    n_taken_back: int = field(default=0, init=False)
     is_done: bool = field(default=False, init=False)
     finish_reason: FinishReason = field(default="stop", init=False)
     n_masks: int = field(default=0, init=False)
@@ -183,6 +194,8 @@ class Answer:
     def choose(self, logits: NDArray[np.float32], candidates: Candidates) -> tuple[int, ...]:
         """Takes the next token and those that follow it by force, or the tokens that complete the answer, if any.
 
+        What it took before may turn out to be nothing that the model would go on with: see ``n_taken_back``.
+
         Args:
             logits: after the last token evaluated, float32 of shape (n_vocab,).
             candidates: a buffer for n_vocab candidates, which is overwritten.
@@ -202,20 +215,47 @@ class Answer:
                 self._n_easy += 1
 
     def _choose(self, matcher: Matcher, logits: NDArray[np.float32], candidates: Candidates) -> tuple[int, ...]:
+        self.n_taken_back = 0
         if self._late():
+            self._settle()
             return self._close(matcher, "timeout")
         self.n_masks += 1
         self.n_computed_masks += not matcher.knows_mask
         started = time.perf_counter()
         count = matcher.fill_candidates(logits, candidates.buffer)
         self.mask_seconds += time.perf_counter() - started
-        if self.weigh is not None and count > 1:
-            self.weigh(self.tokens, logits, candidates.buffer[:count])
+        if self.fork is not None and not self.fork.allows(self.tokens, logits, candidates.buffer[:count]):
+            return self._take_back(matcher)
         token = candidates.first() if count == 1 else self.chain.choose(candidates, count)
         self._accept(matcher, token)
         if token in self.eos:
             return self._end(matcher)
-        return self._follow(matcher, self._forced(matcher, token))
+        if self.fork is not None and self.fork.doubts(token):
+            self.tokens.append(token)
+            self.n_doubtful += 1
+            return (token,)
+        stopped = self._settle()
+        return self._follow(matcher, self._forced(matcher, token), stopped=stopped)
+
+    def _take_back(self, matcher: Matcher) -> tuple[int, ...]:
+        """Forgets the tokens that are in doubt."""
+        count, self.n_doubtful = self.n_doubtful, 0
+        matcher.rollback(count)
+        del self.tokens[len(self.tokens) - count :]
+        if self.logprobs is not None:
+            del self.logprobs.tokens[len(self.tokens) :]
+        self.n_taken_back = count
+        return ()
+
+    def _settle(self) -> bool:
+        """Takes the tokens that are in doubt for good; whether they lead to a stop."""
+        settled = self.tokens[len(self.tokens) - self.n_doubtful :]
+        self.n_doubtful = 0
+        stopped = False
+        for token in settled:
+            self.chain.accept(token)
+            stopped |= self.wants_stop(token)
+        return stopped
 
     def take(self, token: int) -> tuple[int, ...]:
         """Takes a token that was sampled from the whole vocabulary; returns it, or nothing if the answer is complete.
@@ -326,9 +366,8 @@ class Answer:
             text = part + text
         return text
 
-    def _follow(self, matcher: Matcher, tokens: list[int]) -> tuple[int, ...]:
-        """Notes tokens that the matcher has accepted, and whether the answer ends with them."""
-        stopped = False
+    def _follow(self, matcher: Matcher, tokens: list[int], *, stopped: bool = False) -> tuple[int, ...]:
+        """Notes tokens that the matcher has accepted, and whether the answer ends with them, or ``stopped`` before."""
         for token in tokens:
             self.chain.accept(token)
             stopped |= self._add(token)

@@ -92,18 +92,29 @@ class Decoding:
             pending = self._score(tokens)
         self.prompt_seconds = time.perf_counter() - started
         yield from tokens
+        held: list[int] = []
         while not answer.is_done:
             started = time.perf_counter()
             if pending:
                 self._decode(pending)
             tokens = self._next()
+            if answer.n_taken_back:
+                held.clear()
+                self._again([*answer.prompt, *answer.tokens])
             pending = self._score(tokens) if answer.unscored else tokens
             self.generation_seconds += time.perf_counter() - started
-            yield from tokens
+            held += tokens
+            if not answer.n_doubtful:
+                yield from held
+                held.clear()
 
     def _prefill(self, tokens: Sequence[int], deadline: float | None) -> None:
         known = self._preparing(lambda: self.evaluator.prefill(tokens, deadline))
         self.cached_tokens = min(known, len(self.answer.prompt))
+
+    def _again(self, tokens: Sequence[int]) -> None:
+        """Asks the model once more what it says after tokens that it knows."""
+        self._preparing(lambda: self.evaluator.prefill(tokens))
 
     def _decode(self, tokens: Sequence[int]) -> None:
         self._preparing(lambda: self.evaluator.decode(tokens))

@@ -122,6 +122,12 @@ class Scheduled:
         self.end += len(tokens)
         self.goal = self.end
 
+    def forget(self, count: int) -> None:
+        """Takes back the last ``count`` tokens, which were not handed on."""
+        self.end -= count
+        self.goal = self.end
+        self.held = ()
+
     def lap(self) -> float:
         """Seconds since the last lap."""
         before, self.since = self.since, time.perf_counter()

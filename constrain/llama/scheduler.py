@@ -368,8 +368,14 @@ class Scheduler:
         answer = sequence.request.answer
         try:
             taken = choose()
+            if answer.n_taken_back:
+                sequence.forget(answer.n_taken_back)
+                self.slots.cut(sequence.place, sequence.end - ALWAYS_EVALUATED)
+                return
             sequence.append(taken)
-            if unscored := answer.unscored:
+            if answer.n_doubtful:
+                sequence.held += taken
+            elif unscored := answer.unscored:
                 sequence.goal -= unscored
                 sequence.held += taken
             elif tokens := sequence.held + taken:

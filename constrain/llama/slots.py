@@ -186,6 +186,10 @@ class Slots:
         target.length = length if possible else 0
         return possible
 
+    def cut(self, slot: Slot, length: int) -> None:
+        """Shortens a slot to its first ``length`` tokens at most; where that is not possible, it is empty then."""
+        self._cut(slot, max(0, min(slot.length, length)))
+
     def clear(self, slot: Slot) -> None:
         """Frees the KV cells of a slot."""
         self._evaluator.clear(slot.index)

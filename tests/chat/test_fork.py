@@ -14,7 +14,9 @@ from constrain._job import Language
 from constrain.chat.answers import Answer, Calls, FunctionCalls, Reasoning, Value
 from constrain.chat.fork import Fork, has_fork
 from constrain.chat.format import Section, Thinking, ToolFormat
+from constrain.llama.answer import Answer as Writing
 from constrain.llama.binding import CANDIDATE
+from constrain.llama.sampler import Sampling
 from constrain.regex.source import Regex
 from constrain.vocabulary import Vocabulary
 from tests.chat.forms import OBJECT, TAGS
@@ -39,10 +41,10 @@ IDS = {text: token for token, text in enumerate([*WORDS, b"\n", b"<eos>", b"<thi
 class Asked:
     """What an answer says of likelihoods (of the tokens that have any) behind a text."""
 
-    def __init__(self, form: ToolFormat = TAGS, **options: Any) -> None:
+    def __init__(self, form: ToolFormat = TAGS, temperature: float = 1, seed: int = 0, **options: Any) -> None:
         answer = Answer(form, special=("<think>",), tools=TOOLS, **{"content": PERSON, **options})
         assert has_fork(answer)
-        self.fork = Fork(answer, VOCABULARY)
+        self.fork = Fork(answer, VOCABULARY, Sampling(temperature=temperature, seed=seed))
         self.matcher: Matcher = Language(answer).compile(VOCABULARY, cache=False).matcher(max_tokens=1000)
         self.tokens: list[int] = []
 
@@ -66,7 +68,7 @@ class Asked:
         candidates = np.empty(VOCABULARY.n_vocab, CANDIDATE)
         found = candidates[: self.matcher.fill_candidates(logits, candidates)]
         if fork is not None:
-            fork.weigh(self.tokens, logits, found)
+            assert fork.allows(self.tokens, logits, found)
         weights = np.exp(found["logit"].astype(float))
         texts = {token: text for text, token in IDS.items()}
         pairs = zip(found["id"].tolist(), (weights / weights.sum()).tolist(), strict=True)
@@ -132,6 +134,60 @@ OBJECT_THINKING = ToolFormat(
 )
 
 
+# Marks in several tokens.
+
+
+def went_on(first: float, second: float, temperature: float, seed: int) -> bool:
+    """Whether an answer goes on with a mark of these likelihoods: of its first token, and of the rest behind that."""
+    answer = Asked(temperature=temperature, seed=seed)
+    answer.weighed({b"<tool": first, b"You": 0.9 * (1 - first), b"{": 0.1 * (1 - first)})
+    answer.write(b"<tool")
+    assert answer.fork.doubts(IDS[b"<tool"])
+    logits = np.full(VOCABULARY.n_vocab, -math.inf, np.float32)
+    logits[IDS[b"_"]], logits[IDS[b"x"]] = math.log(second), math.log(1 - second)
+    candidates = np.empty(VOCABULARY.n_vocab, CANDIDATE)
+    found = candidates[: answer.matcher.fill_candidates(logits, candidates)]
+    return answer.fork.allows(answer.tokens, logits, found)
+
+
+def test_a_mark_goes_on_as_likely_as_the_model_makes_it() -> None:
+    assert sum(went_on(0.8, 0.3, 1, seed) for seed in range(400)) / 400 == pytest.approx(0.3, abs=0.07)
+    half = 1 / (1 + (0.76 / 0.24) ** 2) / (1 / (1 + (0.2 / 0.8) ** 2))
+    assert sum(went_on(0.8, 0.3, 0.5, seed) for seed in range(400)) / 400 == pytest.approx(half, abs=0.05)
+
+
+def test_without_chance_the_likelier_one_of_call_and_content_is_taken() -> None:
+    assert went_on(0.8, 0.7, 0, 1)
+    assert not went_on(0.8, 0.6, 0, 1)
+    assert went_on(0.4, 0.1, 0, 1), "something else than the model has decided for the mark"
+
+
+def test_behind_a_mark_that_was_taken_back_is_content() -> None:
+    answer = Asked(temperature=0)
+    first = {b"<tool": 0.8, b"<": 0.1, b"{": 0.02, b'{"': 0.08}
+    answer.weighed(first)
+    answer.write(b"<tool")
+    assert answer.fork.doubts(IDS[b"<tool"])
+    with pytest.raises(AssertionError):
+        answer.weighed({b"_": 0.1, b"x": 0.9})
+    answer.matcher.rollback(1)
+    answer.tokens.pop()
+    assert answer.weighed(first) == pytest.approx({b"{": 0.2, b'{"': 0.8})
+    assert not answer.fork.doubts(IDS[b'{"'])
+
+
+def test_there_is_no_doubt_behind_a_whole_mark_or_content() -> None:
+    for written in (b"<tool_call>", b"{"):
+        answer = Asked()
+        answer.weighed({b"<tool_call>": 0.5, b"{": 0.5})
+        assert not answer.fork.doubts(IDS[written])
+    marked = Asked()
+    for token, rest in ((b"<tool", True), (b"_", True), *((bytes([byte]), True) for byte in b"call"), (b">", False)):
+        marked.weighed({token: 1.0, **({b"{": 0.1} if token == b"<tool" else {})})
+        marked.write(token)
+        assert marked.fork.doubts(IDS[token]) is rest
+
+
 def test_answers_without_such_a_choice_have_no_fork() -> None:
     sections = ToolFormat(
         "s", call="<c>$name $arguments", custom_call="<c>$name $json_input", content=Section("<t>", "")
@@ -160,15 +216,58 @@ ADVICE = {
 CALL = {"id": "c1", "type": "function", "function": {"name": "forecast", "arguments": '{"city":"Oslo"}'}}
 
 
+SAID: list[dict[str, Any]] = [
+    {"role": "user", "content": "I am in Oslo. Do I need an umbrella?"},
+    {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "c1", "content": "Rain in Oslo."},
+]
+
+
 def test_a_model_answers_behind_the_result_of_a_call(model: constrain.Model) -> None:
-    said = [
-        {"role": "user", "content": "I am in Oslo. Do I need an umbrella?"},
-        {"role": "assistant", "content": None, "tool_calls": [CALL]},
-        {"role": "tool", "tool_call_id": "c1", "content": "Rain in Oslo."},
-    ]
     replies = [
-        constrain.generate(model, said, schema=ADVICE, tools=[FORECAST], seed=seed, temperature=0.7, max_tokens=150)
+        constrain.generate(model, SAID, schema=ADVICE, tools=[FORECAST], seed=seed, temperature=0.7, max_tokens=150)
         for seed in range(6)
     ]
-    assert sum(not reply.calls for reply in replies) >= 4, "by the mask alone it is none"
+    assert sum(not reply.calls for reply in replies) >= 5, "by the mask alone it is none"
     assert all(reply.content.keys() == {"umbrella", "why"} for reply in replies if not reply.calls)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many tokens were taken back, each time."""
+    found: list[int] = []
+    take_back = Writing._take_back
+
+    def take(answer: Writing, matcher: Any) -> tuple[int, ...]:
+        found.append(answer.n_doubtful)
+        return take_back(answer, matcher)
+
+    monkeypatch.setattr(Writing, "_take_back", take)
+    return found
+
+
+@pytest.mark.parametrize("logprobs", [True, False])
+def test_what_is_taken_back_leaves_no_trace(
+    model: constrain.Model, logprobs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken_back = counted(monkeypatch)
+    options: Any = {"schema": ADVICE, "tools": [FORECAST], "temperature": 1.0, "max_tokens": 100, "logprobs": logprobs}
+    alone = [constrain.complete(model, SAID, seed=seed, **options) for seed in range(8)]
+    for completion in alone:
+        assert not completion.value.calls
+        assert b"".join(map(model.vocabulary.token_bytes, completion.tokens)) == completion.text.encode()
+        if logprobs:
+            assert tuple(each.token for each in completion.logprobs or ()) == completion.tokens
+    counts = list(taken_back)
+    assert len(counts) >= 2
+    assert min(counts) >= 1
+
+    for seed, completion in enumerate(alone):
+        events = list(constrain.stream(model, SAID, seed=seed, **options))
+        assert "".join(event.text for event in events if isinstance(event, constrain.TextDelta)) == completion.text
+        assert not any(isinstance(event, constrain.CallStarted) for event in events)
+
+    taken_back.clear()
+    with constrain.Model(n_ctx=1024, n_threads=1, parallel=4) as several:
+        together = constrain.complete_batch(several, [SAID], n=8, seed=0, **options)
+    assert [each.text for each in together[0]] == [each.text for each in alone]
+    assert sorted(taken_back) == sorted(counts)

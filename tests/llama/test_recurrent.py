@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import constrain
 from constrain._job import Run, prepare
+from constrain.llama.decode import Decoding
 from tests.llama.recurrent import write_mamba
 
 if TYPE_CHECKING:
@@ -60,6 +62,36 @@ def test_samples_share_their_prompt(mamba: Path) -> None:
         assert sorted(one.usage.cached_tokens for one in completions) == [0, length - 2, length - 2]
         for number, one in enumerate(completions):
             assert one.tokens == constrain.complete(model, PROMPTS[0], max_tokens=8, seed=1 + number).tokens
+
+
+class TurnsBack:
+    """After its first two tokens an answer begins again."""
+
+    def __init__(self, _: Any) -> None:
+        self.begun = 0
+
+    def allows(self, *_: Any) -> bool:
+        self.begun += 1
+        return self.begun != 3
+
+    def doubts(self, _: int) -> bool:
+        return self.begun < 3
+
+
+def test_an_answer_that_takes_tokens_back_is_the_same(mamba: Path) -> None:
+    schema = {"type": "array", "items": {"type": "boolean"}, "minItems": 3, "maxItems": 5}
+    options: Any = {"max_tokens": 40, "temperature": 0}
+    with constrain.Model(mamba, n_ctx=256, n_threads=1, parallel=2) as model:
+        wanted = constrain.complete(model, PROMPTS[0], schema=schema, **options).tokens
+        job = replace(prepare(model, PROMPTS[0], schema, options), fork=TurnsBack)
+        run = Run(job)
+        handed: list[int] = []
+        run.request.receive = handed.extend
+        run.submit()
+        run.request.done.result(30)
+        assert tuple(handed) == run.finish()[1].tokens == wanted
+        answer = job.begin().answer
+        assert tuple(Decoding(model.context, answer).steps()) == tuple(answer.tokens) == wanted
 
 
 def test_sequences_that_alternate_go_on_where_they_were(mamba: Path) -> None:
