@@ -101,7 +101,7 @@ async def _blamed(plan: Plan, content: Format | None, session: Session, error: L
     with contextlib.closing(session.another(_BLAME_SHARE)) as one:
         try:
             seconds = await one.run(vocabulary, require_parts, parts, vocabulary.fingerprint, content, plan.request)
-            if max(seconds) > _MOST * sum(seconds):
+            if max(seconds, default=0.0) > _MOST * sum(seconds):
                 return refused_part(parts[seconds.index(max(seconds))].place, error, content)
         except LimitError:
             if one.place is not None:
