@@ -175,7 +175,7 @@ def test_streams_that_are_left_early(client: OpenAI, model: str) -> None:
 
 
 def test_the_helper_with_a_text(client: OpenAI, model: str) -> None:
-    with client.responses.stream(model=model, input="Say hi.", max_output_tokens=200) as events:
+    with client.responses.stream(model=model, input="Say hi.", max_output_tokens=300, temperature=0) as events:
         seen: list[Any] = list(events)
         response = events.get_final_response()
     deltas = [event for event in seen if event.type == "response.output_text.delta"]

@@ -151,7 +151,7 @@ def test_a_tool_may_ask_for_another_call(model: AnyModel) -> None:
     seen: list[str] = []
     messages = agent.run_sync("Look for Ada.").all_messages()
     outcomes = [part.outcome for part in parts(messages, ToolReturnPart)]
-    assert outcomes[0] == "retried"
+    assert outcomes.count("retried") == 1  # of several calls at once, which run beside each other, it may be any
     assert "success" in outcomes
 
 
