@@ -60,9 +60,10 @@ class Fork:
         self._vocabulary = vocabulary
         self._temperature = sampling.temperature
         self._drawn = random.Random(sampling.seed)  # noqa: S311 - equal seeds give equal answers
+        planned = plan(answer)
         self._calls = [
             self._written([step] if isinstance(step, SpecialName) else [step.decode("utf-8", "surrogateescape")])
-            for step, _ in plan(answer).second.onward
+            for step, _ in planned.second.onward
             if not isinstance(step, Variable)
         ]
         self._marks = [found[0] for call in self._calls if (found := _FIRST_WORD.match(call))]
@@ -73,8 +74,10 @@ class Fork:
             self._end = self._written(structure_parts(thinking.end, names))
         self._text = self._begin if answer.reasoning is Reasoning.OPENED else b""
         self._read = 0
-        self._is_past = False
+        self._is_past = bool(planned.beside_json)  # the first token does not say which it is
+        self._is_behind_reasoning = answer.reasoning is Reasoning.OPENED
         self._likelihood: float | None = None  # of a call, as far as that is known; once there is a choice
+        self._largest_share = 1.0  # of content, that its likeliest token has
         self._begun = b""  # of a mark
         self._turned_back_at = -1
 
@@ -117,6 +120,7 @@ class Fork:
         shift = others - _log_sum(candidates["logit"][content].astype(np.float64))
         if np.isfinite(shift):
             candidates["logit"][content] += np.float32(shift)
+            self._largest_share = math.exp(min(float(candidates["logit"][content].max()) - others, 0.0))
             odds = _log_sum(candidates["logit"][calls].astype(np.float64)) - others
             self._likelihood = 1 / (1 + math.exp(-min(max(odds, -_MOST_ODDS), _MOST_ODDS)))
 
@@ -134,7 +138,7 @@ class Fork:
     def _sharpened(self, likelihood: float) -> float:
         """How likely something is at the temperature, one of two things."""
         if self._temperature == 0 or likelihood in (0, 1):
-            return float(likelihood > _EVEN)
+            return float(likelihood > (1 - likelihood) * self._largest_share)
         odds = (math.log(likelihood) - math.log1p(-likelihood)) / self._temperature
         return 1 / (1 + math.exp(-min(max(odds, -_MOST_ODDS), _MOST_ODDS)))
 
@@ -152,23 +156,30 @@ class Fork:
                 _, end, behind = behind.partition(self._end)
                 if not end:
                     return False
+                self._is_behind_reasoning = True
         self._is_past = bool(behind.strip())
         return not self._is_past
 
     def _sorted_out(self, ids: NDArray[np.int32]) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-        """The places of the candidates that begin calls, content and reasoning; none where that is not certain yet."""
+        """The places of the candidates that begin calls, content and reasoning; none where content may begin as calls.
+
+        What may begin either of calls and reasoning is among the last.
+        """
         first = _first_bytes(self._vocabulary)[ids]
-        begins = {text[0] for text in (*self._calls, self._begin) if text}
+        section = b"" if self._is_behind_reasoning else self._begin
+        begins = {text[0] for text in (*self._calls, section) if text}
         near = np.flatnonzero(np.isin(first, list(begins)))
         none = np.empty(0, np.intp)
         calls: list[int] = []
         reasoning: list[int] = []
         for place in near.tolist():
             text = self._vocabulary.marked_bytes(int(ids[place]))
-            of_calls = any(_agree(text, call) for call in self._calls)
-            if of_calls == _agree(text, self._begin):  # both, or content that begins with the same byte
+            if _agree(text, section):  # maybe a call, too
+                reasoning.append(place)
+            elif any(_agree(text, call) for call in self._calls):
+                calls.append(place)
+            else:  # content that begins with the same byte
                 return none, none, none
-            (calls if of_calls else reasoning).append(place)
         content = np.setdiff1d(np.arange(len(ids)), near)
         return np.array(calls, np.intp), content, np.array(reasoning, np.intp)
 
@@ -199,8 +210,6 @@ def has_fork(answer: Answer) -> bool:
         and bool(answer.callable_tools())
     )
 
-
-_EVEN = 0.5
 
 _MOST_ODDS = 700.0
 """Logarithms beyond which an exponential is no finite number."""

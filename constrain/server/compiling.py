@@ -51,7 +51,7 @@ _TEXT_SECONDS = 2.0
 _BLAME_SHARE = 0.3
 """Of the time to compile: once all of an answer took too long, its parts have so much more to show which one it is."""
 
-_MOST = 0.5
+_MOST = 0.8
 """More than that, of the time that the parts take, is for one of them to have taken too long."""
 
 _ROOM = 4096

@@ -17,7 +17,6 @@ from constrain.chat.format import Section, Thinking, ToolFormat
 from constrain.llama.answer import Answer as Writing
 from constrain.llama.binding import CANDIDATE
 from constrain.llama.sampler import Sampling
-from constrain.regex.source import Regex
 from constrain.vocabulary import Vocabulary
 from tests.chat.forms import OBJECT, TAGS
 
@@ -121,17 +120,36 @@ def test_the_fork_is_behind_reasoning_that_the_prompt_has_begun() -> None:
     assert answer.weighed(inside) == pytest.approx({b"<tool": 0.3, b"{": 0.7})
 
 
+WRITTEN = ToolFormat(
+    "written", call="<tool>$name $arguments", custom_call="<tool>$name $json_input", thinking=Thinking("<th>", "</th>")
+)
+"""With marks that begin alike, and are no tokens."""
+
+
+def test_marks_that_begin_alike_are_told_apart_where_that_is_possible() -> None:
+    likely = {b"You": 0.5, b"<tool": 0.2, b"<": 0.1, b"<th": 0.1, b"{": 0.1}
+    answer = Asked(WRITTEN, reasoning=Reasoning.OPTIONAL)
+    assert answer.weighed(likely) == pytest.approx({b"<tool": 0.2, b"<": 0.1, b"<th": 0.1, b"{": 0.6})
+    answer.write(b"<th", b">", b"a", b"<", b"/", b"t", b"h", b">")
+    behind = {b"You": 0.5, b"<tool": 0.2, b"<": 0.1, b"<th": 0.1, b"{": 0.1}
+    assert answer.weighed(behind) == pytest.approx({b"<tool": 0.2, b"<": 0.1, b"{": 0.7})
+    opened = Asked(WRITTEN, reasoning=Reasoning.OPENED)
+    opened.write(b"a", b"<", b"/", b"t", b"h", b">")
+    assert opened.weighed(behind) == pytest.approx({b"<tool": 0.2, b"<": 0.1, b"{": 0.7})
+
+
+@pytest.mark.parametrize("other", [{"type": "string"}, {"type": "array", "items": {"type": "string"}}])
+def test_what_begins_unlike_calls_is_no_likelier_where_content_may_begin_like_them(other: dict[str, Any]) -> None:
+    likely = {b"You": 0.7, b"{": 0.2, b'"': 0.05, b"[": 0.05}
+    content = Value(json.dumps({"anyOf": [json.loads(PERSON.schema), other]}))
+    assert Asked(OBJECT, content=content).weighed(likely) == Asked(OBJECT, content=content).masked(likely)
+    refusing = Asked(OBJECT, refusal=True)
+    assert refusing.weighed({b"You": 0.7, b"{": 0.2, b"R": 0.1}) == pytest.approx({b"{": 2 / 3, b"R": 1 / 3})
+
+
 def test_where_a_call_begins_like_content_the_mask_decides() -> None:
     likely = {b"You": 0.9, b"{": 0.06, b'{"': 0.03, b'{"name': 0.01}
     assert Asked(OBJECT).weighed(likely) == Asked(OBJECT).masked(likely)
-    begun = Asked(OBJECT_THINKING, reasoning=Reasoning.OPTIONAL, content=Regex("[a-z]+"))
-    both = {b"You": 0.5, b"<": 0.25, b"a": 0.25}  # a call or reasoning
-    assert begun.weighed(both) == pytest.approx({b"<": 0.5, b"a": 0.5})
-
-
-OBJECT_THINKING = ToolFormat(
-    "thinking", call="<tool>$name $arguments", custom_call="<tool>$name $json_input", thinking=Thinking("<th>", "</th>")
-)
 
 
 # Marks in several tokens.
@@ -160,6 +178,12 @@ def test_without_chance_the_likelier_one_of_call_and_content_is_taken() -> None:
     assert went_on(0.8, 0.7, 0, 1)
     assert not went_on(0.8, 0.6, 0, 1)
     assert went_on(0.4, 0.1, 0, 1), "something else than the model has decided for the mark"
+    answer = Asked(temperature=0)
+    answer.weighed({b"<tool": 0.4, b"{": 0.3, b'{"': 0.3})
+    answer.write(b"<tool")
+    assert answer.fork.doubts(IDS[b"<tool"])
+    with pytest.raises(AssertionError):  # it was the likeliest token, but is not the likeliest call
+        answer.weighed({b"_": 0.1, b"x": 0.9})
 
 
 def test_behind_a_mark_that_was_taken_back_is_content() -> None:
