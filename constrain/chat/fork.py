@@ -14,6 +14,8 @@ takes the rest, shared out as the model does among what content may begin with.
 A mark that is written in several tokens (``<tool_call>`` as text) is no call before all of it is there: the model may
 have meant ``<tool_response>``. At each of these tokens the mask leaves one continuation, so what the model says to that
 counts, too. Where it would have written something else, the answer takes back what it has of the mark, and is content.
+
+Where calls begin like content, as JSON objects, the first token does not say which it is, and the mask alone decides.
 """
 
 from __future__ import annotations
@@ -122,7 +124,7 @@ class Fork:
             candidates["logit"][content] += np.float32(shift)
             self._largest_share = math.exp(min(float(candidates["logit"][content].max()) - others, 0.0))
             odds = _log_sum(candidates["logit"][calls].astype(np.float64)) - others
-            self._likelihood = 1 / (1 + math.exp(-min(max(odds, -_MOST_ODDS), _MOST_ODDS)))
+            self._likelihood = _logistic(odds)
 
     def _goes_on(self, logits: NDArray[np.float32], candidates: NDArray[Any]) -> bool:
         """Whether the model goes on with the mark of a call, of which the candidates are the next token."""
@@ -136,11 +138,10 @@ class Fork:
         return False
 
     def _sharpened(self, likelihood: float) -> float:
-        """How likely something is at the temperature, one of two things."""
+        """How likely a call is at the temperature; without chance, whether it is likelier than any content."""
         if self._temperature == 0 or likelihood in (0, 1):
             return float(likelihood > (1 - likelihood) * self._largest_share)
-        odds = (math.log(likelihood) - math.log1p(-likelihood)) / self._temperature
-        return 1 / (1 + math.exp(-min(max(odds, -_MOST_ODDS), _MOST_ODDS)))
+        return _logistic((math.log(likelihood) - math.log1p(-likelihood)) / self._temperature)
 
     def _is_reached(self, tokens: Sequence[int]) -> bool:
         """Whether there is nothing yet but reasoning and spaces."""
@@ -213,6 +214,11 @@ def has_fork(answer: Answer) -> bool:
 
 _MOST_ODDS = 700.0
 """Logarithms beyond which an exponential is no finite number."""
+
+
+def _logistic(odds: float) -> float:
+    """The likelihood of something whose odds have this logarithm."""
+    return 1 / (1 + math.exp(-min(max(odds, -_MOST_ODDS), _MOST_ODDS)))
 
 
 def _agree(text: bytes, begin: bytes) -> bool:

@@ -107,7 +107,7 @@ async def _blamed(plan: Plan, content: Format | None, session: Session, error: L
             if one.place is not None:
                 return refused_part(one.place, error, content)
         except ApiError as found:
-            if found.status == HTTPStatus.BAD_REQUEST:
+            if found.status == HTTPStatus.BAD_REQUEST:  # else there is no room to find out
                 return found
     return refused(content, error, has_tools=True)
 
@@ -159,7 +159,7 @@ def _compiled(language: Language, vocabulary: Vocabulary, request: Request, part
             max_reasoning_tokens=request.max_reasoning_tokens,
         )
         for hurries in (False, True):
-            come = _Coming(language, vocabulary, parts)
+            come = _follower(language, vocabulary, parts)
             _walk(matcher, constraint.allocate_bitmask()[0], come, hurries=hurries)
             matcher.reset()
     except BudgetError:  # the server says how many tokens there must be
@@ -167,23 +167,20 @@ def _compiled(language: Language, vocabulary: Vocabulary, request: Request, part
     return constraint
 
 
-class _Coming:
-    """Says which of several parts a text has come to, token by token."""
+def _follower(language: Language, vocabulary: Vocabulary, parts: Sequence[Part]) -> Callable[[int], None]:
+    """What is told the tokens of a text, and says which of several parts that has come to."""
+    answer = language.schema
+    reader = Reader(answer) if isinstance(answer, Answer) and len(parts) > 1 else None
+    places = {part.tool: part.place for part in parts}
 
-    def __init__(self, language: Language, vocabulary: Vocabulary, parts: Sequence[Part]) -> None:
-        answer = language.schema
-        self._reader = Reader(answer) if isinstance(answer, Answer) and len(parts) > 1 else None
-        self._vocabulary = vocabulary
-        self._places = {part.tool: part.place for part in parts}
-
-    def __call__(self, token: int) -> None:
-        if self._reader is None:
-            return
-        for event in self._reader.feed(self._vocabulary.marked_bytes(token)):
+    def follow(token: int) -> None:
+        for event in [] if reader is None else reader.feed(vocabulary.marked_bytes(token)):
             if isinstance(event, CallStarted):
-                come_to(self._places[event.name])
-            elif isinstance(event, TextDelta) and "" in self._places:
-                come_to(self._places[""])
+                come_to(places[event.name])
+            elif isinstance(event, TextDelta) and "" in places:
+                come_to(places[""])
+
+    return follow
 
 
 def _walk(matcher: Matcher, row: Any, come: Callable[[int], None], *, hurries: bool) -> None:
