@@ -94,7 +94,7 @@ class Generator:
     def __init__(self, parallel: int, max_queue: int, limits: Limits, metrics: Metrics) -> None:
         self.room = parallel + max_queue
         self._limits = limits
-        self._turns = Turns()
+        self._turns = Turns(lambda: bool(self._live))
         self._metrics = metrics
         self._threads = ThreadPoolExecutor(_PREPARING, thread_name_prefix="constrain-prepare")
         self._admitted = 0

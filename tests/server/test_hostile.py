@@ -141,6 +141,20 @@ def test_what_takes_long_keeps_nothing_else_waiting() -> None:
     assert asyncio.run(both())
 
 
+def test_what_takes_long_has_a_small_part_of_the_time_beside_answers() -> None:
+    async def took(turns: Turns) -> float:
+        begun = time.monotonic()
+        with contextlib.closing(Session(turns, Limits(30.0, 256 << 20))) as session:
+            await session.run(None, len, "a")
+            begun = time.monotonic()
+            await session.run(None, sum, range(10_000_000))
+            assert await session.run(None, len, "ab") == 2
+        return time.monotonic() - begun
+
+    alone = asyncio.run(took(Turns()))
+    assert asyncio.run(took(Turns(lambda: True))) > 3 * alone
+
+
 def test_what_happens_between_two_calls_takes_none_of_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
     passed = 0.0
     monkeypatch.setattr(session_module, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + passed))
@@ -161,8 +175,8 @@ def test_what_happens_between_two_calls_takes_none_of_their_time(monkeypatch: py
 def test_a_request_that_waits_too_long_for_its_turn_is_told_to_come_again() -> None:
     async def waited() -> None:
         turns = Turns()
-        await turns.first.acquire()
-        await turns.first.acquire()
+        while not turns.first.locked():
+            await turns.first.acquire()
         with contextlib.closing(Session(turns, Limits(0.01, 256 << 20))) as session:
             await session.run(None, len, "abc")
 
