@@ -139,8 +139,8 @@ class Answer:
         matcher: what is allowed next, once the answer has begun; ``None`` for anything.
         tokens: all tokens of the answer so far, without the end of generation.
         n_doubtful: how many of these, the last ones, it may still take back.
-        n_taken_back: how many tokens the last choice took back, in place of taking some: they are to be forgotten, and
-            what the model says after those before them is to be asked once more.
+        n_taken_back: how many tokens the last choice took back, before it took some, if any: they are to be forgotten,
+            and what the model says after those before them is to be asked once more.
         is_done: whether the answer is complete.
         finish_reason: why, once it is.
         n_masks, n_computed_masks: the masks it was chosen with, and how many of them were not known.
@@ -217,7 +217,7 @@ class Answer:
     def _choose(self, matcher: Matcher, logits: NDArray[np.float32], candidates: Candidates) -> tuple[int, ...]:
         self.n_taken_back = 0
         if self._late():
-            self._settle()
+            self._take_back(matcher)
             return self._close(matcher, "timeout")
         self.n_masks += 1
         self.n_computed_masks += not matcher.knows_mask
@@ -225,7 +225,8 @@ class Answer:
         count = matcher.fill_candidates(logits, candidates.buffer)
         self.mask_seconds += time.perf_counter() - started
         if self.fork is not None and not self.fork.allows(self.tokens, logits, candidates.buffer[:count]):
-            return self._take_back(matcher)
+            self._take_back(matcher)
+            return ()
         token = candidates.first() if count == 1 else self.chain.choose(candidates, count)
         self._accept(matcher, token)
         if token in self.eos:
@@ -237,7 +238,7 @@ class Answer:
         stopped = self._settle()
         return self._follow(matcher, self._forced(matcher, token), stopped=stopped)
 
-    def _take_back(self, matcher: Matcher) -> tuple[int, ...]:
+    def _take_back(self, matcher: Matcher) -> None:
         """Forgets the tokens that are in doubt."""
         count, self.n_doubtful = self.n_doubtful, 0
         matcher.rollback(count)
@@ -245,7 +246,6 @@ class Answer:
         if self.logprobs is not None:
             del self.logprobs.tokens[len(self.tokens) :]
         self.n_taken_back = count
-        return ()
 
     def _settle(self) -> bool:
         """Takes the tokens that are in doubt for good; whether they lead to a stop."""

@@ -100,7 +100,8 @@ class Decoding:
             tokens = self._next()
             if answer.n_taken_back:
                 held.clear()
-                self._again([*answer.prompt, *answer.tokens])
+                if not answer.is_complete:
+                    self._again([*answer.prompt, *answer.tokens[: len(answer.tokens) - len(tokens)]])
             pending = self._score(tokens) if answer.unscored else tokens
             self.generation_seconds += time.perf_counter() - started
             held += tokens

@@ -369,9 +369,8 @@ class Scheduler:
         try:
             taken = choose()
             if answer.n_taken_back:
-                sequence.forget(answer.n_taken_back)
-                self.slots.cut(sequence.place, sequence.end - ALWAYS_EVALUATED)
-                return
+                self._forget(sequence, answer.n_taken_back)
+                answer.n_taken_back = 0
             sequence.append(taken)
             if answer.n_doubtful:
                 sequence.held += taken
@@ -386,6 +385,11 @@ class Scheduler:
             return
         if answer.is_complete:
             self._end(sequence)
+
+    def _forget(self, sequence: Scheduled, count: int) -> None:
+        """Takes back the last tokens of a sequence. Those before them are evaluated once more."""
+        sequence.forget(count)
+        self.slots.cut(sequence.place, sequence.end - ALWAYS_EVALUATED)
 
     def _end(self, sequence: Scheduled, error: BaseException | None = None) -> None:
         """The end of a request: complete, cancelled, or with an error."""
@@ -413,7 +417,7 @@ def _under_way(sequences: Sequence[Scheduled]) -> list[Decision[tuple[int, ...]]
 
 def _chosen(answer: Answer, logits: NDArray[np.float32], candidates: Candidates) -> tuple[int, ...]:
     tokens = answer.choose(logits, candidates)
-    if answer.unscored:
+    if answer.unscored and not answer.n_taken_back:
         answer.score(logits)
     return tokens
 

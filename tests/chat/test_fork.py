@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import constrain
-from constrain._job import Language
+from constrain._job import Language, Run, prepare
 from constrain.chat.answers import Answer, Calls, FunctionCalls, Reasoning, Value
 from constrain.chat.fork import Fork, has_fork
 from constrain.chat.format import Section, Thinking, ToolFormat
 from constrain.llama.answer import Answer as Writing
 from constrain.llama.binding import CANDIDATE
+from constrain.llama.decode import Decoding
 from constrain.llama.sampler import Sampling
 from constrain.vocabulary import Vocabulary
 from tests.chat.forms import OBJECT, TAGS
@@ -269,6 +272,49 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(Writing, "_take_back", take)
     return found
+
+
+class Doubting:
+    """It has doubts about the first three tokens."""
+
+    def __init__(self, _: Any) -> None:
+        self.doubted = 0
+
+    def allows(self, *_: Any) -> bool:
+        return True
+
+    def doubts(self, _: int) -> bool:
+        self.doubted += 1
+        return self.doubted <= 3
+
+
+@pytest.mark.parametrize("logprobs", [True, False])
+def test_what_is_in_doubt_when_time_is_up_is_taken_back(
+    model: constrain.Model, logprobs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken_back = counted(monkeypatch)
+    monkeypatch.setattr(Writing, "_late", lambda answer: answer.n_doubtful == 2)
+    options: Any = {"max_tokens": 20, "temperature": 0, "logprobs": logprobs}
+    schema = {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2}
+    job = replace(prepare(model, SAID, schema, options), fork=Doubting)
+    alone = job.begin()
+    written = list(Decoding(model.context, alone.answer).steps())
+    handed: list[int] = []
+    together = Run(job)
+    together.request.receive = handed.extend
+    together.submit()
+    together.request.done.result(30)
+    completion = together.finish()[1]
+    assert taken_back == [2, 2]
+    assert alone.answer.finish_reason == completion.finish_reason == "timeout"
+    assert written == alone.answer.tokens == handed == list(completion.tokens)
+    assert re.fullmatch(rb"\[[0-9],[0-9]\]", b"".join(map(model.vocabulary.token_bytes, written)))
+    if logprobs:
+        assert completion.logprobs is not None
+        assert [each.token for each in completion.logprobs] == written
+        assert [each.logprob for each in completion.logprobs] == pytest.approx(
+            [each.logprob for each in alone.answer.logprobs.tokens], abs=0.01
+        )
 
 
 @pytest.mark.parametrize("logprobs", [True, False])
