@@ -6,16 +6,16 @@ import contextlib
 import hashlib
 import pickle
 import random
+import signal
 import time
 from functools import partial
 from http import HTTPStatus
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from constrain._completion import TextDelta
 from constrain._errors import BudgetError, ConstrainError, LimitError
 from constrain.chat.answers import Answer
-from constrain.chat.reading import CallStarted, Reader
+from constrain.chat.reading import CallEnded, CallStarted, Reader
 from constrain.server.errors import ApiError
 from constrain.server.parts import parts_of, refused, refused_part
 from constrain.server.reading import come_to
@@ -50,6 +50,9 @@ _TEXT_SECONDS = 2.0
 
 _BLAME_SHARE = 0.3
 """Of the time to compile: once all of an answer took too long, its parts have so much more to show which one it is."""
+
+_PART_SHARE = 1 / 3
+"""Of that time: what takes longer is the only such part, or none is to blame by itself."""
 
 _MOST = 0.8
 """More than that, of the time that the parts take, is for one of them to have taken too long."""
@@ -94,22 +97,49 @@ async def compiled(
 async def _blamed(plan: Plan, content: Format | None, session: Session, error: LimitError) -> ApiError:
     """What is answered where it takes too much to compile something: the part of it that takes most, if one does."""
     assert plan.language is not None
-    parts, vocabulary = parts_of(plan.language, content), plan.model.vocabulary
-    place = parts[0].place if len(parts) == 1 else session.place
-    if place is not None:
-        return refused_part(place, error, content)
+    parts = parts_of(plan.language, content)
+    if len(parts) == 1:
+        return refused_part(parts[0].place, error, content)
     with contextlib.closing(session.another(_BLAME_SHARE)) as one:
         try:
-            seconds = await one.run(vocabulary, require_parts, parts, vocabulary.fingerprint, content, plan.request)
-            if max(seconds, default=0.0) > _MOST * sum(seconds):
-                return refused_part(parts[seconds.index(max(seconds))].place, error, content)
-        except LimitError:
-            if one.place is not None:
-                return refused_part(one.place, error, content)
+            heaviest = await _heaviest(parts, plan, content, one)
+        except LimitError:  # more than one is heavy
+            heaviest = None
         except ApiError as found:
-            if found.status == HTTPStatus.BAD_REQUEST:  # else there is no room to find out
+            if found.status == HTTPStatus.BAD_REQUEST:
                 return found
-    return refused(content, error, has_tools=True)
+            heaviest = None  # there is no room to find out
+    return refused(content, error, has_tools=True) if heaviest is None else refused_part(heaviest.place, error, content)
+
+
+async def _heaviest(parts: Sequence[Part], plan: Plan, content: Format | None, one: Session) -> Part | None:
+    """The part that takes most of the time by far, if there is one.
+
+    A part that takes more than its share is left until the others are done, and has what they leave. Raises
+    ``LimitError`` if there are two; ``ApiError`` for a part that cannot be compiled at all.
+    """
+    vocabulary = plan.model.vocabulary
+
+    async def times(some: Sequence[Part], most: float) -> list[float]:
+        return await one.run(vocabulary, times_of, some, most, vocabulary.fingerprint, content, plan.request)
+
+    seconds = one.limits.seconds
+    try:
+        each = await times(parts, seconds * _PART_SHARE)
+        longest = max(each)
+        heaviest, others = parts[each.index(longest)], sum(each) - longest
+    except LimitError:
+        if one.place is None:  # it did not come to any of them
+            raise
+        index = [part.place for part in parts].index(one.place)
+        heaviest, others = parts[index], one.reached
+        one.close()
+        others += sum(await times(parts[index + 1 :], seconds * _PART_SHARE))
+        longest = seconds * (1 - _PART_SHARE) - others
+        if longest > 0:
+            with contextlib.suppress(LimitError):
+                (longest,) = await times([heaviest], longest)
+    return heaviest if longest > _MOST * (longest + others) else None
 
 
 def compile_here(language: Language, fingerprint: bytes, content: Format | None, request: Request) -> Packed:
@@ -118,37 +148,50 @@ def compile_here(language: Language, fingerprint: bytes, content: Format | None,
 
     parts = parts_of(language, content)
     try:
-        return _compiled(language, vocabulary_of(fingerprint), request, parts)._packed()
+        return _compiled(language, vocabulary_of(fingerprint), request, parts, content)._packed()
     except LimitError:
         raise
     except ConstrainError as error:
-        require_parts(parts, fingerprint, content, request)
+        for part in parts:
+            _require(part, fingerprint, content, request)
         has_tools = isinstance(language.schema, Answer) and bool(language.schema.callable_tools())
         raise refused(content, error, has_tools=has_tools) from error
 
 
-def require_parts(parts: Sequence[Part], fingerprint: bytes, content: Format | None, request: Request) -> list[float]:
-    """Compiles the parts of an answer, each for itself; returns the seconds that these took of a processor.
+def times_of(
+    parts: Sequence[Part], most: float, fingerprint: bytes, content: Format | None, request: Request
+) -> list[float]:
+    """Compiles parts of an answer, each for itself; returns the seconds that these took of a processor.
 
-    Raises ``ApiError`` for the first one that cannot be compiled.
+    One that takes more than ``most`` ends the process, which has come to its place. Raises ``ApiError`` for the first
+    one that cannot be compiled.
     """
+    times = []
+    for part in parts:
+        signal.setitimer(signal.ITIMER_PROF, most)
+        come_to(part.place)
+        begun = time.process_time()
+        _require(part, fingerprint, content, request)
+        times.append(time.process_time() - begun)
+    return times
+
+
+def _require(part: Part, fingerprint: bytes, content: Format | None, request: Request) -> None:
+    """Compiles a part. Raises ``ApiError``."""
     from constrain.server.worker import vocabulary_of
 
-    times = [time.process_time()]
-    for part in parts:
-        come_to(part.place)
-        try:
-            _compiled(part.language, vocabulary_of(fingerprint), request, [part])
-        except ConstrainError as error:
-            raise refused_part(part.place, error, content) from error
-        times.append(time.process_time())
-    return [after - before for before, after in pairwise(times)]
+    try:
+        _compiled(part.language, vocabulary_of(fingerprint), request, [part], content)
+    except ConstrainError as error:
+        raise refused_part(part.place, error, content) from error
 
 
-def _compiled(language: Language, vocabulary: Vocabulary, request: Request, parts: Sequence[Part]) -> Constraint:
-    """The constraint, with what the beginnings of two answers need; says which of the parts these come to.
+def _compiled(
+    language: Language, vocabulary: Vocabulary, request: Request, parts: Sequence[Part], content: Format | None
+) -> Constraint:
+    """The constraint, with what the beginnings of two answers need.
 
-    Raises ``ConstrainError``.
+    Raises ``ConstrainError``, and ``ApiError`` where one of the parts is to blame.
     """
     constraint = language.compile(vocabulary, cache=False)
     try:
@@ -158,32 +201,50 @@ def _compiled(language: Language, vocabulary: Vocabulary, request: Request, part
             max_number_tokens=request.max_number_tokens,
             max_reasoning_tokens=request.max_reasoning_tokens,
         )
-        for hurries in (False, True):
-            come = _follower(language, vocabulary, parts)
-            _walk(matcher, constraint.allocate_bitmask()[0], come, hurries=hurries)
-            matcher.reset()
     except BudgetError:  # the server says how many tokens there must be
-        pass
+        return constraint
+    for hurries in (False, True):
+        where = _Whereabouts(language, vocabulary, parts)
+        try:
+            _walk(matcher, constraint.allocate_bitmask()[0], where.take, hurries=hurries)
+        except _SlowPlaceError as error:
+            if where.place is None:
+                raise
+            raise refused_part(where.place, error, content) from error
+        matcher.reset()
     return constraint
 
 
-def _follower(language: Language, vocabulary: Vocabulary, parts: Sequence[Part]) -> Callable[[int], None]:
-    """What is told the tokens of a text, and says which of several parts that has come to."""
-    answer = language.schema
-    reader = Reader(answer) if isinstance(answer, Answer) and len(parts) > 1 else None
-    places = {part.tool: part.place for part in parts}
+class _SlowPlaceError(LimitError):
+    """It takes too long to say what may follow at one place."""
 
-    def follow(token: int) -> None:
-        for event in [] if reader is None else reader.feed(vocabulary.marked_bytes(token)):
+
+class _Whereabouts:
+    """Which of several parts of an answer a text has come to.
+
+    Attributes:
+        place: the part's; ``None`` for a place between them.
+    """
+
+    def __init__(self, language: Language, vocabulary: Vocabulary, parts: Sequence[Part]) -> None:
+        self.place = parts[0].place if len(parts) == 1 else None
+        answer = language.schema
+        self._reader = Reader(answer) if isinstance(answer, Answer) and len(parts) > 1 else None
+        self._bytes = vocabulary.marked_bytes
+        self._places = {part.tool: part.place for part in parts}
+
+    def take(self, token: int) -> None:
+        """Reads on."""
+        for event in [] if self._reader is None else self._reader.feed(self._bytes(token)):
             if isinstance(event, CallStarted):
-                come_to(places[event.name])
-            elif isinstance(event, TextDelta) and "" in places:
-                come_to(places[""])
+                self.place = self._places[event.name]
+            elif isinstance(event, CallEnded):
+                self.place = None
+            elif isinstance(event, TextDelta):
+                self.place = self._places.get("")
 
-    return follow
 
-
-def _walk(matcher: Matcher, row: Any, come: Callable[[int], None], *, hurries: bool) -> None:
+def _walk(matcher: Matcher, row: Any, take: Callable[[int], None], *, hurries: bool) -> None:
     """Follows a text at random for a while. Raises LimitError where it takes too long to say what may follow.
 
     One that ``hurries`` takes the shortest way to the end every other time; so it meets more parts of the answer, and
@@ -200,12 +261,17 @@ def _walk(matcher: Matcher, row: Any, come: Callable[[int], None], *, hurries: b
         token = ending[0] if ending else _drawn(row, words, drawn)
         matcher.accept(token)
         now = time.process_time()
-        if now - started > _MASK_SECONDS or now - begun > _TEXT_SECONDS:
-            raise LimitError(
-                f"it takes too long to say what may follow at some place of a text ({_MASK_SECONDS:g} seconds), "
-                f"or in all of it ({_TEXT_SECONDS:g}); simplify patterns and their bounds"
+        if now - started > _MASK_SECONDS:
+            raise _SlowPlaceError(
+                f"it takes more than {_MASK_SECONDS:g} seconds to say what may follow at some place of a text; "
+                f"simplify patterns and their bounds"
             )
-        come(token)
+        if now - begun > _TEXT_SECONDS:
+            raise LimitError(
+                f"it takes more than {_TEXT_SECONDS:g} seconds to say what may follow at the places of a text; "
+                f"simplify patterns and their bounds"
+            )
+        take(token)
         choices += len(words) > _MANY
         tokens += 1
 

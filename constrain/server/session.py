@@ -81,13 +81,16 @@ class Session:
     """One request's process, made for its first call. ``close`` ends it.
 
     Attributes:
+        limits: what the process may take.
         place: where in the request the process is, or was last.
+        reached: seconds that it had computed for when it came there.
     """
 
     def __init__(self, turns: Turns, limits: Limits) -> None:
+        self.limits = limits
         self.place: Place | None = None
+        self.reached = 0.0
         self._turns = turns
-        self._limits = limits
         self._left = limits.seconds + _WAITING_SECONDS
         self._deadline = 0.0
         self._known: frozenset[bytes] = frozenset()
@@ -130,7 +133,7 @@ class Session:
 
     def another(self, share: float) -> Session:
         """A session for the same request, with a share of the time."""
-        return Session(self._turns, replace(self._limits, seconds=share * self._limits.seconds))
+        return Session(self._turns, replace(self.limits, seconds=share * self.limits.seconds))
 
     async def _found(self, vocabulary: Vocabulary | None, call: object) -> Done | Failed | TooLarge:
         """What became of a call."""
@@ -195,7 +198,7 @@ class Session:
             _log.exception("no process can be made to compile in")
             raise unavailable("The server cannot compile anything now.") from error
         self._reader, self._writer = await asyncio.open_unix_connection(sock=connection)
-        self._send(self._limits)
+        self._send(self.limits)
         self._process = await self._message() or 0
         self._deadline += time.monotonic() - begun  # the first process of all takes a while
 
@@ -208,8 +211,8 @@ class Session:
         """What the process says last of a call."""
         while True:
             match message := await self._message():
-                case At(place):
-                    self.place = place
+                case At(place, seconds):
+                    self.place, self.reached = place, seconds
                 case None:
                     return TooLarge()
                 case _:
@@ -268,7 +271,7 @@ class Session:
                 os.kill(self._process, number)
 
     def _limit(self) -> LimitError:
-        seconds, memory = self._limits.seconds, self._limits.memory_bytes >> 20
+        seconds, memory = self.limits.seconds, self.limits.memory_bytes >> 20
         return LimitError(
             f"it takes more than {seconds:g} seconds or {memory} MiB of memory to compile; make it smaller, or simpler"
         )

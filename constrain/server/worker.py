@@ -18,6 +18,7 @@ import signal
 import socket
 import struct
 import sys
+import time
 import traceback
 from contextlib import suppress
 from dataclasses import dataclass
@@ -75,9 +76,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Where in the request a process is."""
+    """Where in the request a process is, after some seconds of computing."""
 
     place: Place
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +191,7 @@ def _serve(calls: BinaryIO, answers: BinaryIO) -> None:
     most = _size() + limits.memory_bytes
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    on_place(lambda place: _send(answers, At(place)))
+    on_place(lambda place: _send(answers, At(place, time.process_time())))
     while (call := _receive(calls)) is not None:
         _send(answers, _outcome(*call))
 

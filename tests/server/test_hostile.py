@@ -234,7 +234,7 @@ EASY_FORMAT = {"type": "json_schema", "json_schema": {"name": "easy", "schema": 
 def limited(model: constrain.Model) -> Iterator[Application]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(session_module, "_WAITING_SECONDS", SECONDS)
-        yield Application(served_as(model, "small"), Settings(compile_seconds=0.2))
+        yield Application(served_as(model, "small"), Settings(compile_seconds=0.6))
 
 
 def function(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -259,6 +259,13 @@ def test_the_tool_that_is_too_much_is_named(limited: Application, choice: str, a
     if not answer and choice == "auto":
         error = error_of(chat(limited, functions=functions))
         assert (error["param"], error["code"]) == ("functions[1].parameters", "invalid_function_parameters")
+
+
+def test_none_is_named_where_two_are_too_much(limited: Application) -> None:
+    functions = [function("hard", HARD), function("easy", EASY), function("harder", {**HARD, "minProperties": 8})]
+    error = error_of(chat(limited, tools=[{"type": "function", "function": each} for each in functions]))
+    assert (error["param"], error["code"]) == ("tools", "invalid_grammar")
+    assert error["message"].startswith("The tools are too much together: it takes more than 0.6 seconds")
 
 
 def test_so_it_is_where_the_place_of_a_text_is_slow(application: Application) -> None:
