@@ -10,8 +10,12 @@ import numpy as np
 import pytest
 
 import constrain
+from constrain._job import Language
+from constrain.chat.answers import Answer, FunctionCalls, Reasoning
 from constrain.grammar import Grammar, GrammarBuilder
 from constrain.regex import tree
+from constrain.regex.source import Regex
+from tests.chat.forms import TAGS
 from tests.support import LONG, allowed, maskbench_that_compiles, real_vocabulary, small_vocabulary, validation_error
 
 TREE: dict[str, Any] = {
@@ -185,6 +189,35 @@ def test_a_budget_that_is_ample_changes_no_mask() -> None:
             if token in vocabulary().eos or matcher.is_finished:
                 break
         assert not matcher.is_narrowed
+
+
+TAGGED: Answer = Answer(
+    TAGS,
+    tools=(FunctionCalls("look", '{"type": "object"}'),),
+    content=Regex("[a-z]{1,8}"),
+    reasoning=Reasoning.OPTIONAL,
+)
+
+
+@pytest.mark.parametrize("name", [*SCHEMAS, "tagged"])
+def test_masks_do_not_depend_on_what_was_asked_before(name: str) -> None:
+    schema, policies = (TAGGED, {}) if name == "tagged" else SCHEMAS[name]
+    constraint = Language(schema, policies).compile(vocabulary(), cache=False)
+    least = constraint.matcher().min_tokens_left
+
+    def masks(seed: int) -> list[bytes]:
+        matcher, row, rng = constraint.matcher(max_tokens=least + seed), constraint.allocate_bitmask()[0], Random(seed)
+        found: list[bytes] = []
+        while not matcher.is_finished:
+            token = rng.choice(allowed(matcher, row).tolist())
+            found.append(row.tobytes())
+            if token in vocabulary().eos:
+                break
+            assert matcher.accept(token)
+        return found
+
+    first = [masks(seed) for seed in (1, 5, 12)]
+    assert [masks(seed) for seed in (1, 5, 12)] == first
 
 
 def test_what_is_taken_back_can_be_used_again() -> None:

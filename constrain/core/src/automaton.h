@@ -185,6 +185,7 @@ class Automaton {
   size_t memory_bytes() const;
   uint64_t shared_masks() const { return shared_masks_; }  // that were found to be those of other places
   void read_masks(size_t most);  // that are stored: now, instead of when they are asked for (storage.cpp)
+  static constexpr size_t endless_questions = ~size_t{0};  // that the budget may ask about one mask
   uint64_t limited_masks() const { return limited_masks_; }
 
   // Derivatives that one mask may make; beyond, the mask is that of single bytes. And any other call.
@@ -342,7 +343,7 @@ class Automaton {
   uint32_t tokens_of_shortest(ExprId e);
   uint64_t fresh_slack();
   uint64_t tokens_of(const Bound& bound, size_t read);
-  bool may_ask();
+  bool may_ask(Hash key, size_t questions);
   Hash completion_key(const Place& place, bool by_rules);
   bool text_matters(const Place& place);
   void add_fitting(const Mask& mask, const Place& place, const Wall& wall, const Bitmask& all, std::span<uint32_t> words);
@@ -423,7 +424,9 @@ class Automaton {
   size_t searched_places_limit_ = max_searched_places;
   uint64_t swallow_slack_ = 0;  // by how much a lexeme may have to be longer so that it is not swallowed; 0: not known yet
   bool thorough_ = false;
-  size_t questions_left_ = ~size_t{0};  // that the budget may ask about one mask
+  // What the budget may still ask about one mask, and has asked.
+  size_t questions_left_ = endless_questions;
+  FlatMap<Hash, uint8_t> asked_;
 };
 
 }  // namespace constrain

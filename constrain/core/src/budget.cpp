@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <tuple>
+#include <utility>
 
 #include "automaton.h"
 #include "errors.h"
@@ -19,11 +20,24 @@ constexpr size_t max_explored = 300;        // derivatives of one terminal
 constexpr unsigned max_rule_depth = 200;    // of rules within rules whose fresh texts are counted
 constexpr size_t max_judged = 4'000;        // tokens of one mask that are judged one by one
 constexpr size_t max_questions = 4'000;     // about sets and ways to finish, for one mask; where each may take a search:
-constexpr size_t max_searches = 64;
+constexpr size_t max_searches = 256;
 constexpr size_t search_questions = 60;     // as many as a search for a shortest match counts
 constexpr size_t max_search_near_wall = 2'000;  // places, of one search for a way to finish
 
 const Bound unknown_bound{Bound::unknown, 0};
+
+// What is asked on the way to an answer does not count.
+class Unasked {
+ public:
+  explicit Unasked(size_t& left) : left_(left), before_(std::exchange(left, Automaton::endless_questions)) {}
+  ~Unasked() { left_ = before_; }
+  Unasked(const Unasked&) = delete;
+  Unasked& operator=(const Unasked&) = delete;
+
+ private:
+  size_t& left_;
+  size_t before_;
+};
 
 uint32_t first_token(size_t word, uint32_t bits) { return static_cast<uint32_t>(word * 32) + static_cast<uint32_t>(std::countr_zero(bits)); }
 
@@ -244,9 +258,10 @@ Bound Automaton::find_set_bound(SetId set, Unit unit) {
 const Bound& Automaton::set_bound(SetId set, Unit unit) {
   std::vector<std::optional<Bound>>& bounds = set_bounds_[static_cast<size_t>(unit)];
   if (bounds.size() <= index(set)) bounds.resize(index(set) + 1);
+  if (!may_ask(mix(seeded(0x736574), (uint64_t{index(set)} << 1) | static_cast<uint64_t>(unit)), 1)) return unknown_bound;
   if (!bounds[index(set)]) {
     Bound bound{Bound::unknown, 0};
-    if (!may_ask()) return unknown_bound;
+    const Unasked unasked(questions_left_);
     try {
       bound = find_set_bound(set, unit);
     } catch (const LimitError&) {  // then everything is looked at closely
@@ -314,10 +329,14 @@ bool Automaton::any_surely_fits(const Mask& mask, const Place& place, size_t rea
   return within(read, tokens, [&](Unit unit) { return mask_bound(mask, place, unit); });
 }
 
-// Once a mask has taken long enough, what is not known yet is left out of it.
-bool Automaton::may_ask() {
+// Once enough was asked about a mask, what has not been asked is left out of it. What is known from other masks counts,
+// too: so a mask does not depend on what was asked for before.
+bool Automaton::may_ask(Hash key, size_t questions) {
+  if (questions_left_ == endless_questions) return true;
+  if (asked_.find(key)) return true;
   if (questions_left_ == 0) return false;
-  --questions_left_;
+  questions_left_ -= std::min(questions_left_, questions);
+  asked_.insert(key, 1);
   return true;
 }
 
@@ -367,11 +386,13 @@ uint64_t Automaton::tokens_needed(const Place& place) {
   const bool by_rules = counts_by_rules(place);
   try {
     const Hash key = completion_key(place, by_rules);
-    if (const uint64_t* found = tokens_needed_.find(key)) return *found;
-    if (!may_ask()) return never_fits;
+    size_t questions = 1;
     for (const Lexer::Entry& entry : lexer_.copy_of_entries(place.lexer)) {
-      if (lexer_.expressions().shortest_takes_search(entry.expression)) questions_left_ -= std::min(questions_left_, search_questions);
+      if (lexer_.expressions().shortest_takes_search(entry.expression)) questions += search_questions;
     }
+    if (!may_ask(key, questions)) return never_fits;
+    if (const uint64_t* found = tokens_needed_.find(key)) return *found;
+    const Unasked unasked(questions_left_);
     uint64_t needed = never_fits;
     try {
       const Vocabulary::Spelling spelling = vocabulary_.spell(by_rules ? completion_by_rules(place) : shortest_completion(place));
@@ -451,8 +472,9 @@ bool Automaton::fill_within(const Mask& mask, const Place& place, const Wall& wa
     questions_left_ = 0;
   }
   if (questions_left_ == 0) ++limited_masks_;
+  asked_ = {};
   searched_places_limit_ = max_searched_places;
-  questions_left_ = ~size_t{0};
+  questions_left_ = endless_questions;
   if (wall.soft && !place.fresh) vocabulary_.words_begun().remove_from(words);
   if (wall.plan_token != Vocabulary::no_token) set_bit(words, wall.plan_token);
   for (uint32_t token : vocabulary_.eos()) {

@@ -82,7 +82,7 @@ class ExpressionStore {
   }
   std::string shortest(ExprId e);  // a shortest match; or some short one, if that takes too long to find
 
-  bool shortest_takes_search(ExprId e) const { return is_searched(nodes_[index(e)].kind) && !shortest_ids_.find(index(e)); }
+  bool shortest_takes_search(ExprId e) const { return is_searched(nodes_[index(e)].kind); }  // the first time
 
   // How long a match may have to be, in bytes: limits from above, told from the structure alone.
   struct Lengths {
