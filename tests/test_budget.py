@@ -191,7 +191,7 @@ def test_a_budget_that_is_ample_changes_no_mask() -> None:
         assert not matcher.is_narrowed
 
 
-TAGGED: Answer = Answer(
+TAGGED = Answer(
     TAGS,
     tools=(FunctionCalls("look", '{"type": "object"}'),),
     content=Regex("[a-z]{1,8}"),

@@ -166,9 +166,9 @@ class Session:
         self._deadline += max(0.0, time.monotonic() - begun - _FIRST_SECONDS)
 
     async def _compute(self, outcome: asyncio.Future[Any], seconds: float) -> None:
-        """Waits until the process is done, or has computed so much longer."""
+        """Waits until the process is done, has computed so much longer, or has had all its time without doing so."""
         until = self._computed() + seconds
-        while not outcome.done() and (left := until - self._computed()) > 0:
+        while not outcome.done() and (left := until - self._computed()) > 0 and time.monotonic() < self._deadline:
             await asyncio.wait((outcome,), timeout=max(left, _LEAST_WAIT))
 
     def _computed(self) -> float:

@@ -116,6 +116,14 @@ def test_a_process_that_fails_is_not_the_server(monkeypatch: pytest.MonkeyPatch)
         run(os._exit, 1)
 
 
+def test_a_process_that_waits_for_nothing_is_left() -> None:
+    begun = time.monotonic()
+    with pytest.raises(ApiError) as caught:
+        run(time.sleep, 3600, limits=Limits(0.1, 256 << 20))
+    assert caught.value.status == 429
+    assert time.monotonic() - begun < SECONDS
+
+
 def test_an_error_in_a_process_is_raised_here() -> None:
     with pytest.raises(ZeroDivisionError):
         run(divmod, 1, 0)
@@ -143,7 +151,6 @@ def test_what_takes_long_keeps_nothing_else_waiting() -> None:
 
 def test_what_takes_long_has_a_small_part_of_the_time_beside_answers() -> None:
     async def took(turns: Turns) -> float:
-        begun = time.monotonic()
         with contextlib.closing(Session(turns, Limits(30.0, 256 << 20))) as session:
             await session.run(None, len, "a")
             begun = time.monotonic()
