@@ -33,7 +33,7 @@ def grammar_digest(grammar: Grammar) -> bytes:
         digest.update(_expression_digest(terminal.expression, digests))
     for rule in grammar.rules:
         digest.update(f"{rule!r}\n".encode("utf-8", "surrogatepass"))
-    digest.update(f"{grammar.ignored!r} {grammar.self_delimiting!r}".encode())
+    digest.update(f"{grammar.ignored!r} {grammar.self_delimiting!r} {grammar.numbers_by_double!r}".encode())
     return digest.digest()
 
 

@@ -12,8 +12,13 @@ CHOICES = {
     "property_order": ("schema", "any"),
     "formats": ("assert", "annotation", "strict"),
     "numbers": ("canonical", "any"),
+    "precision": ("double", "decimal"),
 }
 """The values of each policy, the default first."""
+
+
+POLICY_DEFAULTS = {policy: choices[0] for policy, choices in CHOICES.items()}
+"""The default of each policy."""
 
 
 class CompileOptions(TypedDict, total=False):
@@ -23,6 +28,7 @@ class CompileOptions(TypedDict, total=False):
     property_order: str
     formats: str
     numbers: str
+    precision: str
     strict: bool
     registry: object
 
@@ -32,6 +38,7 @@ DEFAULTS: CompileOptions = {
     "property_order": CHOICES["property_order"][0],
     "formats": CHOICES["formats"][0],
     "numbers": CHOICES["numbers"][0],
+    "precision": CHOICES["precision"][0],
     "strict": False,
     "registry": None,
 }

@@ -434,6 +434,7 @@ def compile(  # noqa: A001 - the name of the public function
     property_order: str = "schema",
     formats: str = "assert",
     numbers: str = "canonical",
+    precision: str = "double",
     strict: bool = False,
     registry: object = None,
     cache: Directory = None,
@@ -447,6 +448,8 @@ def compile(  # noqa: A001 - the name of the public function
     ``whitespace`` "flexible" (what ``json.dumps`` and pretty printers write), "compact" (none) or "any" (RFC 8259);
     ``property_order`` "schema" (keys as ``properties`` lists them, then other named ones, then all others) or "any";
     ``numbers`` "canonical" (no exponent, no ``1.0`` for an integer) or "any" (also ``1.0``, ``1e2``, ``-0``, by value);
+    ``precision`` "double" (numbers are valid both as exact decimals and as the IEEE doubles that most readers make of
+    them) or "decimal" (as exact decimals only);
     ``formats`` "assert" (known ones are enforced), "annotation" (none) or "strict" (unknown ones are refused).
     Of a type, the schema is Pydantic's, tightened to what its validators accept (such as the bounds of a date).
     ``strict``: the schema must keep the structural rules of OpenAI's strict mode (``check_strict(schema,
@@ -475,6 +478,7 @@ def compile(  # noqa: A001 - the name of the public function
         property_order=property_order,
         formats=formats,
         numbers=numbers,
+        precision=precision,
         strict=strict,
         registry=registry,
     )

@@ -133,12 +133,14 @@ class Grammar:
     ``self_delimiting`` is a front end's word that every lexeme ends where its own expression says so: no terminal
     can go on with a byte that may follow it. Otherwise the kernel proves that the lexing rule (read on while some
     usable terminal can) strands nothing, or refuses the grammar.
+    ``numbers_by_double``: values that must be distinct are the same if their numbers read as the same IEEE double.
     """
 
     terminals: tuple[Terminal, ...]
     rules: tuple[Rule, ...]
     ignored: tuple[int, ...] = ()
     self_delimiting: bool = False
+    numbers_by_double: bool = True
 
     def dump(self) -> str:
         """The grammar as text, one line an edge, for people."""

@@ -249,12 +249,30 @@ def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def validation_error(schema: Any, text: bytes) -> str | None:
-    """What an independent validator has against a text, formats asserted; None if nothing."""
-    instance = json.loads(text.decode("utf-8"), parse_float=Decimal, object_pairs_hook=_no_key_twice)
+    """What an independent validator has against a text, formats asserted; None if nothing.
+
+    The text is read twice: with its numbers as exact decimals, and with them as IEEE doubles.
+    """
     base = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
     validator = _validator_class(base)(schema, format_checker=base.FORMAT_CHECKER)
-    error = next(validator.iter_errors(instance), None)
-    return None if error is None else f"{error.json_path}: {error.message}"
+    for reading, readers in _READINGS.items():
+        instance = json.loads(text.decode("utf-8"), object_pairs_hook=_no_key_twice, **readers)
+        error = next(validator.iter_errors(instance), None)
+        if error is not None:
+            return f"{error.json_path}, read as {reading}: {error.message}"
+    return None
+
+
+def _double(text: str) -> int | Decimal:
+    """What a reader of doubles has: an integer, or the shortest decimal with the same double."""
+    double = float(text)
+    return int(double) if double.is_integer() else Decimal(repr(double))
+
+
+_READINGS: dict[str, dict[str, Any]] = {
+    "decimals": {"parse_float": Decimal},
+    "doubles": {"parse_float": _double, "parse_int": _double},
+}
 
 
 def second_validation_error(schema: Any, text: bytes) -> str | None:

@@ -116,9 +116,7 @@ CANONICAL = [
     ("1e0", False, False),
     ("0.1e1", False, False),
     ("9" * 308, True, True),
-    ("9" * 400, True, False),  # no float holds it
-    ("9" * 4300, True, False),
-    ("9" * 4301, False, False),  # Python reads no more digits
+    ("9" * 309, False, False),  # no double holds it
     ("0." + "1" * 64, False, True),
     ("0." + "1" * 65, False, False),
     ("9" * 400 + ".5", False, False),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from constrain._policies import POLICY_DEFAULTS
 from constrain._source import Source
 from constrain.json_schema.policies import Policies
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 REFUSAL = "Refusal: "
 """What a refusal begins with; no JSON value does."""
 
-DEFAULT_POLICIES = Policies("flexible", "schema", "assert", "canonical", close_objects=True)
+DEFAULT_POLICIES = Policies(**POLICY_DEFAULTS, close_objects=True)
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 

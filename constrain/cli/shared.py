@@ -89,12 +89,15 @@ def policies(
     property_order: Annotated[str | None, _choice("property_order", "Keys as the schema lists them, or any.")] = None,
     formats: Annotated[str | None, _choice("formats", "Whether formats are enforced.")] = None,
     numbers: Annotated[str | None, _choice("numbers", "How numbers are spelled.")] = None,
+    precision: Annotated[
+        str | None, _choice("precision", "Numbers are valid as doubles and as decimals, or only as decimals.")
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse what OpenAI's strict mode does.")] = False,
 ) -> CompileOptions:
     """How schemas are compiled: what was asked for."""
     found: dict[str, Any] = {
         "whitespace": whitespace, "property_order": property_order, "formats": formats, "numbers": numbers,
-        "strict": strict or None,
+        "precision": precision, "strict": strict or None,
     }  # fmt: skip
     asked: CompileOptions = {name: value for name, value in found.items() if value is not None}  # type: ignore[assignment]
     return asked

@@ -48,6 +48,7 @@ class _Composer:
         self.symbols: dict[Text, tuple[int | None, bool]] = {}
         self.self_delimiting: set[int] = set()
         self.only_schemas = True
+        self.numbers_by_double = True
 
     def ways(self, part: Part, place: str) -> Ways:
         """The ways through a part."""
@@ -120,6 +121,7 @@ class _Composer:
             for terminal in grammar.terminals
         )
         self.only_schemas &= isinstance(part, Schema)
+        self.numbers_by_double &= grammar.numbers_by_double
         if grammar.self_delimiting:
             self.self_delimiting.add(symbol)
         self.merged[place] = symbol
@@ -137,7 +139,7 @@ class _Composer:
         for position, text in ways.last.items():
             edges += self.edges(2 * position + 3, text, 1)
         self.rules[0] = Rule("start", tuple(edges), (1,))
-        grammar = Grammar(tuple(self.terminals), tuple(self.rules))
+        grammar = Grammar(tuple(self.terminals), tuple(self.rules), numbers_by_double=self.numbers_by_double)
         ends = self.is_one_part(ways) or (self.only_schemas and lexemes_end_by_themselves(grammar))
         return replace(grammar, self_delimiting=ends)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from constrain._digest import grammar_digest
 from constrain._emptiness import productive_rules
 from constrain._errors import GrammarError, SchemaError
-from constrain._policies import CHOICES
+from constrain._policies import POLICY_DEFAULTS
 from constrain._schema_text import parse_schema, schema_text
 from constrain._source import Source
 from constrain.grammar import Grammar
@@ -77,7 +77,7 @@ class Schema(Source):
 
     def policies_in_force(self) -> Mapping[str, str | bool]:
         """The default ones."""
-        return {name: choices[0] for name, choices in CHOICES.items()} | {"close_objects": self.close_objects}
+        return POLICY_DEFAULTS | {"close_objects": self.close_objects}
 
     def closed(self) -> Schema:
         """With no keys that the schema does not declare."""

@@ -7,7 +7,8 @@ rules. Modules:
 - ``keywords``: the table of which function reads which keyword
 - ``assertions``: what one schema object asserts; ``combinators`` and ``formats_keyword``: keywords for any type
 - ``numeric``, ``strings``, ``arrays``, ``objects``: a shape, its intersection, its keywords
-- ``numbers`` and ``number_spellings``: the texts of a number shape, under either policy
+- ``numbers`` and ``number_spellings``: the texts of a number shape, under either policy; ``cells`` and ``doubles``:
+  numbers that read alike as decimals and as IEEE doubles
 - ``shapes``: disjunctions; ``disjoint``: ``oneOf``; ``goals``: interning and expansion
 - ``complements``: what violates a disjunction; ``formulas`` and ``combined``: shapes under Boolean formulas;
   ``conditionals``, ``contains`` and ``unevaluated``: their keywords
@@ -29,6 +30,7 @@ from constrain._errors import SchemaError, UnsatisfiableSchemaError
 from constrain.json_schema.contradictions import why_empty
 from constrain.json_schema.dialects import DRAFT_4, DRAFT_4_URI, sign_of_draft_4
 from constrain.json_schema.documents import Documents
+from constrain.json_schema.doubles import settle_numbers
 from constrain.json_schema.dynamic_scope import DynamicScopeNeeded
 from constrain.json_schema.emission import Emitter
 from constrain.json_schema.goals import Goals
@@ -69,6 +71,7 @@ def compile_schema(
     property_order: str = "schema",
     formats: str = "assert",
     numbers: str = "canonical",
+    precision: str = "double",
     close_objects: bool = False,
     registry: object = None,
     keys_apart: bool = False,
@@ -86,7 +89,7 @@ def compile_schema(
     >>> compile_schema({"type": "array", "items": {"type": "boolean"}}).warnings
     ()
     """
-    policies = Policies(whitespace, property_order, formats, numbers, close_objects)
+    policies = Policies(whitespace, property_order, formats, numbers, precision, close_objects)
     policies.check()
     asked = _Asked(Documents(registry), policies, keys_apart, arguments)
     try:
@@ -128,6 +131,8 @@ def _compile(references: References, asked: _Asked) -> CompiledSchema:
     goals = Goals(references, policies)
     root = goals.root()
     order = expand_all(goals, root)
+    if policies.precision == "double":
+        settle_numbers(goals, order)
     mark_productive(order, close_objects=policies.close_objects)
     if goals.has_unique_items:
         from constrain.json_schema.unique_items import settle_unique_items

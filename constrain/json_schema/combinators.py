@@ -98,6 +98,8 @@ def constants(goals: Goals, at: Location, values: list[object], keyword: str) ->
             if number is None:
                 raise SchemaError(f"{value!r:.80} is not a JSON value", pointer=at.pointer(keyword))
             numbers[number] = None
+    if numbers:
+        goals.numbers.append((at, keyword, tuple(numbers)))
     return Shapes(
         simple,
         (NumberShape(values=tuple(numbers)),) if numbers else (),

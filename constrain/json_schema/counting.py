@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError
 from constrain.json_schema.arrays import ArrayShape, item_goal, longest_length, unproductive_item
+from constrain.json_schema.cells import GREATEST_EXACT, doubles_between, nearest
 from constrain.json_schema.closing import emitted, emitted_strings
 from constrain.json_schema.independent_keys import IndependentKeys
 from constrain.json_schema.keys import key_classes
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.combined import Combined
     from constrain.json_schema.goal import Goal
+    from constrain.json_schema.numeric import Number
     from constrain.json_schema.remembered_members import RememberedMembers
     from constrain.json_schema.shape_automaton import Read
 
@@ -32,6 +34,12 @@ Value = tuple[object, ...]
 
 MAX_PARTIAL_VALUES = 100_000
 """Beginnings of arrays and objects that are looked at to list the values of one goal."""
+
+MIN_ENDLESS_DOUBLES = 2**40
+"""Doubles in an interval that count as endlessly many values: more than any text can hold."""
+
+MAX_LISTED_DOUBLES = 4_096
+"""Numbers of one shape that are listed to see how many doubles they are."""
 
 _SIMPLE: dict[int, Value] = {NULL: ("null",), FALSE: ("boolean", False), TRUE: ("boolean", True)}
 
@@ -46,11 +54,14 @@ class _TooMany(Exception):  # noqa: N818  no error: an answer
 class Supply:
     """The numbers of values of the goals of one compilation, as far as they were asked for.
 
-    ``close_objects``: the policy, under which objects have fewer keys.
+    ``close_objects``: the policy, under which objects have fewer keys. ``by_double``: numbers with the same double are
+    one value.
     """
 
-    def __init__(self, *, close_objects: bool) -> None:
+    def __init__(self, *, close_objects: bool, by_double: bool) -> None:
         self._close_objects = close_objects
+        self._by_double = by_double
+        self._of_double: dict[float, Number] = {}  # the number that stands for all with the same double
         self._endless: dict[Goal, bool] = {}
         self._listed: dict[Goal, tuple[int, tuple[Value, ...] | None, bool]] = {}
         self._under_way: set[Goal] = set()
@@ -71,7 +82,7 @@ class Supply:
             objects, combinations = emitted(goal, close_objects=self._close_objects)
             strings = emitted_strings(goal, close_objects=self._close_objects)
             found = (
-                any(map(_has_endless_numbers, shapes.numbers))
+                any(map(self._has_endless_numbers, shapes.numbers))
                 or any(map(_has_endless_strings, strings))
                 or any(map(self._has_endless_arrays, shapes.arrays))
                 or any(map(self._has_endless_objects, objects))
@@ -163,7 +174,7 @@ class Supply:
             objects, combinations = emitted(goal, close_objects=self._close_objects)
             found.update((value, None) for bit, value in _SIMPLE.items() if shapes.simple & bit)
             for number in shapes.numbers:
-                _add(found, "number", list_numbers(number, limit), limit)
+                _add(found, "number", self._numbers(number, limit), limit)
             for string in emitted_strings(goal, close_objects=self._close_objects):
                 _add(found, "string", _all_strings(string, limit), limit)
             for array in shapes.arrays:
@@ -207,6 +218,31 @@ class Supply:
             _check_partial(begun)
         most = len(goals) if shape.maximum is None else shape.maximum
         return [members for members in begun if shape.minimum <= len(members) <= most]
+
+    def _has_endless_numbers(self, shape: NumberShape) -> bool:
+        if shape.values is not None:
+            return False
+        if shape.minimum is None or shape.maximum is None:
+            return True
+        if self._by_double and doubles_between(shape.minimum, shape.maximum) < MIN_ENDLESS_DOUBLES:
+            return False
+        return step_of(shape) is None and shape.minimum != shape.maximum
+
+    def _numbers(self, shape: NumberShape, limit: int) -> Iterable[Number] | None:
+        """The values of a shape, one for each double if that is what counts; ``None`` if there are more."""
+        if shape.values is None and step_of(shape) is None and shape.minimum != shape.maximum:
+            raise _TooMany(sure=False)  # an interval with few doubles
+        listed = list_numbers(shape, max(limit, MAX_LISTED_DOUBLES) if self._by_double else limit)
+        if not self._by_double:
+            return listed
+        if listed is not None:
+            return [self._of_double.setdefault(nearest(value), value) for value in listed]
+        ends = shape.values or [bound for bound in (shape.minimum, shape.maximum) if bound is not None]
+        if any(not -GREATEST_EXACT <= bound <= GREATEST_EXACT for bound in ends):
+            every = step_of(shape) == 1 and shape.minimum is not None and shape.maximum is not None
+            if not (every and doubles_between(shape.minimum, shape.maximum) >= limit):  # type: ignore[arg-type]
+                raise _TooMany(sure=False)  # many numbers, perhaps few doubles
+        return None
 
     def _combinations(self, shape: Combined, limit: int) -> dict[object, None]:
         """The values of an automaton: member by member, along all its ways."""
@@ -282,14 +318,6 @@ def _add(found: dict[Value, None], kind: str, values: Iterable[object] | None, l
 def _check_partial(begun: Sized) -> None:
     if len(begun) > MAX_PARTIAL_VALUES:
         raise _TooMany(sure=False)
-
-
-def _has_endless_numbers(shape: NumberShape) -> bool:
-    if shape.values is not None:
-        return False
-    if shape.minimum is None or shape.maximum is None:
-        return True
-    return step_of(shape) is None and shape.minimum != shape.maximum
 
 
 def _has_endless_strings(shape: StringShape) -> bool:

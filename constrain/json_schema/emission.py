@@ -52,7 +52,7 @@ class Emitter:
         self._outermost_symbols: dict[str, int] = {}
         self._outermost_values: dict[Goal, tuple[int, ...]] = {}
         self._raw: set[int] = set()
-        self._number_spellings = number_spellings(policies.numbers, plain_integers=plain_integers)
+        self._number_spellings = number_spellings(policies.numbers, policies.precision, plain_integers=plain_integers)
         self.terminals: list[Terminal] = []
         self.rules: list[Rule | None] = []
         self._ids: dict[int, int] = {}
@@ -87,7 +87,8 @@ class Emitter:
             place(error, goal)
             raise
         rules = tuple(rule for rule in self.rules if rule is not None)
-        return Grammar(tuple(self.terminals), rules, self_delimiting=True)
+        by_double = self.policies.precision == "double"
+        return Grammar(tuple(self.terminals), rules, self_delimiting=True, numbers_by_double=by_double)
 
     def _emit_start(self, root: Goal, around: Terminal | None) -> None:
         self.rules.append(None)

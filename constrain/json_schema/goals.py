@@ -15,10 +15,11 @@ from constrain.json_schema.numeric import exact
 from constrain.json_schema.shapes import ANY_SHAPES, NO_SHAPES, PLAIN, Shapes, fixed_goal, intersect
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from constrain.json_schema.counting import Value
     from constrain.json_schema.formulas import Formula
+    from constrain.json_schema.numeric import Number
     from constrain.json_schema.policies import Policies
     from constrain.json_schema.references import Location, References
     from constrain.json_schema.strings import StringShape
@@ -49,6 +50,7 @@ class Goals:
         self.policies = policies
         self.pattern_pointers: dict[str, str] = {}
         self.warnings: dict[str, None] = {}
+        self.numbers: list[tuple[Location, str, Sequence[Number]]] = []  # constants, with where they were read
         self.has_unique_items = False
         self.shortages: dict[Goal, str] = {}  # why goals lost shapes whose items cannot all be different
         self.enumerations: dict[frozenset[Value], Goal] = {}  # what several arrays of different items compete for

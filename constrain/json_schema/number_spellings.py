@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from constrain.json_schema.numbers import MAX_FRACTION_DIGITS, MAX_LISTED_MULTIPLES, number_literal_expression
@@ -38,27 +38,41 @@ _GREATEST_FLOAT: Number = int(Decimal(repr(sys.float_info.max)))
 _LEAST_FLOAT: Number = Decimal("5e-324")
 
 
-def all_spellings_but_of_integers(shape: NumberShape) -> Expression:
+def all_spellings_but_of_integers(shape: NumberShape, *, by_double: bool) -> Expression:
     """The same, but integers are spelled as such: draft 4 asks for no fraction and no exponent."""
     if not shape.integer:
-        return all_spellings(shape)
+        return all_spellings(shape, by_double=by_double)
     zero = [Literal(b"-0")] if admits_number(shape, 0) else []
-    return union([canonical_spellings(shape), *zero])
+    return union([canonical_spellings(shape, by_double=by_double), *zero])
 
 
 @lru_cache(maxsize=2048)
-def all_spellings(shape: NumberShape) -> Expression:
-    """The spellings of the numbers of ``shape``; ``NOTHING`` if all are larger than a float can hold."""
+def all_spellings(shape: NumberShape, *, by_double: bool) -> Expression:
+    """The spellings of the numbers of ``shape``; ``NOTHING`` if all are larger than a float can hold.
+
+    ``by_double``: none reads as the double of a value that is excluded, or of a multiple that is; where there are such,
+    only 0 is written with an exponent.
+    """
     if shape.values is not None:
         return union([number_literal_expression(*shape.values), _scientific_values(shape.values)])
     step = step_of(shape)
-    parts = [canonical_spellings(shape._replace(integer=False, multiple=step))]
+    parts = [canonical_spellings(shape._replace(integer=False, multiple=step), by_double=by_double)]
     if shape.integer:
-        parts.append(canonical_spellings(shape))  # these may be longer
+        parts.append(canonical_spellings(shape, by_double=by_double))  # these may be longer
     if admits_number(shape, 0):
         parts.append(_NEGATIVE_ZERO)
-    parts.append(_scientific(shape, step))
+    if by_double and (shape.not_multiples or shape.excluded):
+        parts.append(_scientific_values((0,)) if admits_number(shape, 0) else NOTHING)
+    else:
+        parts.append(_scientific(shape, step))
     return union(parts)
+
+
+ALL = {by: partial(all_spellings, by_double=by) for by in (False, True)}
+"""``all_spellings``, by double or not."""
+
+ALL_BUT_OF_INTEGERS = {by: partial(all_spellings_but_of_integers, by_double=by) for by in (False, True)}
+"""``all_spellings_but_of_integers``, by double or not."""
 
 
 def _scientific(shape: NumberShape, step: Fraction | None) -> Expression:

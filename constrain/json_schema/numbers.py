@@ -19,6 +19,13 @@ from math import gcd, lcm
 from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError
+from constrain.json_schema.cells import (
+    DECIMAL_DIGITS,
+    GREATEST_EXACT,
+    MAX_UNDERFLOW_DIGITS,
+    around,
+    is_short,
+)
 from constrain.regex import decimals
 from constrain.regex.anchors import repetition, sequence
 from constrain.regex.decimals import DIGIT, NONZERO_DIGIT, Magnitude
@@ -63,6 +70,9 @@ MAX_JOINT_REMAINDERS = 1_000_000
 """Remainders that such a divisor and those of the others that are no greater have together: their least common
 multiple, which seven primes reach. All others exclude too few numbers to matter."""
 
+FRACTION_DIGITS = 16
+"""Digits, those before the point included, by which a number that must not be an integer differs from all integers."""
+
 LEAST_TRAILING_ZEROS = 4
 """From here on, zeros at the end of a divisor are read as such."""
 
@@ -73,13 +83,20 @@ _GREATEST_INTEGER: int = 10**MAX_INTEGER_DIGITS - 1
 _GREATEST_FLOAT = int(sys.float_info.max)
 _GREATEST_SHORT: int = 10**MAX_FLOAT_DIGITS - 1
 
-_POSITIVE = Concatenation((NONZERO_DIGIT, Repetition(DIGIT, 0, MAX_INTEGER_DIGITS - 1)))
-_NATURAL = Alternation((Literal(b"0"), _POSITIVE))
+
+def _positive(digits: int) -> Expression:
+    return Concatenation((NONZERO_DIGIT, Repetition(DIGIT, 0, digits - 1)))
+
+
+def _any_integer(digits: int) -> Expression:
+    return Alternation((Literal(b"0"), Concatenation((_ANY_SIGN, _positive(digits)))))
+
+
 _SHORT_NATURAL = Alternation(
     (Literal(b"0"), Concatenation((NONZERO_DIGIT, Repetition(DIGIT, 0, MAX_FLOAT_DIGITS - 1))))
 )
 
-INTEGER: Expression = Alternation((Literal(b"0"), Concatenation((_ANY_SIGN, _POSITIVE))))
+INTEGER: Expression = _any_integer(MAX_INTEGER_DIGITS)
 """Any integer."""
 
 NUMBER: Expression = Concatenation((_ANY_SIGN, _SHORT_NATURAL, decimals.any_fraction(MAX_FRACTION_DIGITS)))
@@ -99,11 +116,13 @@ def number_expression(
     multiple_of: Number | None = None,
     not_multiples_of: tuple[Number, ...] = (),
     excluded: tuple[Number, ...] = (),
+    by_double: bool = False,
 ) -> Expression:
     """The spellings of the numbers within the bounds, all of which hold; ``NOTHING`` if there is none.
 
     ``integer``: only integers, without a fraction. Divisors are greater than 0. Bounds are finite. Multiples of any of
-    ``not_multiples_of`` are left out, and so are the ``excluded`` values.
+    ``not_multiples_of`` are left out, and so are the ``excluded`` values; with ``by_double``, also numbers that read as
+    the double of one of these, and integers that no double holds.
     Raises ``LimitError`` for a bound or divisor with more than ``MAX_BOUND_FRACTION_DIGITS`` digits after the point or
     ``MAX_INTEGER_DIGITS`` in all.
 
@@ -115,12 +134,18 @@ def number_expression(
     if integer:
         first = None if low is None else _to_integer(low, ROUND_CEILING) + (low_open and _is_integer(low))
         last = None if high is None else _to_integer(high, ROUND_FLOOR) - (high_open and _is_integer(high))
-        return _integers(first, last, multiple_of, not_multiples_of, excluded)
+        return _integers(first, last, multiple_of, not_multiples_of, excluded, by_double=by_double)
     digits = _fraction_digits(low, high, multiple_of, *not_multiples_of, *excluded)
     numbers = _numbers(low, high, low_open=low_open, high_open=high_open, multiple_of=multiple_of, digits=digits)
     if not_multiples_of and multiple_of is not None and numbers != NOTHING:
         _check_beside_others(multiple_of, not_multiples_of)
     outside = [_any_zeros(excluded)] if excluded else []
+    if by_double and numbers != NOTHING:
+        outside += [_reads_as(value, digits) for value in excluded]
+        if not_multiples_of and multiple_of is None:
+            numbers = Intersection((numbers, _apart_from_multiples(not_multiples_of)))
+            if 1 in not_multiples_of:
+                not_multiples_of = ()
     return _without(numbers, [_multiples_of(divisor) for divisor in not_multiples_of], outside)
 
 
@@ -178,6 +203,59 @@ def _without(numbers: Expression, divisors: list[Expression], outside: list[Expr
         divisors = [Alternation((Complement(multiple), *divisors))]
     parts += map(Complement, (*divisors, *outside))
     return parts[0] if len(parts) == 1 else Intersection(tuple(parts))
+
+
+def _reads_as(value: Number, digits: int) -> Expression:
+    """The numbers, of up to so many digits after the point, that read as the same double as ``value``."""
+    if value == 0 and digits <= MAX_UNDERFLOW_DIGITS:
+        return _any_zeros((0,))
+    low, low_open, high, high_open = around(value)
+    digits = max(digits, _fraction_digits(low, high))
+    return _number_range(low, high, low_open=low_open, high_open=high_open, digits=digits)
+
+
+def _apart_from_multiples(divisors: tuple[Number, ...]) -> Expression:
+    """Numbers whose doubles are multiples of one of the divisors only if they are so themselves."""
+    if not all(isinstance(divisor, int) for divisor in divisors):
+        return Alternation((_SHORT_DECIMALS, _any_zeros((0,))))
+    if 1 in divisors:
+        return _FRACTIONS
+    zeros = Repetition(Concatenation((Literal(b"."), Repetition(Literal(b"0"), 1, None))), 0, 1)
+    whole = sequence(_ANY_SIGN, decimals.natural_range("0", str(GREATEST_EXACT)), zeros)
+    return Alternation((_FRACTIONS, whole))
+
+
+def _fractions() -> Expression:
+    """Numbers whose doubles are no integers: one of their first ``FRACTION_DIGITS`` digits tells them from any integer.
+
+    A number below 10**n, n < 16, differs from its double by less than 10**(n - 16); near 0 by much less.
+    """
+    any_digits = Repetition(DIGIT, 0, None)
+    only_zeros = Repetition(Literal(b"0"), 1, None)
+
+    def fractions(kept: int, near: Iterable[bytes]) -> Expression:
+        left_out = [only_zeros, *(sequence(repetition(Literal(digit), kept, kept), any_digits) for digit in near)]
+        return Intersection((Repetition(DIGIT, 1, None), Complement(Alternation(tuple(left_out)))))
+
+    parts: list[Expression] = [sequence(_ANY_SIGN, Literal(b"0."), fractions(FRACTION_DIGITS, (b"9",)))]
+    for whole in range(1, FRACTION_DIGITS):
+        integer = sequence(NONZERO_DIGIT, repetition(DIGIT, whole - 1, whole - 1))
+        parts.append(sequence(_ANY_SIGN, integer, Literal(b"."), fractions(FRACTION_DIGITS - whole, (b"0", b"9"))))
+    return Alternation(tuple(parts))
+
+
+def _short_decimals() -> Expression:
+    """Numbers below 10**15 with up to ``DECIMAL_DIGITS`` digits from the first that is not 0, and zeros behind them."""
+    zeros = Repetition(Literal(b"0"), 0, None)
+    parts: list[Expression] = []
+    for whole in range(1, DECIMAL_DIGITS + 1):
+        fraction = sequence(Literal(b"."), Repetition(DIGIT, 0, DECIMAL_DIGITS - whole), zeros)
+        parts.append(
+            Concatenation((NONZERO_DIGIT, Repetition(DIGIT, whole - 1, whole - 1), Repetition(fraction, 0, 1)))
+        )
+    small = sequence(zeros, NONZERO_DIGIT, Repetition(DIGIT, 0, DECIMAL_DIGITS - 1), zeros)
+    parts.append(Concatenation((Literal(b"0."), small)))
+    return sequence(_ANY_SIGN, Alternation(tuple(parts)))
 
 
 def _any_zeros(values: tuple[Number, ...]) -> Expression:
@@ -246,24 +324,29 @@ def _integers(
     multiple_of: Number | None,
     not_multiples_of: tuple[Number, ...],
     excluded: tuple[Number, ...],
+    *,
+    by_double: bool,
 ) -> Expression:
+    greatest = _GREATEST_SHORT if by_double else _GREATEST_INTEGER
     if low is not None and high is not None and low > high:
         return NOTHING
-    if (low is not None and low > _GREATEST_INTEGER) or (high is not None and high < -_GREATEST_INTEGER):
+    if (low is not None and low > greatest) or (high is not None and high < -greatest):
         return NOTHING
-    if low is not None and low <= -_GREATEST_INTEGER:
+    if low is not None and low <= -greatest:
         low = None
-    if high is not None and high >= _GREATEST_INTEGER:
+    if high is not None and high >= greatest:
         high = None
+    digits = MAX_FLOAT_DIGITS if by_double else MAX_INTEGER_DIGITS
     divisor = 1 if multiple_of is None else _integer_divisor(multiple_of)
     if divisor == 1 and not not_multiples_of and not excluded:
-        return _integer_range(low, high)
-    first = -((_GREATEST_INTEGER if low is None else -low) // divisor)
-    last = (_GREATEST_INTEGER if high is None else high) // divisor
+        return _integer_range(low, high, digits)
+    first = -((greatest if low is None else -low) // divisor)
+    last = (greatest if high is None else high) // divisor
     if first > last:
         return NOTHING
     others = [_integer_divisor(other) for other in not_multiples_of]
     left_out = {int(value) for value in excluded if _is_integer(value)}
+    cells = [_integers_around(value) for value in excluded if not is_short(value)] if by_double else []
     if last - first < MAX_LISTED_MULTIPLES:
         # Three bits are a little less than a digit.
         longest = max(abs(first * divisor), abs(last * divisor)).bit_length() // 3 + 2
@@ -272,16 +355,19 @@ def _integers(
             texts = [
                 str(number).encode()
                 for number in numbers
-                if number not in left_out and all(number % other for other in others)
+                if number not in left_out
+                and all(number % other for other in others)
+                and not any(least <= number <= most for least, most in cells)
             ]
             return LiteralSet(tuple(texts)) if texts else NOTHING
-    numbers_of_divisor = _integer_range(low, high)
+    numbers_of_divisor = _integer_range(low, high, digits)
     if divisor > 1:
         numbers_of_divisor = Intersection((numbers_of_divisor, _multiple(divisor)))
         if others:
             _check_beside_others(divisor, others)
     left_out.update(0 for other in others if other > _GREATEST_INTEGER)
     outside: list[Expression] = [LiteralSet(tuple(str(value).encode() for value in left_out))] if left_out else []
+    outside += [_integer_range(least, most, digits + 1) for least, most in cells if least <= most]
     divisors = [_multiple(other) for other in others if other <= _GREATEST_INTEGER]
     return _without(numbers_of_divisor, divisors, outside)
 
@@ -294,24 +380,35 @@ def _integer_divisor(multiple_of: Number) -> int:
     return numerator // gcd(numerator, 10**scale)
 
 
-def _integer_range(low: int | None, high: int | None) -> Expression:
+def _integers_around(value: Number) -> tuple[int, int]:
+    """The least and the greatest integer that read as the same double as ``value``, or nearly so."""
+    low, low_open, high, high_open = around(value)
+    return (
+        _to_integer(low, ROUND_CEILING) + (low_open and _is_integer(low)),
+        _to_integer(high, ROUND_FLOOR) - (high_open and _is_integer(high)),
+    )
+
+
+def _integer_range(low: int | None, high: int | None, digits: int) -> Expression:
+    """The integers between two bounds, of at most so many digits where there is none."""
     if low is None and high is None:
-        return INTEGER
+        return INTEGER if digits == MAX_INTEGER_DIGITS else _any_integer(digits)
     parts = []
     if high is None or high >= 0:
-        parts.append(_naturals(0 if low is None else max(low, 0), high))
+        parts.append(_naturals(0 if low is None else max(low, 0), high, digits))
     if low is None or low < 0:
         nearest = 1 if high is None else max(-high, 1)
-        parts.append(sequence(_MINUS, _naturals(nearest, None if low is None else -low)))
+        parts.append(sequence(_MINUS, _naturals(nearest, None if low is None else -low, digits)))
     return decimals.union(parts)
 
 
-def _naturals(low: int, high: int | None) -> Expression:
+def _naturals(low: int, high: int | None, digits: int) -> Expression:
     if high is not None:
         return decimals.natural_range(str(low), str(high))
     if low <= 1:
-        return _POSITIVE if low else _NATURAL
-    return decimals.naturals_from(str(low), MAX_INTEGER_DIGITS)
+        positive = _positive(digits)
+        return positive if low else Alternation((Literal(b"0"), positive))
+    return decimals.naturals_from(str(low), digits)
 
 
 # Other numbers.
@@ -454,3 +551,7 @@ def _fraction_digits(*values: Number | None) -> int:
         (_scaled(value)[1] for value in values if value.__class__ is not int and value is not None), default=0
     )
     return max(MAX_FRACTION_DIGITS, longest + _SPARE_FRACTION_DIGITS)
+
+
+_FRACTIONS = _fractions()
+_SHORT_DECIMALS = _short_decimals()

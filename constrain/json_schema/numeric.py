@@ -5,8 +5,6 @@ also looks at the spelling ("a number without a fraction or exponent part"), so 
 two: both readings agree on all texts that are generated.
 """
 
-# ruff: noqa: ARG001  (all keyword functions have one signature)
-
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
@@ -401,23 +399,23 @@ def _piece(shape: NumberShape, start: Cut | None, end: Cut | None, removed: list
 
 def minimum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """The least number."""
-    found.restrict_numbers(NumberShape(minimum=_number(at, "minimum", value)))
+    found.restrict_numbers(NumberShape(minimum=_number(goals, at, "minimum", value)))
 
 
 def maximum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """The greatest number."""
-    found.restrict_numbers(NumberShape(maximum=_number(at, "maximum", value)))
+    found.restrict_numbers(NumberShape(maximum=_number(goals, at, "maximum", value)))
 
 
 def exclusive_minimum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """A bound that the number must exceed."""
-    bound = _number(at, "exclusiveMinimum", value)
+    bound = _number(goals, at, "exclusiveMinimum", value)
     found.restrict_numbers(NumberShape(minimum=bound, exclusive_minimum=True))
 
 
 def exclusive_maximum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """A bound that the number must stay below."""
-    bound = _number(at, "exclusiveMaximum", value)
+    bound = _number(goals, at, "exclusiveMaximum", value)
     found.restrict_numbers(NumberShape(maximum=bound, exclusive_maximum=True))
 
 
@@ -435,16 +433,17 @@ def boolean_exclusive_maximum(goals: Goals, at: Location, value: object, found: 
 
 def multiple_of(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """The number is a whole multiple of this one, by exact decimal value."""
-    divisor = _number(at, "multipleOf", value)
+    divisor = _number(goals, at, "multipleOf", value)
     if divisor <= 0:
         raise SchemaError(f"multipleOf must be greater than 0, not {value!r}", pointer=at.pointer("multipleOf"))
     found.restrict_numbers(NumberShape(multiple=Fraction(divisor)))
 
 
-def _number(at: Location, keyword: str, value: object) -> Number:
+def _number(goals: Goals, at: Location, keyword: str, value: object) -> Number:
     number = exact(value)
     if number is None:
         raise SchemaError(f"{keyword} must be a finite number, not {value!r:.80}", pointer=at.pointer(keyword))
+    goals.numbers.append((at, keyword, (number,)))
     return number
 
 

@@ -14,6 +14,7 @@ class Policies(NamedTuple):
     property_order: str
     formats: str
     numbers: str
+    precision: str
     close_objects: bool
 
     def check(self) -> None:

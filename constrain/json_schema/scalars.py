@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from constrain._errors import UnsupportedSchemaError
@@ -16,40 +17,39 @@ from constrain.json_schema.strings import ANY_STRING, StringShape, content
 from constrain.regex.tree import NOTHING, Expression, Literal, LiteralSet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from constrain.json_schema.references import Location
 
-    NumberSpellings = Callable[[NumberShape], Expression]
+NumberSpellings = Callable[[NumberShape], Expression]
 
 NULL_VALUE = Terminal("null", Literal(b"null"))
 BOOLEAN_VALUE = Terminal("boolean", LiteralSet((b"true", b"false")))
 SIMPLE_VALUE = Terminal("constant", LiteralSet((b"true", b"false", b"null")))
-INTEGER = Terminal("integer", number_expression(integer=True), kind=Kind.NUMBER)
+INTEGER = Terminal("integer", number_expression(integer=True, by_double=True), kind=Kind.NUMBER)
+LONG_INTEGER = Terminal("integer", number_expression(integer=True), kind=Kind.NUMBER)
 NUMBER = Terminal("number", number_expression(integer=False), kind=Kind.NUMBER)
 STRING = Terminal("string", JSON_STRING, kind=Kind.STRING)
 _SIMPLE = {NULL: b"null", FALSE: b"false", TRUE: b"true"}
 _SIMPLE_TERMINALS = {NULL: NULL_VALUE, FALSE | TRUE: BOOLEAN_VALUE}
 
 
-def number_spellings(numbers: str, *, plain_integers: bool) -> NumberSpellings | None:
-    """The spellings of a shape's numbers under the policy ``numbers``; ``None`` for the canonical ones.
+def number_spellings(numbers: str, precision: str, *, plain_integers: bool) -> NumberSpellings:
+    """The spellings of a shape's numbers under the policies ``numbers`` and ``precision``.
 
     ``plain_integers``: an integer has neither fraction nor exponent, whatever its value (draft 4).
     """
+    by_double = precision == "double"
     if numbers == "canonical":
-        return None
+        return _CANONICAL[by_double]
     from constrain.json_schema import number_spellings as spellings
 
-    return spellings.all_spellings_but_of_integers if plain_integers else spellings.all_spellings
+    return spellings.ALL_BUT_OF_INTEGERS[by_double] if plain_integers else spellings.ALL[by_double]
 
 
-def scalar_terminals(
-    shapes: Shapes, location: Location | None, spellings: NumberSpellings | None = None
-) -> list[Terminal]:
+def scalar_terminals(shapes: Shapes, location: Location | None, spellings: NumberSpellings) -> list[Terminal]:
     """Terminals that together read the scalar values of ``shapes``; those of frequent shapes are shared constants."""
+    canonical = spellings in _CANONICAL.values()
     if shapes is ANY_SHAPES:
-        return [STRING, NUMBER if spellings is None else _any_number(spellings), SIMPLE_VALUE]
+        return [STRING, NUMBER if canonical else _any_number(spellings), SIMPLE_VALUE]
     terminals: list[Terminal] = []
     literals: list[bytes] = []
     if shapes.simple:
@@ -59,16 +59,14 @@ def scalar_terminals(
         else:
             literals += (text for bit, text in _SIMPLE.items() if shapes.simple & bit)
     for number in shapes.numbers:
-        if spellings is not None:
-            _add_numbers(spellings(number), number, location, terminals)
-        elif number is ANY_NUMBER:
+        if canonical and number is ANY_NUMBER:
             terminals.append(NUMBER)
-        elif number is ANY_INTEGER:
-            terminals.append(INTEGER)
-        elif number.values is not None and number.integer:
+        elif canonical and number is ANY_INTEGER:
+            terminals.append(INTEGER if spellings is _CANONICAL[True] else LONG_INTEGER)
+        elif canonical and number.values is not None and number.integer:
             literals += (str(int(value)).encode() for value in number.values)
         else:
-            _add_numbers(canonical_spellings(number), number, location, terminals)
+            _add_numbers(spellings(number), number, location, terminals)
     if shapes.numbers and not terminals and not literals:
         raise UnsupportedSchemaError(
             "the numbers allowed here are all larger than a float can hold", pointer=_pointer(location)
@@ -84,8 +82,11 @@ def scalar_terminals(
     return terminals
 
 
-def canonical_spellings(shape: NumberShape) -> Expression:
-    """The canonical spellings of a shape's numbers; ``NOTHING`` if all are larger than a float can hold."""
+def canonical_spellings(shape: NumberShape, *, by_double: bool) -> Expression:
+    """The canonical spellings of a shape's numbers; ``NOTHING`` if all are larger than a float can hold.
+
+    ``by_double``: none reads as the double of a value that is excluded, or of a multiple that is.
+    """
     if shape.values is not None:
         return number_literal_expression(*shape.values, integer=shape.integer)
     if shape.not_multiples and shape.multiple is not None:
@@ -102,7 +103,12 @@ def canonical_spellings(shape: NumberShape) -> Expression:
         multiple_of=None if shape.multiple is None else to_decimal(shape.multiple),
         not_multiples_of=tuple(map(to_decimal, shape.not_multiples)),
         excluded=shape.excluded,
+        by_double=by_double,
     )
+
+
+_CANONICAL: dict[bool, NumberSpellings] = {by: partial(canonical_spellings, by_double=by) for by in (False, True)}
+"""The canonical spellings, by double or not."""
 
 
 def _add_numbers(

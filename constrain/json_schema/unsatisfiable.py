@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError, PatternError, UnsupportedSchemaError
+from constrain._policies import POLICY_DEFAULTS
 from constrain.json_schema.contradictions import why_empty
 from constrain.json_schema.documents import Documents
 from constrain.json_schema.dynamic_scope import DynamicScopeNeeded
@@ -62,14 +63,11 @@ _RULES = {
 
 def find_unsatisfiable(schema: object, *, registry: object = None, **policies: str) -> tuple[Finding, ...]:
     """The parts that no value can use, of a schema that has values and of which nothing is refused."""
-    settings = Policies(**{**_DEFAULTS, **policies}, close_objects=False)
+    settings = Policies(**{**POLICY_DEFAULTS, **policies}, close_objects=False)
     try:
         return tuple(_Search(schema, registry, settings, dynamic=False).run())
     except DynamicScopeNeeded:
         return tuple(_Search(schema, registry, settings, dynamic=True).run())
-
-
-_DEFAULTS = {"whitespace": "flexible", "property_order": "schema", "formats": "assert", "numbers": "canonical"}
 
 
 class _Search:

@@ -39,6 +39,7 @@ def test_policies_are_reported() -> None:
         "property_order": "schema",
         "formats": "assert",
         "numbers": "canonical",
+        "precision": "double",
         "close_objects": True,
     }
 

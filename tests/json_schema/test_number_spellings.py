@@ -8,6 +8,7 @@ import re
 import time
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +18,10 @@ import pytest
 import constrain
 from constrain._errors import LimitError, UnsupportedSchemaError
 from constrain.grammar import Edge, Grammar, Rule, Terminal
-from constrain.json_schema import compile_schema
-from constrain.json_schema.number_spellings import MAX_SCIENTIFIC_DIVISOR, all_spellings
+from constrain.json_schema import compile_schema, scalars
+from constrain.json_schema.number_spellings import ALL, MAX_SCIENTIFIC_DIVISOR
 from constrain.json_schema.numbers import MAX_LISTED_MULTIPLES
 from constrain.json_schema.numeric import ANY_NUMBER, NumberShape, complement_numbers, nonempty
-from constrain.json_schema.scalars import canonical_spellings
 from constrain.regex import scientific
 from constrain.regex.tree import NOTHING
 from tests.json_schema.grammar_interpreter import Interpreter
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 SHAPES = 400 if LONG else 40
 _CANONICAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
+all_spellings = ALL[False]
+canonical_spellings = partial(scalars.canonical_spellings, by_double=False)
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 
 
@@ -243,16 +245,17 @@ ACCEPTED: dict[tuple[str, str], list[str]] = {
 
 @pytest.mark.parametrize(("kind", "policy"), ACCEPTED)
 def test_probes(kind: str, policy: str) -> None:
-    constraint = constrain.compile({"type": kind}, byte_vocabulary(), numbers=policy)
+    constraint = constrain.compile({"type": kind}, byte_vocabulary(), numbers=policy, precision="decimal")
     assert [text for text in PROBES if constraint.accepts(text)] == ACCEPTED[kind, policy]
     assert constraint.report.policies["numbers"] == policy
 
 
 @pytest.mark.parametrize("policy", ["canonical", "any"])
 def test_integers_have_at_most_the_documented_digits(policy: str) -> None:
-    constraint = constrain.compile({"type": "integer"}, byte_vocabulary(), numbers=policy)
-    assert constraint.accepts("9" * 4300)
-    assert not constraint.accepts("9" * 4301)
+    for precision, digits in (("decimal", 4300), ("double", 308)):
+        constraint = constrain.compile({"type": "integer"}, byte_vocabulary(), numbers=policy, precision=precision)
+        assert constraint.accepts("9" * digits)
+        assert not constraint.accepts("9" * (digits + 1))
 
 
 def test_in_draft_4_integers_have_neither_fraction_nor_exponent() -> None:
@@ -315,7 +318,7 @@ def test_a_bound_beyond_all_floats_is_refused_or_left_out() -> None:
 def test_divisors_too_large_are_refused_by_name(policy: str) -> None:
     schema = {"type": "number", "multipleOf": 2**61 - 1}
     with pytest.raises(LimitError, match="MAX_DIVISOR"):
-        constrain.compile(schema, byte_vocabulary(), numbers=policy)
+        constrain.compile(schema, byte_vocabulary(), numbers=policy, precision="decimal")
 
 
 @pytest.mark.parametrize("spelled", [canonical_spellings, all_spellings])

@@ -323,6 +323,7 @@ Grammar import_grammar(nb::handle object) {
     if (grammar.ignored.back() >= grammar.terminals.size()) throw GrammarError("an ignored terminal does not exist");
   }
   grammar.self_delimiting = nb::cast<bool>(object.attr("self_delimiting"));
+  grammar.numbers_by_double = nb::cast<bool>(object.attr("numbers_by_double"));
   analyse(grammar);
   if (!grammar.self_delimiting) prove_lexing(grammar);
   return grammar;

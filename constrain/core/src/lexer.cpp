@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <iterator>
+
+#include "doubles.h"
 
 namespace constrain {
 
@@ -13,6 +16,14 @@ constexpr size_t least_block = 32;  // texts or values; what is left over is put
 
 // Digits of a mantissa before and after its point, where a number has an exponent.
 constexpr long long max_mantissa_digits = 32;
+constexpr size_t max_exact_form = 15;     // bytes: integers of that length are doubles, each of them
+constexpr size_t zeros_of_nothing = 323;  // after the point: what follows is too small for any double but 0
+
+ByteSet bytes_of(std::string_view any) {
+  ByteSet result;
+  for (char c : any) result.add(static_cast<uint8_t>(c));
+  return result;
+}
 
 }  // namespace
 
@@ -173,41 +184,44 @@ TermId Lexer::without_values(TermId t, uint32_t list, const Memory& memory, cons
       scalars.push_back(value);
     }
   }
-  TermId result = scalars.empty() && !tentative ? t : derived(t, all_spelled(scalars, values, reads_scientific(t)), tentative);
+  TermId result = scalars.empty() && !tentative ? t : derived(t, all_spelled(scalars, values, notation_of(t)), tentative);
   without_values_.insert(key, index(result));
   return result;
 }
 
 // With exponents a number has so many texts that those of each are put together once.
-ExprId Lexer::all_spelled(const std::vector<ValueId>& scalars, const Values& values, bool scientific) {
-  if (!scientific) {
+ExprId Lexer::all_spelled(const std::vector<ValueId>& scalars, const Values& values, Notation notation) {
+  if (notation != Notation::scientific) {
     std::vector<uint32_t> numbers;
     for (ValueId scalar : scalars) numbers.push_back(index(scalar));
-    return in_blocks(0x7370656C, numbers, [&](std::span<const uint32_t> block) {
+    return in_blocks(0x7370656C + static_cast<uint64_t>(notation), numbers, [&](std::span<const uint32_t> block) {
       std::vector<ValueId> some;
       for (uint32_t number : block) some.push_back(ValueId{number});
-      return spelled(some, values, false);
+      return spelled(some, values, notation);
     });
   }
   std::vector<ExprId> parts;
   for (ValueId scalar : scalars) {
     const uint32_t* found = spelled_.find(index(scalar));
-    parts.push_back(found ? ExprId{*found} : spelled({scalar}, values, true));
+    parts.push_back(found ? ExprId{*found} : spelled({scalar}, values, notation));
     if (!found) spelled_.insert(index(scalar), index(parts.back()));
   }
   return expressions_.alternation(std::move(parts));
 }
 
-// All texts of the scalars: a number's normal form may go on with zeros after the point, zero may be negative.
-ExprId Lexer::spelled(const std::vector<ValueId>& scalars, const Values& values, bool scientific) {
+// All texts of the scalars: a number's normal form may go on with zeros after the point, zero may be negative. Where
+// numbers are compared by double, the texts of all numbers with the same double.
+ExprId Lexer::spelled(const std::vector<ValueId>& scalars, const Values& values, Notation notation) {
   std::vector<std::string> texts, wholes, fractions;
   std::vector<ValueId> decimals;
+  std::vector<ExprId> parts;
   for (ValueId value : scalars) {
     const std::string& text = values.text(value);
     if (!values.is_decimal(value)) {
       texts.push_back(text);
       continue;
     }
+    if (values.by_double() && (notation != Notation::whole || text.size() > max_exact_form) && spell_double(text, notation, parts)) continue;
     decimals.push_back(value);
     if (text.find('e') != std::string::npos) continue;  // too long to be spelled in full
     if (text.find('.') != std::string::npos) {
@@ -218,7 +232,7 @@ ExprId Lexer::spelled(const std::vector<ValueId>& scalars, const Values& values,
     }
   }
   ExpressionStore& e = expressions_;
-  std::vector<ExprId> parts{e.literal_set(std::move(texts))};
+  parts.push_back(e.literal_set(std::move(texts)));
   if (!fractions.empty()) {
     parts.push_back(e.concatenation(e.literal_set(std::move(fractions)), e.repetition(e.literal("0"), 0, unbounded)));
   }
@@ -226,8 +240,45 @@ ExprId Lexer::spelled(const std::vector<ValueId>& scalars, const Values& values,
     ExprId zeros = e.concatenation(e.literal("."), e.repetition(e.literal("0"), 1, unbounded));
     parts.push_back(e.concatenation(e.literal_set(std::move(wholes)), e.repetition(zeros, 0, 1)));
   }
-  if (scientific && !decimals.empty()) spell_scientific(decimals, values, parts);
+  if (notation == Notation::scientific && !decimals.empty()) spell_scientific(decimals, values, parts);
   return e.alternation(std::move(parts));
+}
+
+ExprId Lexer::exponent(long long number) {
+  ExpressionStore& e = expressions_;
+  std::vector<ExprId> parts;
+  const ExprId zeros = e.repetition(e.literal("0"), 0, unbounded);
+  const ExprId magnitude = e.concatenation(zeros, e.literal(std::to_string(number < 0 ? -number : number)));
+  if (number >= 0) parts.push_back(e.concatenation(e.repetition(e.literal("+"), 0, 1), magnitude));
+  if (number <= 0) parts.push_back(e.concatenation(e.literal("-"), magnitude));
+  return e.concatenation(e.bytes(bytes_of("eE")), e.alternation(std::move(parts)));
+}
+
+// The texts of all numbers with the same double as `form`. False if that is infinite, or 0, which has its own texts.
+bool Lexer::spell_double(const std::string& form, Notation notation, std::vector<ExprId>& parts) {
+  ExpressionStore& e = expressions_;
+  const bool negative = form[0] == '-';
+  double number = 0;
+  const auto [end, error] = std::from_chars(form.data() + negative, form.data() + form.size(), number);
+  if (error != std::errc() || number == 0) {
+    if (form == "0" && notation != Notation::whole) {
+      const ExprId any = e.repetition(e.bytes(ByteSet::range('0', '9')), 0, unbounded);
+      const ExprId tiny = e.concatenation(e.literal("0." + std::string(zeros_of_nothing, '0')), any);
+      parts.push_back(e.concatenation(e.repetition(e.literal("-"), 0, 1), tiny));
+    }
+    return false;
+  }
+  const Cell cell = cell_of(number);
+  std::vector<ExprId> texts;
+  for (long long position = cell.low.point; position <= cell.high.point; ++position) {
+    texts.push_back(cell_texts(e, cell, position, position));
+    if (notation != Notation::scientific) continue;
+    for (long long whole = -max_mantissa_digits; whole <= max_mantissa_digits; ++whole) {
+      texts.push_back(e.concatenation(cell_texts(e, cell, position, whole), exponent(position - whole)));
+    }
+  }
+  parts.push_back(e.concatenation(e.literal(negative ? "-" : ""), e.alternation(std::move(texts))));
+  return true;
 }
 
 // Texts with an exponent: one mantissa, up to zeros at its end, for each place of the point.
@@ -235,21 +286,7 @@ void Lexer::spell_scientific(const std::vector<ValueId>& decimals, const Values&
   ExpressionStore& e = expressions_;
   const ExprId zeros = e.repetition(e.literal("0"), 0, unbounded);
   const ExprId zero_fraction = e.repetition(e.concatenation(e.literal("."), e.repetition(e.literal("0"), 1, unbounded)), 0, 1);
-  ByteSet letters;
-  letters.add('e');
-  letters.add('E');
-  ByteSet signs;
-  signs.add('+');
-  signs.add('-');
-  ByteSet digits;
-  for (uint8_t digit = '0'; digit <= '9'; ++digit) digits.add(digit);
-  auto exponent = [&](long long number) {
-    std::vector<ExprId> signed_parts;
-    const ExprId magnitude = e.concatenation(zeros, e.literal(std::to_string(number < 0 ? -number : number)));
-    if (number >= 0) signed_parts.push_back(e.concatenation(e.repetition(e.literal("+"), 0, 1), magnitude));
-    if (number <= 0) signed_parts.push_back(e.concatenation(e.literal("-"), magnitude));
-    return e.concatenation(e.bytes(letters), e.alternation(std::move(signed_parts)));
-  };
+  const ByteSet digits = ByteSet::range('0', '9');
   std::vector<std::pair<long long, std::vector<std::string>>> whole, broken;  // by exponent: mantissas
   auto put = [](auto& groups, long long number, std::string mantissa) {
     auto same = std::find_if(groups.begin(), groups.end(), [=](const auto& group) { return group.first == number; });
@@ -259,9 +296,9 @@ void Lexer::spell_scientific(const std::vector<ValueId>& decimals, const Values&
   for (ValueId value : decimals) {
     const Magnitude number = magnitude_of(values.text(value));
     if (number.digits.empty()) {
-      const ExprId any = e.concatenation(e.repetition(e.bytes(signs), 0, 1), e.repetition(e.bytes(digits), 1, unbounded));
+      const ExprId any = e.concatenation(e.repetition(e.bytes(bytes_of("+-")), 0, 1), e.repetition(e.bytes(digits), 1, unbounded));
       const ExprId zero = e.concatenation(e.repetition(e.literal("-"), 0, 1), e.literal("0"));
-      parts.push_back(e.concatenation(zero, e.concatenation(zero_fraction, e.concatenation(e.bytes(letters), any))));
+      parts.push_back(e.concatenation(zero, e.concatenation(zero_fraction, e.concatenation(e.bytes(bytes_of("eE")), any))));
       continue;
     }
     const std::string sign = number.negative ? "-" : "";
@@ -284,19 +321,25 @@ void Lexer::spell_scientific(const std::vector<ValueId>& decimals, const Values&
   }
 }
 
-// Whether some text of the terminal is a number with an exponent.
-bool Lexer::reads_scientific(TermId t) {
+// How the terminal writes numbers at most.
+Lexer::Notation Lexer::notation_of(TermId t) {
   const TermId base = terminals_[index(t)].base;
-  if (terminals_[index(base)].scientific < 0) {
+  if (!terminals_[index(base)].notation) {
     ExpressionStore& e = expressions_;
-    ByteSet mantissa, letters;
-    for (char c : std::string_view("-.0123456789")) mantissa.add(static_cast<uint8_t>(c));
-    letters.add('e');
-    letters.add('E');
-    const ExprId numbers = e.concatenation(e.repetition(e.bytes(mantissa), 1, unbounded), e.concatenation(e.bytes(letters), ExprId::anything));
-    terminals_[index(base)].scientific = e.intersection({terminals_[index(base)].expression, numbers}) != ExprId::nothing;
+    const ExprId mantissa = e.repetition(e.bytes(bytes_of("-.0123456789")), 1, unbounded);
+    auto reads_behind_digits = [&](std::string_view any) {
+      const ExprId numbers = e.concatenation(mantissa, e.concatenation(e.bytes(bytes_of(any)), ExprId::anything));
+      return e.intersection({terminals_[index(base)].expression, numbers}) != ExprId::nothing;
+    };
+    Notation notation = Notation::whole;
+    if (reads_behind_digits("eE")) {
+      notation = Notation::scientific;
+    } else if (reads_behind_digits(".")) {
+      notation = Notation::fraction;
+    }
+    terminals_[index(base)].notation = notation;
   }
-  return terminals_[index(base)].scientific;
+  return *terminals_[index(base)].notation;
 }
 
 bool Lexer::matches(TermId t, ValueId scalar, const Values& values) {
@@ -304,7 +347,7 @@ bool Lexer::matches(TermId t, ValueId scalar, const Values& values) {
   if (const uint8_t* found = matches_.find(key)) return *found;
   ExprId expression = terminals_[index(t)].expression;
   bool result = values.is_decimal(scalar)
-                    ? expressions_.intersection({expression, all_spelled({scalar}, values, reads_scientific(t))}) != ExprId::nothing
+                    ? expressions_.intersection({expression, all_spelled({scalar}, values, notation_of(t))}) != ExprId::nothing
                     : expressions_.nullable(expressions_.derivative(expression, values.text(scalar)));
   matches_.insert(key, result);
   return result;

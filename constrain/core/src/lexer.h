@@ -82,12 +82,13 @@ class Lexer {
   }
 
  private:
+  enum class Notation : uint8_t { whole, fraction, scientific };  // each has the texts of those before, too
   struct Terminal {
     ExprId expression;
     TermId base;
     bool remembered;
     bool tentative;
-    int8_t scientific = -1;  // 1: matches numbers with an exponent; 0: none; -1: not looked at
+    std::optional<Notation> notation = std::nullopt;  // of its numbers, once it was looked at
   };
   struct State {
     uint32_t begin, count;
@@ -108,10 +109,12 @@ class Lexer {
   template <typename F>
   ExprId in_blocks(uint64_t tag, std::span<const uint32_t> numbers, F&& expression_of);
   TermId derived(TermId t, ExprId used, bool tentative);
-  ExprId all_spelled(const std::vector<ValueId>& scalars, const Values& values, bool scientific);
-  ExprId spelled(const std::vector<ValueId>& scalars, const Values& values, bool scientific);
+  ExprId all_spelled(const std::vector<ValueId>& scalars, const Values& values, Notation notation);
+  ExprId spelled(const std::vector<ValueId>& scalars, const Values& values, Notation notation);
   void spell_scientific(const std::vector<ValueId>& decimals, const Values& values, std::vector<ExprId>& parts);
-  bool reads_scientific(TermId t);
+  bool spell_double(const std::string& form, Notation notation, std::vector<ExprId>& parts);
+  ExprId exponent(long long number);
+  Notation notation_of(TermId t);
 
   std::vector<Terminal> terminals_;
   TermId none_{};

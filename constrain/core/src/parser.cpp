@@ -37,6 +37,7 @@ struct Parser::Predicted {
 };
 
 Parser::Parser(const Grammar& grammar, Lexer& lexer, Memory& memory) : grammar_(grammar), lexer_(lexer), memory_(memory) {
+  values_.compare_by_double(grammar.numbers_by_double);
   const size_t more = grammar.reads_groups ? 2 : 0;
   for (const Rule& rule : grammar.rules) {
     fresh_.push_back(rule.slots.size() + more == 0 ? MemoryId::empty : memory.fresh(rule.slots.size() + more));

@@ -2,12 +2,14 @@
 #include "values.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace constrain {
 
 namespace {
 
 constexpr long long longest_plain_form = 5'000;
+constexpr size_t max_short_form = 15;
 constexpr long long greatest_exponent = 1'000'000'000;  // all beyond are taken for it
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -88,6 +90,17 @@ std::string decimal_form(std::string_view text) {
   return sign + number.digits.substr(0, static_cast<size_t>(point)) + "." + number.digits.substr(static_cast<size_t>(point));
 }
 
+std::string double_form(std::string_view text) {
+  std::string form = decimal_form(text);
+  if (form.size() <= max_short_form) return form;  // each of these is the shortest of its double
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc::result_out_of_range) return magnitude_of(text).point > 0 ? form : "0";
+  char shortest[32];
+  const auto written = std::to_chars(shortest, shortest + sizeof shortest, number);
+  return decimal_form({shortest, written.ptr});
+}
+
 Values::Values() {
   texts_.emplace_back();
   for (Kind kind : {Kind::scalar, Kind::scalar, Kind::ordered}) values_.push_back({kind, false, 0, 0});  // ValueId's own
@@ -98,7 +111,7 @@ Values::Values() {
 
 ValueId Values::scalar(std::string_view text) {
   bool may_be_decimal = !text.empty() && (text[0] == '-' || is_digit(text[0]));
-  std::string form = may_be_decimal ? decimal_form(text) : std::string();
+  std::string form = !may_be_decimal ? std::string() : by_double_ ? double_form(text) : decimal_form(text);
   return intern(form.empty() ? text : form, !form.empty());
 }
 

@@ -1,6 +1,6 @@
 // Values: what texts stand for, so that two spellings of one value are the same; and texts under way as values.
 //
-// A scalar is a lexeme: decimal numbers by value, other texts as they are. A group has members: in order, or as a set
+// A scalar is a lexeme: numbers by value (as decimals or as doubles), other texts as they are. A group has members: in order, or as a set
 // with labels. A *track* is what has been read of a text by the roles of its lexemes: the groups that are open, with
 // their members so far. All are immutable and interned; a group of labelled members has one id in any order.
 #pragma once
@@ -29,6 +29,10 @@ class Values {
  public:
   Values();
 
+  // by_double: numbers are the same if they read as the same IEEE double.
+  void compare_by_double(bool by_double) { by_double_ = by_double; }
+  bool by_double() const { return by_double_; }
+
   ValueId scalar(std::string_view text);
   ValueId text(std::string_view text);  // as it is: of a label
   bool is_group(ValueId v) const { return values_[index(v)].kind != Kind::scalar; }
@@ -46,7 +50,7 @@ class Values {
 
   template <typename Archive>
   void visit(Archive& archive) {
-    archive(values_, texts_, members_, lists_, tracks_, value_ids_, list_ids_, track_ids_, text_bytes_);
+    archive(values_, texts_, members_, lists_, tracks_, value_ids_, list_ids_, track_ids_, text_bytes_, by_double_);
   }
 
  private:
@@ -90,6 +94,7 @@ class Values {
   FlatMap<Hash, uint32_t> list_ids_;
   FlatMap<Hash, uint32_t> track_ids_;
   size_t text_bytes_ = 0;
+  bool by_double_ = false;
 };
 
 // 0.DIGITS times ten to the power of `point`; zero has no digits. The first and the last digit are not 0.
@@ -103,5 +108,8 @@ Magnitude magnitude_of(std::string_view number);  // of a JSON number
 // The plain decimal form of a JSON number (RFC 8259 section 6): no exponent, no zeros at the ends, no negative zero; in
 // scientific form where that would take thousands of digits. Empty if `text` is no number.
 std::string decimal_form(std::string_view text);
+
+// The same of the shortest number that reads as the same IEEE double; of the number itself beyond the greatest double.
+std::string double_form(std::string_view text);
 
 }  // namespace constrain
