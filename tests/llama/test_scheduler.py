@@ -203,6 +203,22 @@ def test_samples_of_one_prompt_evaluate_it_once(start: Any, one_state: bool, len
     assert sorted(one.cached_tokens for one in requests) == [0, 98, 98, 98]
 
 
+def test_a_prompt_of_another_partition_is_not_waited_for(start: Any) -> None:
+    scheduler, model = start(count=5)
+    model.gate = threading.Semaphore(0)
+    scheduler.submit(request([1, 2], max_tokens=1))  # keeps the model busy until all others are there
+    prompt = prompt_of(random.Random(1), 100)
+    requests = [request(prompt, max_tokens=1, partition=partition) for partition in "abab"]
+    for one in requests:
+        scheduler.submit(one)
+    model.gate.release(1000)
+    for one in requests:
+        one.done.result(30)
+        assert one.answer.tokens == expected(prompt, 1)
+    assert [one.cached_tokens for one in requests] == [0, 0, 98, 98]
+    assert model.evaluated == 2 + 2 * 100 + 2 * 2
+
+
 def test_two_conversations_that_alternate_keep_what_they_said(start: Any) -> None:
     scheduler, model = start(count=4)
     rng = random.Random(2)
@@ -252,6 +268,24 @@ def test_prompts_that_are_not_kept_are_evaluated_from_their_beginning() -> None:
         evaluated.append(list(model.batches))
     assert all(batches == evaluated[0] for batches in evaluated)
     scheduler.close()
+
+
+@pytest.mark.parametrize("one_state", [False, True])
+@pytest.mark.parametrize("count", [2, 5])
+def test_a_prompt_of_another_partition_is_not_known(start: Any, count: int, one_state: bool) -> None:
+    """Neither from a slot, idle or overwritten since, nor from main memory; and a partition loses nothing by others."""
+    scheduler, model = start(count=count, one_state=one_state)
+    prompts = dict.fromkeys("abc", prompt_of(random.Random(6), 60))
+    known = dict.fromkeys("abc", 0)
+    for partition in "aabbabcab":
+        prompt, before = prompts[partition], model.evaluated
+        one = request(prompt, max_tokens=1, partition=partition)
+        scheduler.submit(one)
+        one.done.result(30)
+        assert one.answer.tokens == expected(prompt, 1)
+        assert (one.cached_tokens, model.evaluated - before) == (known[partition], len(prompt) - known[partition])
+        known[partition] = len(prompt)
+        prompts[partition] = [*prompt, *one.answer.tokens, 1, 2, 3]
 
 
 def test_what_is_not_worth_copying_is_evaluated(start: Any) -> None:
