@@ -14,6 +14,7 @@ import pytest
 
 import constrain
 from constrain.llama.answer import Answer
+from constrain.llama.aside import Aside
 from constrain.llama.request import Request
 from constrain.llama.sampler import Chain, Sampling
 from constrain.llama.scheduler import Scheduler
@@ -218,7 +219,9 @@ def test_a_prompt_of_another_partition_is_not_waited_for(start: Any) -> None:
     assert [one.cached_tokens for one in requests] == [0, 0, 98, 98]
     pieces = [count for batch in model.batches for _, _, count in batch if count > 2]
     assert sum(pieces) == 2 * 100
-    assert pieces[-1] < 100, "the second prompt begins in what the first leaves of a batch"
+    assert any(one + other == model.n_batch for one, other in itertools.pairwise(pieces)), (
+        "the second prompt begins in what the end of the first leaves of a batch"
+    )
 
 
 def test_two_conversations_that_alternate_keep_what_they_said(start: Any) -> None:
@@ -288,6 +291,18 @@ def test_a_prompt_of_another_partition_is_not_known(start: Any, count: int, one_
         assert (one.cached_tokens, model.evaluated - before) == (known[partition], len(prompt) - known[partition])
         known[partition] = len(prompt)
         prompts[partition] = [*prompt, *one.answer.tokens, 1, 2, 3]
+
+
+def test_a_state_of_another_partition_neither_replaces_one_nor_is_taken_back() -> None:
+    model = Scripted(count=1)
+    aside = Aside(model, 200, one_state=False)
+    prompt, none = np.array(prompt_of(random.Random(7), 60), np.intc), np.zeros(0, np.intc)
+    for length, owner in ((40, "a"), (60, "b")):
+        model.cells[0] = prompt[:length].tolist()
+        aside.exchange(0, prompt[:length], none, owner=owner, partition="c")
+    wanted = np.append(prompt, [1, 2])
+    found = [len(aside.exchange(0, none, wanted, partition=partition)) for partition in "cabab"]
+    assert found == [0, 40, 60, 0, 0]
 
 
 def test_what_is_not_worth_copying_is_evaluated(start: Any) -> None:
