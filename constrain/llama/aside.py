@@ -112,11 +112,12 @@ class Aside:
         return 0 if self._one_state and length < len(known) else length
 
     def _keep(self, sequence: int, tokens: NDArray[np.intc], partition: str) -> None:
-        # What the new state can do as well is of no use any more.
+        # What the new state can do as well is of no use any more: all of its tokens, with those that always follow.
+        follow = [0] * ALWAYS_EVALUATED
         kept = [
             one
             for one in self._kept
-            if one.partition != partition or self._usable(tokens, np.append(one.tokens, 0)) < len(one.tokens)
+            if one.partition != partition or self._usable(tokens, np.append(one.tokens, follow)) < len(one.tokens)
         ]
         while kept and sum(len(one.tokens) for one in kept) + len(tokens) > self._room:
             del kept[0]

@@ -293,6 +293,18 @@ def test_a_prompt_of_another_partition_is_not_known(start: Any, count: int, one_
         prompts[partition] = [*prompt, *one.answer.tokens, 1, 2, 3]
 
 
+def test_a_state_that_does_all_of_another_replaces_it() -> None:
+    model = Scripted(count=1)
+    aside = Aside(model, 100, one_state=False)  # no room for all three
+    prompt, none = np.array(prompt_of(random.Random(7), 60), np.intc), np.zeros(0, np.intc)
+    other = (prompt + 1) % (N_VOCAB - 1)
+    for tokens in (other[:30], prompt[:40], prompt):
+        model.cells[0] = tokens.tolist()
+        aside.exchange(0, tokens, none)
+    found = [len(aside.exchange(0, none, np.append(tokens, [1, 2]))) for tokens in (prompt, prompt, other)]
+    assert found == [60, 0, 30]
+
+
 def test_a_state_of_another_partition_neither_replaces_one_nor_is_taken_back() -> None:
     model = Scripted(count=1)
     aside = Aside(model, 200, one_state=False)
