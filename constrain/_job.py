@@ -212,13 +212,14 @@ def plan_continuation(model: Model, tokens: list[int], schema: Any, options: Opt
 class Run:
     """A job on a model's scheduler, beside others. ``request.done`` is set when its answer is complete.
 
-    ``show`` is called with events as they come, from the thread that drives the model.
+    ``show`` is called with events as they come, from the thread that drives the model. ``partition``: of the requests
+    with which it shares what the model has read.
     """
 
-    def __init__(self, job: Job, show: Callable[[StreamEvent], None] | None = None) -> None:
+    def __init__(self, job: Job, show: Callable[[StreamEvent], None] | None = None, *, partition: str = "") -> None:
         self._writing = job.begin()
         self._show = show
-        self.request = Queued(self._writing.answer, self._receive, job.request.timeout)
+        self.request = Queued(self._writing.answer, self._receive, job.request.timeout, partition)
 
     def submit(self) -> None:
         """Queues it. Raises ``BudgetError`` and ``ModelError``."""

@@ -66,7 +66,8 @@ def test_generate_prints_json_and_nothing_else(schema: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     jsonschema.validate(json.loads(done.stdout), SCHEMA)
-    again = run("generate", "-", "--schema", schema, "--seed", "1", "--max-tokens", "60", text="Make up a person.")
+    piped = "\ufeffMake up a person."  # as PowerShell pipes a text
+    again = run("generate", "-", "--schema", schema, "--seed", "1", "--max-tokens", "60", text=piped)
     assert again.stdout == done.stdout
 
 
@@ -101,6 +102,31 @@ def test_references_are_found_in_a_file(tmp_path: Path) -> None:
     done = run(*command, tmp_path / "others.json")
     assert (done.returncode, done.stdout) == (1, "")
     assert "no JSON object" in done.stderr
+
+
+def test_a_byte_order_mark_in_front_of_files_is_ignored(tmp_path: Path) -> None:
+    texts = {"schema": '{"$ref": "urn:colour"}', "others": '{"urn:colour": {"const": "red"}}', "lark": 'start: "red"'}
+    for name, text in texts.items():
+        (tmp_path / name).write_text("\ufeff" + text, encoding="utf-8")
+    by_schema = ("--schema", tmp_path / "schema", "--registry", tmp_path / "others")
+    assert run("explain", '"red"', *by_schema).returncode == 0
+    assert run("explain", "red", "--lark", tmp_path / "lark").returncode == 0
+    done = run("check", tmp_path / "others")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert run("compile", tmp_path / "others", "--cache", tmp_path / "kept").returncode == 0
+
+
+@pytest.mark.parametrize("option", ["--schema", "--lark", "--registry"])
+def test_a_file_in_another_encoding_is_named(option: str, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text('{"type": "string"}', encoding="utf-16")
+    done = (
+        run("explain", "x", "--regex", "x", option, path)
+        if option == "--registry"
+        else run("explain", "x", option, path)
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.startswith(f"error: {path} is no text in UTF-8: ")
 
 
 FAILURES = {

@@ -75,7 +75,7 @@ def generate(
     n_threads: shared.Threads = None,
 ) -> None:
     """Asks a model, and prints its answer: JSON that matches the schema, or text that matches the grammar."""
-    asked = sys.stdin.read() if prompt == "-" else prompt
+    asked = sys.stdin.read().removeprefix("\ufeff") if prompt == "-" else prompt
     wanted = shared.read_wanted(schema, regex, lark)
     console = Console(stderr=True)
     with shared.working(console, f"Loading {model.name if model else 'the default model'}"):

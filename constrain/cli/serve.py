@@ -16,6 +16,7 @@ from constrain.cli import shared
 if TYPE_CHECKING:
     from constrain.server.config import ServerConfig
     from constrain.server.models import Models
+    from constrain.server.settings import Settings
 
 _KEY_VARIABLE = "CONSTRAIN_API_KEY"
 
@@ -95,6 +96,18 @@ def serve(
             _SUBSETS, 'What schemas with "strict": true must keep: the structural rules, all that OpenAI has, or none.'
         ),
     ] = None,
+    shared_cache: Annotated[
+        bool | None,
+        typer.Option(
+            "--shared-cache/--no-shared-cache",
+            help="Keys share what the model has read of prompts; then each can tell how prompts of others begin.",
+            show_default="no",
+        ),
+    ] = None,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(help='Name by which requests may call the server, "*" for any; may be repeated.'),
+    ] = None,
     cors_origin: Annotated[
         list[str] | None, typer.Option(help='Origin of web pages that may ask, "*" for all; may be repeated.')
     ] = None,
@@ -121,34 +134,21 @@ def serve(
 
 def _serve(config: ServerConfig, model: Path | None, aliases: list[str], sockets: list[Any]) -> None:
     from constrain.server.app import Application
-    from constrain.server.auth import read_keys
     from constrain.server.logs import log_event
     from constrain.server.model_files import find_models
     from constrain.server.run import Server
-    from constrain.server.settings import Settings
     from constrain.server.workers import workers
 
-    keys = () if config.api_key_file is None else read_keys(config.api_key_file)
-    if from_environment := os.environ.get(_KEY_VARIABLE, "").strip():
-        keys += (from_environment,)
+    settings = _settings(config, sockets)
     models = find_models(config, model, aliases)
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    settings = Settings(
-        keys,
-        config.strict_subset,
-        max_queue=config.queue,
-        cors_origins=tuple(config.cors_origin),
-        compile_seconds=config.compile_seconds,
-        timeout=config.timeout,
-        grace_seconds=config.grace,
-    )
     application = Application(models, settings)
 
     def greet(url: str) -> None:
         if config.log_format == "json":
             log_event("started", "listening", url=url, models=list(models))
         else:
-            console.print(_greeting(url, models, has_keys=bool(keys)), markup=False)
+            console.print(_greeting(url, models, has_keys=bool(settings.api_keys)), markup=False)
 
     server = Server(
         application, sockets, log_format=config.log_format, grace_seconds=settings.grace_seconds, on_start=greet
@@ -163,6 +163,29 @@ def _serve(config: ServerConfig, model: Path | None, aliases: list[str], sockets
     finally:
         models.close()
         workers().close()
+
+
+def _settings(config: ServerConfig, sockets: list[Any]) -> Settings:
+    """How the server answers. Raises ``ValueError`` and ``OSError`` for keys that cannot be read."""
+    from constrain.server.auth import read_key, read_keys
+    from constrain.server.hosts import hosts_for
+    from constrain.server.settings import Settings
+
+    keys = () if config.api_key_file is None else read_keys(config.api_key_file)
+    if from_environment := read_key(os.environ.get(_KEY_VARIABLE, ""), f"the variable {_KEY_VARIABLE}"):
+        keys += (from_environment,)
+    addresses = [listening.getsockname()[0] for listening in sockets]
+    return Settings(
+        keys,
+        config.strict_subset,
+        max_queue=config.queue,
+        hosts=hosts_for(config.host, addresses, config.allowed_host, has_keys=bool(keys)),
+        cors_origins=tuple(config.cors_origin),
+        shared_cache=config.shared_cache,
+        compile_seconds=config.compile_seconds,
+        timeout=config.timeout,
+        grace_seconds=config.grace,
+    )
 
 
 def _greeting(base: str, models: Models, *, has_keys: bool) -> str:

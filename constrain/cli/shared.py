@@ -168,13 +168,21 @@ def read_wanted(schema: Path | None, regex: str | None, lark: str | None) -> str
         return Regex(regex)
     if lark is not None:
         return read_lark(lark)
-    return None if schema is None else schema.read_text(encoding="utf-8")
+    return None if schema is None else read_text(schema)
 
 
 def read_lark(name: str) -> Lark:
     """The grammar in a file, or else the ready one of that name. Raises ``GrammarError`` if there is neither."""
     path = Path(name)
-    return Lark(path.read_text(encoding="utf-8")) if path.is_file() else grammars.load(name)
+    return Lark(read_text(path)) if path.is_file() else grammars.load(name)
+
+
+def read_text(path: Path) -> str:
+    """The text in a file, without the byte order mark that some programs write in front. Raises ``ValueError``."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no text in UTF-8: {error}") from error
 
 
 def read_registry(path: Path | None) -> CompileOptions:
@@ -188,10 +196,11 @@ def read_registry(path: Path | None) -> CompileOptions:
 
 
 def read_schema(path: Path) -> Any:
-    """The JSON in a file. Raises ``SchemaError`` if it is none."""
+    """The JSON in a file. Raises ``SchemaError`` if it is none, and ``ValueError`` if it is no text."""
     import json
 
+    text = read_text(path)
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise SchemaError(f"{path} is not JSON: {error}") from error

@@ -56,6 +56,7 @@ class ContextStates:
 
 @dataclass(frozen=True, slots=True)
 class _Sequence:
+    partition: str
     tokens: NDArray[np.intc]
     state: NDArray[np.uint8] = field(repr=False)
 
@@ -63,7 +64,8 @@ class _Sequence:
 class Aside:
     """States of earlier sequences in main memory: together at most ``room`` tokens, the oldest are dropped first.
 
-    ``one_state``: a sequence can only go on after its last token (recurrent models).
+    ``one_state``: a sequence can only go on after its last token (recurrent models). A state serves only requests of
+    the partition that its tokens came from, and no other partition can tell whether it is there.
     """
 
     def __init__(self, states: States, room: int, *, one_state: bool) -> None:
@@ -73,7 +75,14 @@ class Aside:
         self._kept: list[_Sequence] = []
 
     def exchange(
-        self, sequence: int, present: NDArray[np.intc], wanted: NDArray[np.intc], known: int = 0
+        self,
+        sequence: int,
+        present: NDArray[np.intc],
+        wanted: NDArray[np.intc],
+        known: int = 0,
+        *,
+        owner: str = "",
+        partition: str = "",
     ) -> NDArray[np.intc]:
         """Puts what a sequence holds aside if much of it would be lost, and takes back what serves better.
 
@@ -82,14 +91,17 @@ class Aside:
             present: its tokens, int32 of shape (n,).
             wanted: the tokens to be evaluated.
             known: how many of these are to be had otherwise.
+            owner: the partition whose tokens are present.
+            partition: the one that wants these tokens.
 
         Returns the tokens that the sequence holds now; none if llama.cpp could not take a state back.
         """
-        shared = self._usable(present, wanted)
-        best = max(self._kept, key=lambda one: self._usable(one.tokens, wanted), default=None)
+        shared = self._usable(present, wanted) if owner == partition else 0
+        own = [one for one in self._kept if one.partition == partition]
+        best = max(own, key=lambda one: self._usable(one.tokens, wanted), default=None)
         lost = len(present) - shared
         if lost >= max(_WORTH_KEEPING, len(present) // _LOST_PART):
-            self._keep(sequence, present.copy())
+            self._keep(sequence, present.copy(), owner)
         if best is None or self._usable(best.tokens, wanted) < max(shared, known) + _WORTH_KEEPING:
             return present
         self._kept = [one for one in self._kept if one is not best]
@@ -99,13 +111,18 @@ class Aside:
         length = reusable_prefix(known, wanted)
         return 0 if self._one_state and length < len(known) else length
 
-    def _keep(self, sequence: int, tokens: NDArray[np.intc]) -> None:
-        # What the new state can do as well is of no use any more.
-        kept = [one for one in self._kept if self._usable(tokens, np.append(one.tokens, 0)) < len(one.tokens)]
+    def _keep(self, sequence: int, tokens: NDArray[np.intc], partition: str) -> None:
+        # What the new state can do as well is of no use any more: all of its tokens, with those that always follow.
+        follow = [0] * ALWAYS_EVALUATED
+        kept = [
+            one
+            for one in self._kept
+            if one.partition != partition or self._usable(tokens, np.append(one.tokens, follow)) < len(one.tokens)
+        ]
         while kept and sum(len(one.tokens) for one in kept) + len(tokens) > self._room:
             del kept[0]
         state = self._states.save(sequence)
-        self._kept = kept if state is None else [*kept, _Sequence(tokens, state)]
+        self._kept = kept if state is None else [*kept, _Sequence(partition, tokens, state)]
 
 
 def _address(state: NDArray[np.uint8]) -> Any:

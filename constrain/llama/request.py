@@ -29,6 +29,7 @@ class Request:
         receive: called with tokens as they are taken, from the thread that drives the model; what it raises ends this
             request alone.
         timeout: seconds from its first step on, after which the answer is brought to its end.
+        partition: requests of one partition share what the model has read of their prompts; no other one learns of it.
         begun: set when it is its turn.
         done: set when the answer is complete, or to the error that ended it. Cancelling it, from any thread, takes the
             request out of the model before the next step.
@@ -40,6 +41,7 @@ class Request:
     answer: Answer
     receive: Callable[[tuple[int, ...]], None] = _ignore
     timeout: float | None = None
+    partition: str = ""
     begun: Future[None] = field(default_factory=Future, init=False)
     done: Future[None] = field(default_factory=Future, init=False)
     cached_tokens: int = field(default=0, init=False)

@@ -6,7 +6,7 @@
 
 Sequences join and leave between steps. In each step every answer that is being written gets its next tokens evaluated,
 together with the others, and then pieces of the prompts, first come first served. What a prompt has in common with one
-that is just being read is waited for and copied.
+of its partition that is just being read is waited for and copied.
 
 One thread drives the model while there is work, and ends with it; so nothing is left running when the program ends.
 A choice that takes long is made in another thread (``deciding``), and its answer goes on when it is made: what is
@@ -155,7 +155,7 @@ class Scheduler:
         while self._waiting:
             sequence = self._waiting[0]
             if not sequence.request.answer.is_complete:
-                sequence.slot = self.slots.take(sequence.wanted)
+                sequence.slot = self.slots.take(sequence.wanted, sequence.request.partition)
                 if sequence.slot is None:
                     return
             self._waiting.popleft()  # Other threads only append.
@@ -181,6 +181,8 @@ class Scheduler:
         if not self._keep_prompts:
             return
         for other in self._active[: self._active.index(sequence)]:
+            if other.request.partition != sequence.request.partition:
+                continue
             shared = reusable_prefix(other.wanted, sequence.reusable)
             if shared > sequence.shared and not (self._evaluator.one_state and other.place.length > shared):
                 sequence.leader, sequence.shared = other, shared

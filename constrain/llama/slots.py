@@ -1,7 +1,8 @@
 """Which tokens are in the KV cells of each sequence, and which sequence a new prompt should take.
 
 What a prompt has in common with any sequence, in use or not, is taken over without being evaluated again; and also what
-it has in common with one whose slot was overwritten since, as long as there is room for it in main memory.
+it has in common with one whose slot was overwritten since, as long as there is room for it in main memory. Only
+sequences of the same partition count: who asks in one partition cannot tell what was asked in another.
 """
 
 from __future__ import annotations
@@ -92,6 +93,7 @@ class Slot:
         length: how many tokens are in its KV cells.
         busy: whether somebody writes to it.
         released: when it was last released: the smaller, the longer ago.
+        partition: whose tokens these are.
     """
 
     index: int
@@ -99,6 +101,7 @@ class Slot:
     length: int = 0
     busy: bool = False
     released: int = 0
+    partition: str = ""
 
     @property
     def tokens(self) -> Tokens:
@@ -125,8 +128,8 @@ class Slots:
     def __iter__(self) -> Iterator[Slot]:
         return iter(self._slots)
 
-    def take(self, wanted: Tokens) -> Slot | None:
-        """A slot to write to, with as much as is known of the beginning of ``wanted``, but never its last two.
+    def take(self, wanted: Tokens, partition: str = "") -> Slot | None:
+        """A slot to write to, with what its partition knows of the beginning of ``wanted``, but never its last two.
 
         The slot that was released longest ago is overwritten, except where another one can go on and loses little: so
         what the others hold stays known. What it held is put aside. ``None`` if all slots are busy.
@@ -134,24 +137,28 @@ class Slots:
         idle = [slot for slot in self._slots if not slot.busy]
         if not idle:
             return None
-        source = self._best(wanted)
+        source = self._best(wanted, partition)
         target = min(idle, key=lambda slot: (slot.length > 0, slot.released))
-        known = self._known(source, wanted)
+        known = self._known(source, wanted, partition)
         if known and not source.busy and source.length - known < self.worth_copying:
             target = source
         target.busy = True
         if self._keep_prompts:
-            self._exchange(target, wanted, known)
+            self._exchange(target, wanted, known, partition)
+        if target.partition != partition:
+            self.clear(target)
+            target.partition = partition
         if not self.fill(target, wanted):
-            self._cut(target, self._known(target, wanted))
+            self._cut(target, self._known(target, wanted, partition))
         return target
 
-    def _exchange(self, target: Slot, wanted: Tokens, known: int) -> None:
+    def _exchange(self, target: Slot, wanted: Tokens, known: int, partition: str) -> None:
         """Puts aside what a slot holds, and takes back what serves better than the ``known`` tokens of the slots."""
         present = target.tokens
-        now = self._aside.exchange(target.index, present, wanted, known)
+        now = self._aside.exchange(target.index, present, wanted, known, owner=target.partition, partition=partition)
         if now is present:
             return
+        target.partition = partition
         if not len(now):
             self._evaluator.clear(target.index)
         target.buffer[: len(now)] = now
@@ -162,9 +169,10 @@ class Slots:
 
         If it could not be copied after all, ``target`` is as it was, or empty.
         """
-        source = self._best(wanted)
-        length = self._known(source, wanted)
-        if source is target or length < self._known(target, wanted) + self.worth_copying:
+        partition = target.partition
+        source = self._best(wanted, partition)
+        length = self._known(source, wanted, partition)
+        if source is target or length < self._known(target, wanted, partition) + self.worth_copying:
             return False
         return self.copy(source, target, length)
 
@@ -184,6 +192,7 @@ class Slots:
         possible = self._evaluator.copy(source.index, target.index, length)
         target.buffer[:length] = source.buffer[:length]
         target.length = length if possible else 0
+        target.partition = source.partition
         return possible
 
     def cut(self, slot: Slot, length: int) -> None:
@@ -214,13 +223,13 @@ class Slots:
             slot.length = end
         return places
 
-    def _best(self, wanted: Tokens) -> Slot:
-        """The slot that knows most of the beginning of ``wanted``."""
-        return max(self._slots, key=lambda slot: (self._known(slot, wanted), not slot.busy, slot.released))
+    def _best(self, wanted: Tokens, partition: str) -> Slot:
+        """The slot that knows most of the beginning of ``wanted``, for a partition."""
+        return max(self._slots, key=lambda slot: (self._known(slot, wanted, partition), not slot.busy, slot.released))
 
-    def _known(self, slot: Slot, wanted: Tokens) -> int:
-        """How many tokens of a slot can serve ``wanted``."""
-        if not self._keep_prompts:
+    def _known(self, slot: Slot, wanted: Tokens, partition: str) -> int:
+        """How many tokens of a slot can serve ``wanted``, for a partition."""
+        if not self._keep_prompts or slot.partition != partition:
             return 0
         length = reusable_prefix(slot.tokens, wanted)
         return 0 if self._evaluator.one_state and length != slot.length else length

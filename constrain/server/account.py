@@ -21,6 +21,7 @@ class Account:
 
     Attributes:
         until: when it is to be answered at the latest (``time.monotonic()``).
+        partition: requests of one partition share what a model has read of their prompts.
         id: what it is called in its response and in the log.
         begun: when it came (``time.monotonic()``).
         has_answer: whether a model has begun with the answer, which will be ended in time. Else nothing was sent yet.
@@ -30,6 +31,7 @@ class Account:
     """
 
     until: float
+    partition: str = ""
     id: str = field(default_factory=lambda: f"req_{secrets.token_hex(12)}")
     begun: float = field(default_factory=time.monotonic)
     has_answer: bool = False

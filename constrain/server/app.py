@@ -14,10 +14,10 @@ from starlette.routing import Route
 
 from constrain.server.account import Account, current
 from constrain.server.answering import Answering
-from constrain.server.auth import require_key
+from constrain.server.auth import owner_of, require_key
 from constrain.server.chat import read_chat
 from constrain.server.completions import read_completion
-from constrain.server.cors import cors_headers, preflight
+from constrain.server.cors import cors_headers, preflight, require_origin
 from constrain.server.embeddings import Embeddings
 from constrain.server.endpoint import Serving
 from constrain.server.errors import ApiError, on_api_error, on_failure, on_http_error, unavailable
@@ -42,7 +42,8 @@ _MODELS = "/v1/models"
 class Application:
     """An ASGI application that answers for models, by name.
 
-    Every response has an ``x-request-id``; every request but one for ``/health`` needs a key, if there are keys.
+    Every response has an ``x-request-id``; every request but one for ``/health`` needs a key, if there are keys. A
+    request that calls the server by a stranger's name, or that a browser sends for a stranger's page, is refused.
 
     Attributes:
         generator: what runs the models.
@@ -81,8 +82,8 @@ class Application:
             return
         account = Account(time.monotonic() + self._settings.timeout)
         current.set(account)
-        headers = Headers(scope=scope)
-        shared_with = cors_headers(headers, self._settings.cors_origins)
+        headers, settings = Headers(scope=scope), self._settings
+        shared_with = cors_headers(headers, settings.cors_origins)
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -93,11 +94,14 @@ class Application:
             await send(message)
 
         try:
+            settings.hosts.require(headers)
             if scope["method"] == "OPTIONS":
                 await preflight(headers, is_shared=bool(shared_with))(scope, receive, answer)
                 return
+            require_origin(scope["method"], headers, settings.cors_origins)
             if scope["path"] != _HEALTH:
-                require_key(headers, self._settings.api_keys)
+                require_key(headers, settings.api_keys)
+                account.partition = "" if settings.shared_cache else owner_of(headers, settings.api_keys)
             await self._app(scope, receive, answer)
         except ApiError as error:
             await error.response()(scope, receive, answer)

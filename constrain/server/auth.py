@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import secrets
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -36,8 +37,11 @@ def require_key(headers: Headers, keys: Sequence[str]) -> None:
 
 
 def owner_of(headers: Headers, keys: Sequence[str]) -> str:
-    """Who sent a request that passed ``require_key``: a digest of its key. Without keys, everybody is the same."""
-    return _digest(_given_key(headers)).hex() if keys else ""
+    """Who sent a request that passed ``require_key``: a name of its key. Without keys, everybody is the same.
+
+    The name is of this process alone: nobody can guess keys by it.
+    """
+    return hmac.new(_SECRET, _digest(_given_key(headers)), sha256).hexdigest() if keys else ""
 
 
 def _given_key(headers: Headers) -> str:
@@ -47,6 +51,10 @@ def _given_key(headers: Headers) -> str:
 
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
+_SECRET = secrets.token_bytes(32)
+
+_BYTE_ORDER_MARK = "\ufeff"
+
 
 def _digest(key: str) -> bytes:
     return sha256(key.encode("utf-8", "surrogateescape")).digest()
@@ -54,8 +62,32 @@ def _digest(key: str) -> bytes:
 
 def read_keys(path: Path) -> tuple[str, ...]:
     """The keys in a file, one a line; empty lines and those that begin with ``#`` are none. Raises ``ValueError``."""
-    lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
-    keys = tuple(line for line in lines if line and not line.startswith("#"))
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no text in UTF-8: {error}") from error
+    keys = tuple(
+        key
+        for number, line in enumerate(_without_mark(text).splitlines(), 1)
+        if not line.lstrip().startswith("#") and (key := _checked(line, f"line {number} of {path}"))
+    )
     if not keys:
         raise ValueError(f"{path} holds no API key; write one a line")
     return keys
+
+
+def read_key(text: str, place: str) -> str:
+    """The key that a text from a place is; ``""`` if it is blank. Raises ``ValueError``."""
+    return _checked(_without_mark(text), place)
+
+
+def _without_mark(text: str) -> str:
+    """A text without the mark that some programs write in front of UTF-8."""
+    return text.removeprefix(_BYTE_ORDER_MARK)
+
+
+def _checked(text: str, place: str) -> str:
+    key = text.strip()
+    if not key.isascii() or not key.replace("\t", " ").isprintable():
+        raise ValueError(f"{place} is no API key: clients can send printable ASCII characters only")
+    return key

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 
+_JSON = "application/json"
+
 _PATIENCE = 4.0
 """Seconds that a sender may take."""
 
@@ -65,6 +67,14 @@ def _refused_unread(request: Request, limit: int) -> ApiError | None:
             status=415,
             code="unsupported_encoding",
             headers={"Connection": "close"},
+        )
+    kind = request.headers.get("content-type", "")
+    if kind.partition(";")[0].strip().lower() != _JSON:  # a browser sends other types for every page, unasked
+        return ApiError(
+            f"The body of a request is JSON and must say so: send the header Content-Type: {_JSON}"
+            f"{f' instead of {kind!r:.100}' if kind else ''}.",
+            status=415,
+            code="unsupported_media_type",
         )
     declared = request.headers.get("content-length", "")
     return _too_large(limit) if declared.isdecimal() and int(declared[:20]) > limit else None

@@ -20,8 +20,19 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ByteSize,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+)
 
+from constrain.server.cors import origin_of
+from constrain.server.hosts import ANY_HOST, host_of
 from constrain.server.settings import LogFormat, StrictSubset  # noqa: TC001 - pydantic reads the annotations
 
 if sys.version_info >= (3, 11):
@@ -53,6 +64,15 @@ def _as_bytes(given: object) -> object:
         raise ValueError('a size is a number of bytes, or a text like "6 GiB"') from error
 
 
+def _as_host(given: str) -> str:
+    host = ANY_HOST if given == ANY_HOST else host_of(given)
+    if host is None:
+        raise ValueError("a host is a name or an address, as in llm.example, without scheme, port and path")
+    return host
+
+
+_Host = Annotated[str, AfterValidator(_as_host)]
+_Origin = Annotated[str, AfterValidator(origin_of)]
 _Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 _Names = Annotated[list[_Name], BeforeValidator(_as_list)]
 _File = Annotated[Path, BeforeValidator(_as_path)]
@@ -100,7 +120,9 @@ class ServerConfig(_Table):
     memory_limit: Annotated[int, BeforeValidator(_as_bytes), Field(gt=0)] | None = None
     api_key_file: _File | None = None
     strict_subset: StrictSubset = "structural"
-    cors_origin: Annotated[list[str], BeforeValidator(_as_list)] = []
+    allowed_host: Annotated[list[_Host], BeforeValidator(_as_list)] = []
+    cors_origin: Annotated[list[_Origin], BeforeValidator(_as_list)] = []
+    shared_cache: bool = False
     log_format: LogFormat = "text"
     models: list[ModelTable] = []
 
@@ -123,7 +145,7 @@ def read_config(path: Path | None, flags: Mapping[str, Any]) -> ServerConfig:
 
 def _parse(path: Path) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        found: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: this is not TOML: {error}") from error
     return found
@@ -132,7 +154,7 @@ def _parse(path: Path) -> dict[str, Any]:
 def _told(error: ErrorDetails, path: Path | None, flags: Mapping[str, Any]) -> str:
     """Which key, and what is wrong with it."""
     if error["loc"][0] in flags:
-        return f"--{error['loc'][0]}: {error['msg']}, not {error['input']!r:.80}".replace("_", "-")
+        return f"--{error['loc'][0]}: ".replace("_", "-") + f"{error['msg']}, not {error['input']!r:.80}"
     key = f"{path}: "
     for part in error["loc"]:
         key += f"[{part}]" if isinstance(part, int) else part if key.endswith(": ") else f".{part}"

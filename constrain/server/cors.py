@@ -1,10 +1,18 @@
-"""Which web pages may ask from a browser (Fetch Standard, "CORS protocol")."""
+"""Which web pages may ask from a browser (Fetch Standard, "CORS protocol").
+
+A browser sends simple requests for every page, and only keeps the answer from those that may not read it. So a request
+that a browser sends for a page of another origin is refused here, before it has any effect.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from starlette.responses import Response
+
+from constrain.server.errors import ApiError
+from constrain.server.hosts import split_authority
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,9 +21,65 @@ if TYPE_CHECKING:
 
 ANY_ORIGIN = "*"
 
+OPAQUE_ORIGIN = "null"
+"""The origin of pages from files and in sandboxed frames. Every site can make such a page."""
+
+_ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
+
+_DEFAULT_PORTS = {"http": "80", "https": "443"}
+
 _HEADERS = ("authorization", "content-type")
 _PREFIXES = ("x-stainless-", "openai-")
 """What clients send: the ``openai`` package names itself and its platform."""
+
+
+def origin_of(text: str) -> str:
+    """An origin as browsers write it: in small letters, without a default port. Raises ``ValueError``."""
+    if text in (ANY_ORIGIN, OPAQUE_ORIGIN):
+        return text
+    found = _ORIGIN.fullmatch(text.lower().removesuffix("/"))
+    if found is None:
+        raise ValueError("an origin is a scheme, a host and maybe a port, as in https://my.example:8443")
+    scheme, host, port = found.groups(default="")
+    return f"{scheme}://{host}{'' if port == f':{_DEFAULT_PORTS.get(scheme)}' else port}"
+
+
+def require_origin(method: str, headers: Headers, origins: Sequence[str]) -> None:
+    """Raises ``ApiError`` for a request that a browser sends for a page which may not ask.
+
+    Programs other than browsers send none of these headers. Following a link to this server is no request of a page.
+    """
+    if ANY_ORIGIN in origins or headers.get("sec-fetch-site") == "same-origin":
+        return
+    given = headers.getlist("origin")
+    for origin in given:
+        if origin not in origins and not _is_own(origin, headers):
+            raise _refused(f"from pages of the origin {origin!r:.200}")
+    if not given and headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+        is_link = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+        if method not in ("GET", "HEAD") or not is_link:
+            raise _refused("from pages of other origins, unless these send their origin")
+
+
+def _is_own(origin: str, headers: Headers) -> bool:
+    """Whether an origin is that of this server, as its client calls it."""
+    scheme, _, authority = origin.partition("://")
+    if scheme not in _DEFAULT_PORTS:
+        return False
+    theirs, ours = split_authority(authority), split_authority(headers.get("host", ""))
+    if theirs is None or ours is None:
+        return False
+    default = _DEFAULT_PORTS[scheme]
+    return (theirs[0], theirs[1] or default) == (ours[0], ours[1] or default)
+
+
+def _refused(what: str) -> ApiError:
+    return ApiError(
+        f"This server takes no requests {what}. If this page may ask, start the server with --cors-origin and its "
+        "origin.",
+        status=403,
+        code="origin_not_allowed",
+    )
 
 
 def cors_headers(headers: Headers, origins: Sequence[str]) -> dict[str, str]:

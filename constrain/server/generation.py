@@ -155,7 +155,7 @@ class Generator:
             for question, plan in zip(questions, plans, strict=True)
         ]
         samples = [job.sample(number) for job in jobs for number in range(questions[0].n)]
-        answers = Answers(samples, self._live, self._metrics)
+        answers = Answers(samples, self._live, self._metrics, account.partition)
         answers.limit_choices(self._limits.seconds)
         answers.end_by(account.until if self._deadline is None else min(account.until, self._deadline))
         try:
@@ -182,14 +182,15 @@ class Generator:
 class Answers:
     """The answers to one request. Every one has its number, from 0.
 
-    ``events`` must be read to the end, or ``close`` called.
+    ``events`` must be read to the end, or ``close`` called. ``partition``: of the requests with which they share what
+    the model has read.
     """
 
-    def __init__(self, jobs: Sequence[Job], live: set[Run], metrics: Metrics) -> None:
+    def __init__(self, jobs: Sequence[Job], live: set[Run], metrics: Metrics, partition: str) -> None:
         self._metrics = metrics
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[tuple[int, StreamEvent | None]] = asyncio.Queue()
-        self._runs = [Run(job, partial(self._show, number)) for number, job in enumerate(jobs)]
+        self._runs = [Run(job, partial(self._show, number), partition=partition) for number, job in enumerate(jobs)]
         self._live = live
         live.update(self._runs)
         for number, run in enumerate(self._runs):

@@ -74,7 +74,7 @@ def _source(config: ServerConfig, table: ModelTable) -> ModelSource:
         "parallel": parallel,
         "n_gpu_layers": -1 if gpu_layers is None else gpu_layers,
         "n_threads": settled("threads"),
-        "chat_template": None if table.chat_template is None else table.chat_template.read_text(encoding="utf-8"),
+        "chat_template": None if table.chat_template is None else table.chat_template.read_text(encoding="utf-8-sig"),
         "keep_prompts": not config.deterministic,
         "batch_invariant": config.deterministic,
     }

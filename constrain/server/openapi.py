@@ -26,9 +26,11 @@ _REQUEST_ID = {"x-request-id": {"description": "A name for this answer.", "schem
 _ERRORS = {
     400: "The request is wrong, or asks for what this server cannot do; the message says what, and `param` where.",
     401: "There is no API key in the request, or a wrong one.",
+    403: "The request calls the server by a name that it does not answer to, or comes from another site's page.",
     404: "What the request names is not there.",
     408: "The body came too slowly.",
     413: "The body is too large.",
+    415: "The body is not declared as JSON, or is compressed.",
     429: "The queue is full.",
     500: "The server had an error of its own.",
     503: "The server is stopping, or a model is not there.",
@@ -125,7 +127,7 @@ def _responses(operation: Operation, *, has_keys: bool) -> dict[str, Any]:
             content["text/event-stream"] = {"schema": _event(operation.event)}
             about += f" With `stream`, server-sent events whose data are `{operation.event.name}` objects."
         found["200"] = {"description": about, "headers": _REQUEST_ID, "content": content}
-    statuses = set(operation.errors) | ({401} if has_keys and not operation.is_open else set())
+    statuses = {403, *operation.errors} | ({401} if has_keys and not operation.is_open else set())
     for status in sorted(statuses):
         headers: dict[str, Any] = dict(_REQUEST_ID)
         if status in (429, 503):

@@ -34,7 +34,7 @@ class Operation:
         request: the body that it takes.
         response: what it answers with status 200; ``None`` if it never does.
         event: what the events of a stream hold, where the request can ask for one.
-        errors: statuses of errors, beside 401.
+        errors: statuses of errors, beside 401 and 403.
         is_open: whether it needs no key.
     """
 
@@ -51,7 +51,7 @@ class Operation:
     is_open: bool = False
 
 
-_WORK = (400, 404, 408, 413, 429, 500, 503)
+_WORK = (400, 404, 408, 413, 415, 429, 500, 503)
 """What can be wrong where a model is asked."""
 
 

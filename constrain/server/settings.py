@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
+
+from constrain.server.hosts import Hosts
 
 StrictSubset = Literal["structural", "openai", "off"]
 
@@ -22,7 +24,10 @@ class Settings:
         max_queue: answers that may wait for the model, beside those that are being written.
         compile_seconds: of computing that tools and schemas of one request may take to be read and compiled.
         compile_memory_bytes: that they may take meanwhile.
-        cors_origins: of web pages that may ask; ``"*"`` for all.
+        hosts: the names by which requests may call the server.
+        cors_origins: of web pages that may ask, as ``origin_of`` writes them; ``"*"`` for all.
+        shared_cache: whether requests with different keys share what a model has read of their prompts. Then the
+            ``cached_tokens`` of one tell it how the prompts of others begin.
         timeout: seconds in which a request is answered. Then an answer that is being written is brought to its end,
             and a request whose answer is not begun is refused.
         grace_seconds: after a signal to stop, in which answers that are being written are finished.
@@ -34,6 +39,8 @@ class Settings:
     max_queue: int = 64
     compile_seconds: float = 3.0
     compile_memory_bytes: int = 1 << 30
+    hosts: Hosts = field(default_factory=Hosts)
     cors_origins: tuple[str, ...] = ()
+    shared_cache: bool = False
     timeout: float = 600.0
     grace_seconds: float = 30.0

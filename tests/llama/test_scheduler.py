@@ -14,6 +14,7 @@ import pytest
 
 import constrain
 from constrain.llama.answer import Answer
+from constrain.llama.aside import Aside
 from constrain.llama.request import Request
 from constrain.llama.sampler import Chain, Sampling
 from constrain.llama.scheduler import Scheduler
@@ -203,6 +204,26 @@ def test_samples_of_one_prompt_evaluate_it_once(start: Any, one_state: bool, len
     assert sorted(one.cached_tokens for one in requests) == [0, 98, 98, 98]
 
 
+def test_a_prompt_of_another_partition_is_not_waited_for(start: Any) -> None:
+    scheduler, model = start(count=5)
+    model.gate = threading.Semaphore(0)
+    scheduler.submit(request([1, 2], max_tokens=1))  # keeps the model busy until all others are there
+    prompt = prompt_of(random.Random(1), 100)
+    requests = [request(prompt, max_tokens=1, partition=partition) for partition in "abab"]
+    for one in requests:
+        scheduler.submit(one)
+    model.gate.release(1000)
+    for one in requests:
+        one.done.result(30)
+        assert one.answer.tokens == expected(prompt, 1)
+    assert [one.cached_tokens for one in requests] == [0, 0, 98, 98]
+    pieces = [count for batch in model.batches for _, _, count in batch if count > 2]
+    assert sum(pieces) == 2 * 100
+    assert any(one + other == model.n_batch for one, other in itertools.pairwise(pieces)), (
+        "the second prompt begins in what the end of the first leaves of a batch"
+    )
+
+
 def test_two_conversations_that_alternate_keep_what_they_said(start: Any) -> None:
     scheduler, model = start(count=4)
     rng = random.Random(2)
@@ -252,6 +273,48 @@ def test_prompts_that_are_not_kept_are_evaluated_from_their_beginning() -> None:
         evaluated.append(list(model.batches))
     assert all(batches == evaluated[0] for batches in evaluated)
     scheduler.close()
+
+
+@pytest.mark.parametrize("one_state", [False, True])
+@pytest.mark.parametrize("count", [2, 5])
+def test_a_prompt_of_another_partition_is_not_known(start: Any, count: int, one_state: bool) -> None:
+    """Neither from a slot, idle or overwritten since, nor from main memory; and a partition loses nothing by others."""
+    scheduler, model = start(count=count, one_state=one_state)
+    prompts = dict.fromkeys("abcd", prompt_of(random.Random(6), 40))
+    known = dict.fromkeys("abcd", 0)
+    for partition in "aabbabcabdcdab":
+        prompt, before = prompts[partition], model.evaluated
+        one = request(prompt, max_tokens=1, partition=partition)
+        scheduler.submit(one)
+        one.done.result(30)
+        assert one.answer.tokens == expected(prompt, 1)
+        assert (one.cached_tokens, model.evaluated - before) == (known[partition], len(prompt) - known[partition])
+        known[partition] = len(prompt)
+        prompts[partition] = [*prompt, *one.answer.tokens, 1, 2, 3]
+
+
+def test_a_state_that_does_all_of_another_replaces_it() -> None:
+    model = Scripted(count=1)
+    aside = Aside(model, 100, one_state=False)  # no room for all three
+    prompt, none = np.array(prompt_of(random.Random(7), 60), np.intc), np.zeros(0, np.intc)
+    other = (prompt + 1) % (N_VOCAB - 1)
+    for tokens in (other[:30], prompt[:40], prompt):
+        model.cells[0] = tokens.tolist()
+        aside.exchange(0, tokens, none)
+    found = [len(aside.exchange(0, none, np.append(tokens, [1, 2]))) for tokens in (prompt, prompt, other)]
+    assert found == [60, 0, 30]
+
+
+def test_a_state_of_another_partition_neither_replaces_one_nor_is_taken_back() -> None:
+    model = Scripted(count=1)
+    aside = Aside(model, 200, one_state=False)
+    prompt, none = np.array(prompt_of(random.Random(7), 60), np.intc), np.zeros(0, np.intc)
+    for length, owner in ((40, "a"), (60, "b")):
+        model.cells[0] = prompt[:length].tolist()
+        aside.exchange(0, prompt[:length], none, owner=owner, partition="c")
+    wanted = np.append(prompt, [1, 2])
+    found = [len(aside.exchange(0, none, wanted, partition=partition)) for partition in "cabab"]
+    assert found == [0, 40, 60, 0, 0]
 
 
 def test_what_is_not_worth_copying_is_evaluated(start: Any) -> None:

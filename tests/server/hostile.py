@@ -310,7 +310,7 @@ def _compressed(number: int) -> Hostile:
     return Hostile("compressed", number, zlib.compress(b" " * (40 << 20)), headers={"Content-Encoding": encoding})
 
 
-_HEAD = f"POST {CHAT} HTTP/1.1\r\nHost: a\r\n".encode()
+_HEAD = f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\n".encode()
 
 
 def _slow_head(number: int) -> Hostile:
@@ -337,7 +337,7 @@ def no_http(number: int) -> Hostile:
         _HEAD + b"Content-Length: -5\r\n\r\n{}",
         _HEAD + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
         _HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n",
-        b"POST  /v1/chat/completions\x00 HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"POST  /v1/chat/completions\x00 HTTP/1.1\r\nHost: localhost\r\n\r\n",
     )[number % 6]
     return Hostile("no HTTP", number, pieces=(pieces,))
 

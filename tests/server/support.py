@@ -26,6 +26,8 @@ SECONDS = 240.0
 
 CHAT = "/v1/chat/completions"
 
+JSON = {"Content-Type": "application/json"}
+
 
 def served_as(model: constrain.Model, *names: str) -> Models:
     return Models([ModelSource(names, 1_700_000_000, model.parallel, 0, lambda: model)])
@@ -34,7 +36,7 @@ def served_as(model: constrain.Model, *names: str) -> Models:
 def ask(application: Application, method: str, path: str, **options: Any) -> httpx.Response:
     async def send() -> httpx.Response:
         transport = httpx.ASGITransport(application)
-        async with httpx.AsyncClient(transport=transport, base_url="http://test", timeout=SECONDS) as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=SECONDS) as client:
             return await client.request(method, path, **options)
 
     return asyncio.run(send())

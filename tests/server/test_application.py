@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from constrain.server.app import Application
-from constrain.server.auth import read_keys
+from constrain.server.auth import read_key, read_keys
 from constrain.server.settings import Settings
-from tests.server.support import CHAT, ask, error_of, served_as
+from tests.server.support import CHAT, JSON, ask, error_of, served_as
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,9 +88,14 @@ def test_unknown_paths_and_methods_are_errors_in_the_same_shape(method: str, pat
     ],
 )
 def test_a_body_that_is_no_json_object_is_refused(body: bytes, says: str) -> None:
-    response = ask(application(), "POST", CHAT, content=body)
+    response = ask(application(), "POST", CHAT, content=body, headers=JSON)
     assert response.status_code == 400
     assert says in error_of(response)["message"]
+
+
+def test_a_byte_order_mark_in_front_of_a_body_is_ignored() -> None:
+    body = codecs.BOM_UTF8 + b'{"model": "none"}'
+    assert error_of(ask(application(), "POST", CHAT, content=body, headers=JSON))["code"] == "model_not_found"
 
 
 @pytest.mark.parametrize("declared", [True, False])
@@ -99,14 +105,19 @@ def test_a_body_above_the_limit_is_refused(declared: bool) -> None:
             yield b" " * 100
 
     content: Any = b" " * 10_000 if declared else pieces()
-    response = ask(application(max_body_bytes=5_000), "POST", CHAT, content=content)
+    response = ask(application(max_body_bytes=5_000), "POST", CHAT, content=content, headers=JSON)
     assert response.status_code == 413
     assert error_of(response)["code"] == "request_too_large"
 
 
 @pytest.mark.parametrize(
     ("headers", "status"),
-    [({}, 413), ({"Content-Length": "10000"}, 413), ({"Content-Encoding": "gzip"}, 415)],
+    [
+        ({}, 413),
+        ({"Content-Length": "10000"}, 413),
+        ({"Content-Encoding": "gzip"}, 415),
+        ({"Content-Type": "text/plain"}, 415),
+    ],
 )
 def test_a_body_is_read_before_it_is_refused(headers: dict[str, str], status: int) -> None:
     """Else the connection is reset beneath a client that is still sending, which then reads no answer."""
@@ -117,7 +128,7 @@ def test_a_body_is_read_before_it_is_refused(headers: dict[str, str], status: in
             sent.append(b" " * 100)
             yield sent[-1]
 
-    response = ask(application(max_body_bytes=5_000), "POST", CHAT, content=pieces(), headers=headers)
+    response = ask(application(max_body_bytes=5_000), "POST", CHAT, content=pieces(), headers=JSON | headers)
     assert (response.status_code, len(sent)) == (status, 100)
 
 
@@ -138,7 +149,8 @@ def test_a_sender_that_never_ends_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     async def send(message: Any) -> None:
         sent.append(message)
 
-    scope = {"type": "http", "method": "POST", "path": CHAT, "headers": [], "query_string": b""}
+    kind = (b"content-type", b"application/json")
+    scope = {"type": "http", "method": "POST", "path": CHAT, "headers": [kind], "query_string": b""}
     asyncio.run(application()(scope, receive, send))
     assert sent[0]["status"] == 408
     assert json.loads(sent[1]["body"])["error"]["code"] == "request_timeout"
@@ -200,7 +212,7 @@ def test_a_page_can_read_errors_too() -> None:
 @pytest.mark.parametrize("origins", [(), ("https://other.example",)])
 def test_other_pages_can_read_nothing(origins: tuple[str, ...]) -> None:
     served = application(cors_origins=origins, api_keys=("k",))
-    for method, status in (("GET", 401), ("OPTIONS", 204)):
+    for method, status in (("GET", 403), ("OPTIONS", 204)):
         response = ask(served, method, "/v1/models", headers=PAGE)
         assert response.status_code == status
         assert not any(name.startswith("access-control") for name in response.headers)
@@ -239,10 +251,38 @@ def test_a_server_that_stops_refuses_what_is_new() -> None:
     assert ask(served, "POST", CHAT, json={"model": "small", "messages": []}).status_code == 503
 
 
-def test_keys_are_read_from_a_file_one_a_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
+@pytest.mark.parametrize(
+    "text",
+    ["# schlüssel\nfirst\n\n  second  \n", "first\n  # ours\nsecond", "first\r\n\r\nsecond\r\n", "first\nsecond"],
+)
+def test_keys_are_read_from_a_file_one_a_line(tmp_path: Path, mark: bytes, text: str) -> None:
     path = tmp_path / "keys"
-    path.write_text("# ours\nfirst\n\n  second  \n")
+    path.write_bytes(mark + text.encode())
     assert read_keys(path) == ("first", "second")
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("first\nschlüssel".encode(), r"line 2 of .*keys is no API key: clients can send printable ASCII"),
+        (b"first\n" + codecs.BOM_UTF8 + b"second", "line 2 of .*keys is no API key"),
+        (b"first\nsec\0ond", "line 2 of .*keys is no API key"),
+        ("first".encode("utf-16"), "keys is no text in UTF-8"),
+    ],
+)
+def test_a_key_that_no_client_can_send_is_refused(tmp_path: Path, content: bytes, says: str) -> None:
+    path = tmp_path / "keys"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=says) as error:
+        read_keys(path)
+    assert "second" not in str(error.value)
+
+
+def test_the_key_of_a_variable_is_read_as_those_of_a_file() -> None:
+    assert [read_key(text, "it") for text in ("", "  ", "\ufeff first \r\n")] == ["", "", "first"]
+    with pytest.raises(ValueError, match="it is no API key"):
+        read_key("schlüssel", "it")
 
 
 def test_a_file_without_keys_does_not_open_a_server(tmp_path: Path) -> None:

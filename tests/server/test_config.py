@@ -32,12 +32,25 @@ def test_a_file_says_what_flags_say(tmp_path: Path) -> None:
         memory_limit = "6 GiB"
         timeout = 30
         deterministic = true
+        allowed_host = ["LLM.example", "[::1]"]
         cors_origin = "*"
+        shared_cache = true
         log_format = "json"
         """,
     )
     assert (found.host, found.port, found.timeout, found.deterministic) == ("0.0.0.0", 9000, 30.0, True)
     assert (found.memory_limit, found.cors_origin, found.log_format) == (6 << 30, ["*"], "json")
+    assert (found.allowed_host, found.shared_cache) == (["llm.example", "::1"], True)
+
+
+def test_a_byte_order_mark_in_front_of_files_is_ignored(tmp_path: Path) -> None:
+    (tmp_path / "template").write_text("\ufeffQ: {{ messages[0].content }}", encoding="utf-8")
+    found = config(tmp_path, f'\ufeffport = 9000\n[[models]]\npath = "{MODEL}"\nchat_template = "template"\nctx = 64')
+    assert found.port == 9000
+    source = find_models(found, None, []).find(MODEL.stem)
+    assert source is not None
+    with source.load() as model:
+        assert model.chat_template == "Q: {{ messages[0].content }}"
 
 
 def test_flags_count_before_the_file(tmp_path: Path) -> None:
@@ -73,6 +86,11 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
         ('[[models]]\npath = "a"\nctx = 1.5', "server.toml: models[0].ctx: Input should be a valid integer, not 1.5"),
         ('[[models]]\npath = "a"\nalias = ["\\n"]', "server.toml: models[0].alias[0]: "),
         ("[models]", "server.toml: models: "),
+        (
+            'allowed_host = "http://a"',
+            "allowed_host[0]: Value error, a host is a name or an address, as in",
+        ),
+        ('cors_origin = ["*", "a.example"]', "server.toml: cors_origin[1]: Value error, an origin is a scheme, a host"),
         ("port = 1\n[[models]", "this is not TOML: Expected ']]' at the end of an array declaration (at line 2"),
     ],
 )
@@ -91,6 +109,8 @@ def test_all_that_is_wrong_is_named(tmp_path: Path) -> None:
 def test_what_a_flag_cannot_say_is_named() -> None:
     with pytest.raises(ValueError, match="--memory-limit: Value error, a size is a number of bytes"):
         read_config(None, {"memory_limit": "much"})
+    with pytest.raises(ValueError, match=r"--allowed-host: Value error, a host is .*, not 'my_host/'"):
+        read_config(None, {"allowed_host": ["my_host/"]})
 
 
 def test_help_shows_the_defaults() -> None:
@@ -100,7 +120,7 @@ def test_help_shows_the_defaults() -> None:
     }
     shown = {name: flag.show_default for name, flag in flags.items() if isinstance(flag.show_default, str)}
     defaults = ServerConfig().model_dump()
-    apart = {"parallel": "8", "gpu_layers": "-1", "memory_limit": "none", "deterministic": "no"}
+    apart = {"parallel": "8", "gpu_layers": "-1", "memory_limit": "none", "deterministic": "no", "shared_cache": "no"}
     assert shown == apart | {name: f"{defaults[name]}".removesuffix(".0") for name in shown.keys() - apart.keys()}
     assert shown["parallel"] == str(DEFAULT_PARALLEL)
 

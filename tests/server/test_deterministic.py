@@ -50,7 +50,7 @@ def application() -> Iterator[Application]:
 
 async def answers(application: Application, numbers: Sequence[int], *, together: bool) -> dict[int, list[str]]:
     transport = httpx.ASGITransport(application)
-    async with httpx.AsyncClient(transport=transport, base_url="http://test", timeout=SECONDS) as client:
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=SECONDS) as client:
         asking = [client.post(CHAT, json=body(number)) for number in numbers]
         responses = await asyncio.gather(*asking) if together else [await each for each in asking]
     contents = [[choice["message"]["content"] for choice in response.json()["choices"]] for response in responses]

@@ -313,11 +313,11 @@ def test_clients_give_idle_connections_up_before_the_server_does(application: Ap
 
 def test_headers_that_come_slowly_are_refused(attacker: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(protocol, "_HEADER_SECONDS", 0.05)
-    assert send(attacker, Hostile("slow headers", 0, pieces=(b"POST / HTTP/1.1\r\nHost: a\r\n",))).status == 408
+    assert send(attacker, Hostile("slow headers", 0, pieces=(b"POST / HTTP/1.1\r\nHost: localhost\r\n",))).status == 408
 
 
 def test_headers_that_are_too_long_are_refused(attacker: httpx.Client) -> None:
-    head = b"GET /health HTTP/1.1\r\nHost: a\r\nX-A: " + b"a" * (1 << 20) + b"\r\n\r\n"
+    head = b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-A: " + b"a" * (1 << 20) + b"\r\n\r\n"
     assert send(attacker, Hostile("long headers", 0, pieces=(head,))).status == 431
 
 
@@ -347,7 +347,7 @@ def test_a_new_connection_takes_the_place_of_an_idle_one(
 ) -> None:
     monkeypatch.setattr(protocol, "MAX_CONNECTIONS", 3)
     idle = [connect(url) for _ in range(5)]
-    request = b"GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+    request = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     assert send(attacker, Hostile("request", 0, pieces=(request,))).status == 200
     for one in idle:
         one.close()
@@ -361,7 +361,7 @@ def send_for_ever(client: socket.socket, data: bytes) -> None:
 def test_a_client_that_reads_nothing_is_left(model: constrain.Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(protocol, "_UNREAD_SECONDS", 0.05)
     application = Application(served_as(model, "small"), Settings())
-    request = b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"
+    request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with serving(application) as url, connect(url) as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         with pytest.raises(ConnectionError):

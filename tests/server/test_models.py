@@ -268,7 +268,7 @@ def test_a_server_that_can_load_no_model_is_not_healthy() -> None:
 
     async def health() -> int:
         transport = httpx.ASGITransport(application)
-        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             return (await client.get("/health")).status_code
 
     play(scene())

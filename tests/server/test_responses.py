@@ -123,6 +123,9 @@ def test_a_response_is_there_for_its_key_alone(model: constrain.Model) -> None:
             if (key, method) == ("one", "DELETE"):
                 continue
             assert ask(application, method, what, headers={"Authorization": f"Bearer {key}"}).status_code == status
+    next_body = {**body, "previous_response_id": made["id"]}
+    refused = ask(application, "POST", "/v1/responses", json=next_body, headers={"Authorization": "Bearer two"})
+    assert error_of(refused)["code"] == "previous_response_not_found"
 
 
 @pytest.mark.parametrize(
