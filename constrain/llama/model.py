@@ -163,6 +163,8 @@ class Model:
             self._require_open()
             yield self.context
         finally:
+            if not self.is_closed:
+                self.context.threads.restore()
             self._queue.leave(caller)
             release_workers()
 
