@@ -178,14 +178,16 @@ def print_table(console: Console, report: dict[str, Any]) -> None:
         for scene in SCENES:
             key = {"run": run, "threads": threads, "scene": scene}
             result = next((one for one in report["results"] if key.items() <= one.items()), None)
-            cells.append("" if result is None else cell(longest(result), report["patience"]))
+            cells.append("" if result is None else cell(longest(result), report["patience"], None))
         table.add_row(run, str(threads or "its choice"), *cells)
     console.print(table)
 
 
-def cell(seconds: float | None, patience: float) -> str:
-    """A time, in words."""
-    return f"> {patience:.0f}" if seconds is None else f"{seconds:.1f}"
+def cell(seconds: float | None, patience: float, alone: float | None) -> str:
+    """A time in words, and how many times another one it is."""
+    if seconds is None:
+        return f"> {patience:.0f}"
+    return f"{seconds:.1f}" if alone is None else f"{seconds:.1f} ({seconds / alone:.1f})"
 
 
 if __name__ == "__main__":
