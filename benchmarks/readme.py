@@ -132,7 +132,8 @@ def processes(report: dict[str, Any]) -> Iterator[str]:
     rows = []
     for run, threads in dict.fromkeys(key[:2] for key in results):
         alone = results[run, threads, "1"]
-        cells = [cell(results[run, threads, scene], report["patience"], alone) for scene in SCENES]
+        keys = [(run, threads, scene) for scene in SCENES]
+        cells = [cell(results[key], report["patience"], alone) if key in results else "" for key in keys]
         name = "constrain" if run == "ours" else run
         rows.append((f"{name}, {'its choice of' if threads is None else threads} threads", *cells))
     yield from table(("", *SCENES), rows)
