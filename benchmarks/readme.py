@@ -1,6 +1,6 @@
 """Writes the tables of the README from the JSON files of the benchmarks.
 
-    python benchmarks/readme.py masks.json generation.json budget.json batch.json serving.json
+    python benchmarks/readme.py masks.json generation.json budget.json batch.json serving.json processes.json
 
 Each file replaces what stands between the marks of its benchmark: ``<!-- NAME: ... -->`` and ``<!-- /NAME -->``.
 """
@@ -14,6 +14,7 @@ import statistics
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from processes import SCENES, cell, longest
 from slices import ratio
 
 if TYPE_CHECKING:
@@ -119,12 +120,32 @@ def serving(report: dict[str, Any]) -> Iterator[str]:
     yield from table(head, rows)
 
 
+def processes(report: dict[str, Any]) -> Iterator[str]:
+    """Seconds that the slowest of several processes took, and how many times those of one."""
+    yield (
+        f"Processes at once: seconds until the last one has written {report['tokens']} tokens, from its start on; in "
+        f"brackets, times one process alone. {report['cores']} cores ({report['processor']}), llama-cpp-python "
+        f"{report['llama_cpp']}; commit {report['commit']}, {report['date']}."
+    )
+    yield ""
+    results = {(one["run"], one["threads"], one["scene"]): longest(one) for one in report["results"]}
+    rows = []
+    for run, threads in dict.fromkeys(key[:2] for key in results):
+        alone = results[run, threads, "1"]
+        keys = [(run, threads, scene) for scene in SCENES]
+        cells = [cell(results[key], report["patience"], alone) if key in results else "" for key in keys]
+        name = "constrain" if run == "ours" else run
+        rows.append((f"{name}, {'its choice of' if threads is None else threads} threads", *cells))
+    yield from table(("", *SCENES), rows)
+
+
 SECTIONS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
     "masks": masks,
     "generation": generation,
     "budget": budget,
     "batch": batch,
     "serving": serving,
+    "processes": processes,
 }
 
 

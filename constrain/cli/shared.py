@@ -48,7 +48,10 @@ RegistryFile = Annotated[
 ]
 ModelFile = Annotated[Path | None, typer.Option(help="GGUF file; by default the model of the demo extra.")]
 Context = Annotated[int | None, typer.Option("--ctx", min=0, help="Context in tokens; 0 for the model's.")]
-Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Threads to compute with.")]
+Threads = Annotated[
+    int | None,
+    typer.Option("--threads", min=1, help="Threads to compute with; fewer while other programs need the cores."),
+]
 
 
 def takes(**groups: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -12,7 +12,7 @@ import numpy as np
 from constrain._errors import ModelError
 from constrain.llama.aside import Aside, ContextStates, reusable_prefix
 from constrain.llama.binding import Candidates
-from constrain.llama.preparing import leaves_a_core
+from constrain.llama.threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,12 +49,17 @@ class Context:
         self.n_ctx: int = min(llama_cpp.llama_n_ctx_seq(self._pointer), len(llama.input_ids))
         self.n_vocab: int = llama.n_vocab()
         self._aside = Aside(ContextStates(self._pointer), self.n_ctx, one_state=self._one_state)
-        self.leaves_a_core = leaves_a_core(llama_cpp.llama_n_threads(self._pointer))
+        self.threads = Threads(self._pointer)
         self.candidates = Candidates(self.n_vocab)
         self._token = (llama_cpp.llama_token * 1)()
         self._single = llama_cpp.llama_batch_get_one(self._token, 1)
         self._logits_address = 0
         self._logits = np.empty(0, np.float32)
+
+    @property
+    def leaves_a_core(self) -> bool:
+        """Whether another thread can compute while this evaluates."""
+        return self.threads.leave_a_core
 
     def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:
         """Evaluates a prompt and returns how many of its tokens were there from calls before.
@@ -145,7 +150,7 @@ class Context:
         return length
 
     def _decode(self, batch: llama_cpp.llama_batch) -> None:
-        status = llama_cpp.llama_decode(self._pointer, batch)
+        status = self.threads.decode(batch)
         if status:
             llama_cpp.llama_memory_clear(self._memory, True)  # noqa: FBT003
             self._llama.n_tokens = 0

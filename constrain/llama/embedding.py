@@ -16,6 +16,7 @@ from llama_cpp._internals import LlamaContext
 
 from constrain._errors import ModelError
 from constrain.llama.openmp import release_workers
+from constrain.llama.threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -55,6 +56,7 @@ class Embedder:
         self._all = np.ones(self._piece, np.int8)  # of all tokens is something wanted
         self._context = _make_context(llama, n_ctx, self._piece)
         self._memory = llama_cpp.llama_get_memory(self._context.ctx)
+        self._threads = Threads(self._context.ctx)
         self._in_use = threading.Lock()
         self._is_closed = False
         self.size: int = llama_cpp.llama_model_n_embd_out(llama._model.model)
@@ -92,7 +94,7 @@ class Embedder:
             piece = tokens[start : start + self._piece]
             batch = llama_cpp.llama_batch_get_one(piece.ctypes.data_as(llama_cpp.llama_token_p), len(piece))
             batch.logits = self._all.ctypes.data_as(ctypes.POINTER(ctypes.c_int8))
-            status = llama_cpp.llama_decode(self._context.ctx, batch)
+            status = self._threads.decode(batch)
             pointer = None if status else llama_cpp.llama_get_embeddings(self._context.ctx)
             if not pointer:
                 raise ModelError(f"{self._path}: evaluation failed: llama_decode returned {status}, without vectors")

@@ -49,8 +49,10 @@ class Model:
         parallel: answers that batches and asynchronous calls write at once. They take ``parallel`` times the memory of
             one context, from the first such call on.
         n_gpu_layers: layers to offload, where llama-cpp-python was built for a GPU; -1 for all.
-        n_threads: threads to compute with; ``None`` for llama-cpp-python's choice (half of the cores to generate,
-            all to read a prompt).
+        n_threads: the most threads to compute with; ``None`` for llama-cpp-python's choice (half of the cores to
+            generate, all to read a prompt). While other programs keep cores busy, fewer compute, so that none has to
+            share a core; answers are the same. If ``OMP_WAIT_POLICY`` or ``GOMP_SPINCOUNT`` is set in the environment,
+            all of them compute always.
         chat_template: a Jinja template in place of the model's own; ``""`` for none (prompts are passed on as they
             are).
         keep_prompts: whether what a prompt has in common with earlier ones is not evaluated again. Without it, and
@@ -163,6 +165,8 @@ class Model:
             self._require_open()
             yield self.context
         finally:
+            if not self.is_closed:
+                self.context.threads.restore()
             self._queue.leave(caller)
             release_workers()
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from constrain._errors import ModelError
 from constrain.llama.aside import ContextStates
-from constrain.llama.preparing import leaves_a_core
+from constrain.llama.threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,6 @@ class Sequences:
     Attributes:
         n_batch: the most tokens of one evaluation.
         one_state: whether there is only one state for each sequence, that after its last token (recurrent models).
-        leaves_a_core: whether another thread can compute while this evaluates.
 
     Raises ``ModelError`` if llama.cpp cannot make the context.
     """
@@ -77,9 +76,14 @@ class Sequences:
         self._window: int = llama_cpp.llama_model_n_swa(model)
         self.one_state: bool = llama_cpp.llama_model_is_recurrent(model) or llama_cpp.llama_model_is_hybrid(model)
         self.n_batch: int = llama_cpp.llama_n_batch(self._pointer)
-        self.leaves_a_core = leaves_a_core(llama_cpp.llama_n_threads(self._pointer))
+        self._threads = Threads(self._pointer)
         self._batch = _Batch(self.n_batch)
         self._views: dict[int, NDArray[np.float32]] = {}
+
+    @property
+    def leaves_a_core(self) -> bool:
+        """Whether another thread can compute while this evaluates."""
+        return self._threads.leave_a_core
 
     def close(self) -> None:
         """Frees the context; nothing may be called afterwards."""
@@ -126,7 +130,7 @@ class Sequences:
         llama.cpp fails.
         """
         places = self._batch.fill(pieces)
-        status = llama_cpp.llama_decode(self._pointer, self._batch.batch)
+        status = self._threads.decode(self._batch.batch)
         if status:
             llama_cpp.llama_memory_clear(self._memory, True)  # noqa: FBT003
             raise ModelError(f"{self._path}: evaluation failed: llama_decode returned {status}")

@@ -2,7 +2,8 @@
 
 A request that takes a moment has it at once. What takes longer stands still and goes on in turns, one process at a
 time, and while a model writes answers all of them together have a tenth of a processor. To be nicer than the model's
-threads would not do: they wait for each other at every layer, and any busy process makes two of them share a core.
+threads would not do: they wait for each other at every layer, so any busy process takes one of their cores away
+(``constrain.llama.cores``).
 """
 
 from __future__ import annotations
