@@ -83,6 +83,7 @@ class ExpressionStore {
   std::vector<uint8_t> representatives(std::initializer_list<ExprId> expressions) {
     return representatives(std::span<const ExprId>(expressions.begin(), expressions.size()));
   }
+  uint32_t distance(ExprId e);     // about how many bytes a match needs, told without a search
   std::string shortest(ExprId e);  // a shortest match; or some short one, if that takes too long to find
 
   bool shortest_takes_search(ExprId e) const { return is_searched(nodes_[index(e)].kind); }  // the first time
@@ -195,7 +196,6 @@ class ExpressionStore {
   std::string text_through(const std::vector<std::vector<ExprId>>& levels, ExprId end, ExprId part, ExprId unit, ExprId state);
   std::string text_of_end(ExprId end, ExprId unit);
   std::string text_of_unit(ExprId part, ExprId unit, ExprId wanted);
-  uint32_t distance(ExprId e);
   uint32_t find_distance(ExprId e);
   static bool is_searched(Kind kind);
   struct Visit {
