@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Value = tuple[object, ...]
 
-MAX_COUNTED_DEPTH = 300
+MAX_COUNTED_DEPTH = 200
 """Goals whose values are counted within one another; beyond, it is not known how many values a goal has."""
 
 MAX_PARTIAL_VALUES = 100_000
