@@ -27,6 +27,8 @@ def schema_text(schema: object, *, tightened: bool = False) -> str:
             schema = _tightened(adapter) if tightened else adapter.json_schema()
         except pydantic.errors.PydanticUserError as error:
             raise SchemaError(f"no JSON Schema can be made of {schema!r}: {error}") from error
+        except RecursionError as error:  # Pydantic calls itself for each level
+            raise SchemaError("the type is nested too deeply for Pydantic to make a JSON Schema of it") from error
     try:
         return json.dumps(schema)
     except (TypeError, ValueError) as error:

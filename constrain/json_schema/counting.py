@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 Value = tuple[object, ...]
 
+MAX_COUNTED_DEPTH = 200
+"""Goals whose values are counted within one another; beyond, it is not known how many values a goal has."""
+
 MAX_PARTIAL_VALUES = 100_000
 """Beginnings of arrays and objects that are looked at to list the values of one goal."""
 
@@ -73,7 +76,7 @@ class Supply:
             return known
         if goal in self._under_way:  # it contains another value like itself, which may be larger and larger
             return True
-        if not goal.productive:
+        if not goal.productive or len(self._under_way) == MAX_COUNTED_DEPTH:
             return False
         shapes = goal.shapes
         assert shapes is not None
@@ -165,7 +168,7 @@ class Supply:
             if len(known[1]) > limit:
                 raise _TooMany(sure=True)
             return dict.fromkeys(known[1])
-        if goal in self._under_way:
+        if goal in self._under_way or len(self._under_way) == MAX_COUNTED_DEPTH:
             raise _TooMany(sure=False)
         self._under_way.add(goal)
         try:

@@ -4,7 +4,7 @@
 #include <initializer_list>
 #include <utility>
 
-#include "expressions.h"
+#include "nesting.h"
 
 namespace constrain {
 
@@ -15,6 +15,15 @@ using Kind = ExpressionStore::Kind;
 }  // namespace
 
 ByteSet ExpressionStore::first(ExprId e) {
+  if (!is_tall(e)) return find_first(e);
+  auto known = [this](ExprId each) { return firsts_.find(index(each)); };
+  if (const ByteSet* found = known(e)) return *found;
+  auto parts_of = [this](ExprId each, auto&& f) { each_part(each, f); };
+  for (ExprId each : tall_parts(e, known, parts_of)) firsts_.insert(index(each), find_first(each));
+  return *known(e);
+}
+
+ByteSet ExpressionStore::find_first(ExprId e) {
   ByteSet before;  // what nullable parts in front may begin with
   while (nodes_[index(e)].kind == Kind::concatenation) {
     const Node& node = nodes_[index(e)];
@@ -74,7 +83,14 @@ ByteSet ExpressionStore::first_of(ExprId e) {
 }
 
 ByteSet ExpressionStore::alphabet(ExprId e) {
-  if (const ByteSet* found = alphabets_.find(index(e))) return *found;
+  auto known = [this](ExprId each) { return alphabets_.find(index(each)); };
+  if (const ByteSet* found = known(e)) return *found;
+  auto parts_of = [this](ExprId each, auto&& f) { each_part(each, f); };
+  for (ExprId each : tall_parts(e, known, parts_of)) alphabets_.insert(index(each), find_alphabet(each));
+  return *known(e);
+}
+
+ByteSet ExpressionStore::find_alphabet(ExprId e) {
   const Node node = nodes_[index(e)];
   ByteSet set;
   switch (node.kind) {
@@ -116,45 +132,50 @@ ByteSet ExpressionStore::alphabet(ExprId e) {
       }
       break;
   }
-  alphabets_.insert(index(e), set);
   return set;
 }
 
-void ExpressionStore::collect_byte_sets(ExprId e, std::vector<ByteSet>& out) {
-  if (std::exchange(collected_[index(e)], collection_) == collection_) return;  // shared by several operands
-  const Node& node = nodes_[index(e)];
-  switch (node.kind) {
-    case Kind::nothing:
-    case Kind::epsilon:
-    case Kind::anything:
-      return;
-    case Kind::bytes:
-    case Kind::literal:
-      out.push_back(first(e));
-      return;
-    case Kind::concatenation:
-      for (ExprId rest = e;; rest = ExprId{nodes_[index(rest)].arg[1]}) {
-        bool last = nodes_[index(rest)].kind != Kind::concatenation;
-        ExprId head = last ? rest : ExprId{nodes_[index(rest)].arg[0]};
-        collect_byte_sets(head, out);
-        if (last || !nullable(head)) return;
-      }
-    case Kind::alternation:
-    case Kind::intersection:
-      for (uint32_t i = 0; i < node.arg[1]; ++i) collect_byte_sets(children_[node.arg[0] + i], out);
-      return;
-    case Kind::complement:
-    case Kind::repetition:
-      collect_byte_sets(ExprId{node.arg[0]}, out);
-      return;
-    case Kind::window:
-      collect_byte_sets(ExprId{node.arg[0]}, out);
-      collect_byte_sets(ExprId{node.arg[2]}, out);
-      return;
-    case Kind::literal_set:
-    case Kind::multiple:
-      first(e).each([&out](uint8_t b) { out.push_back(ByteSet::range(b, b)); });
-      return;
+void ExpressionStore::collect_byte_sets(ExprId start, std::vector<ByteSet>& out) {
+  uncollected_.assign(1, start);
+  while (!uncollected_.empty()) {
+    const ExprId e = uncollected_.back();
+    uncollected_.pop_back();
+    if (std::exchange(collected_[index(e)], collection_) == collection_) continue;  // shared by several operands
+    const Node& node = nodes_[index(e)];
+    switch (node.kind) {
+      case Kind::nothing:
+      case Kind::epsilon:
+      case Kind::anything:
+        break;
+      case Kind::bytes:
+      case Kind::literal:
+        out.push_back(first(e));
+        break;
+      case Kind::concatenation:
+        for (ExprId rest = e;; rest = ExprId{nodes_[index(rest)].arg[1]}) {
+          const bool last = nodes_[index(rest)].kind != Kind::concatenation;
+          const ExprId head = last ? rest : ExprId{nodes_[index(rest)].arg[0]};
+          uncollected_.push_back(head);
+          if (last || !nullable(head)) break;
+        }
+        break;
+      case Kind::alternation:
+      case Kind::intersection:
+        for (ExprId part : parts(e)) uncollected_.push_back(part);
+        break;
+      case Kind::complement:
+      case Kind::repetition:
+        uncollected_.push_back(ExprId{node.arg[0]});
+        break;
+      case Kind::window:
+        uncollected_.push_back(ExprId{node.arg[0]});
+        uncollected_.push_back(ExprId{node.arg[2]});
+        break;
+      case Kind::literal_set:
+      case Kind::multiple:
+        first(e).each([&out](uint8_t b) { out.push_back(ByteSet::range(b, b)); });
+        break;
+    }
   }
 }
 

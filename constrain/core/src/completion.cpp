@@ -371,6 +371,33 @@ void Automaton::solve_rules() {
   rules_solved_ = true;
 }
 
+// Raises the LimitError that keeps a text from being finished: from its beginning, or within some rule.
+void Automaton::check_finish() {
+  allow_call();
+  solve_rules();
+  std::vector<bool> reached(grammar_.rules.size());
+  std::vector<uint32_t> work{0};
+  reached[0] = true;
+  std::optional<uint32_t> unfinished;  // the one that is found last: those before it read it
+  while (cut_short_ && !work.empty()) {
+    const uint32_t rule = work.back();
+    work.pop_back();
+    if (rule_costs_[rule] == endless) unfinished = rule;
+    for (uint32_t q : states_of_[rule]) {
+      for (const Edge& edge : grammar_.edges_of(StateId{q})) {
+        if (edge.kind != EdgeKind::rule || reached[edge.symbol]) continue;
+        reached[edge.symbol] = true;
+        work.push_back(edge.symbol);
+      }
+    }
+  }
+  if (unfinished) {
+    throw LimitError(limit_message(("a shortest text of rule " + grammar_.rules[*unfinished].name + " takes too many steps to find").c_str(),
+                                   "MAX_PATH_STATES", max_path_states));
+  }
+  static_cast<void>(shortest_completion(start()));
+}
+
 uint32_t Automaton::own_path_id(StateId state, MemoryId memory) {
   solve_rules();
   memory = parser_.without_values(grammar_.state(state).rule, memory);

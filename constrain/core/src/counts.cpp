@@ -1,7 +1,7 @@
 // Expressions without long counts: what matches all texts that they match, and more, in few derivatives.
 #include <algorithm>
 
-#include "expressions.h"
+#include "nesting.h"
 
 namespace constrain {
 
@@ -12,6 +12,17 @@ constexpr uint32_t max_short_count = 16;  // shorter ones are kept
 }  // namespace
 
 ExprId ExpressionStore::without_counts(ExprId e) {
+  auto known = [this](ExprId each) { return without_counts_.find(index(each)); };
+  if (const uint32_t* found = known(e)) return ExprId{*found};
+  auto parts_of = [this](ExprId each, auto&& f) { each_part(each, f); };
+  for (ExprId each : tall_parts(e, known, parts_of)) {
+    const ExprId found = find_without_counts(each);
+    without_counts_.insert(index(each), index(found));
+  }
+  return ExprId{*known(e)};
+}
+
+ExprId ExpressionStore::find_without_counts(ExprId e) {
   const Node node = nodes_[index(e)];
   switch (node.kind) {
     case Kind::concatenation: {

@@ -6,7 +6,7 @@
 #include <queue>
 
 #include "errors.h"
-#include "expressions.h"
+#include "nesting.h"
 
 namespace constrain {
 
@@ -19,6 +19,7 @@ constexpr size_t states_in_breadth = 64;   // of a search, before it goes where 
 constexpr uint32_t max_repeated = 1'000;   // times that one byte is read to see whether that leads to an end
 constexpr uint32_t after_minimum = 4;      // of them, more than are needed
 constexpr unsigned bytes_repeated = 2;     // different ones
+constexpr unsigned max_digits_tried = 2'000;  // beginnings of numbers, for one multiple; beyond, there is no answer
 
 }  // namespace
 
@@ -27,6 +28,7 @@ constexpr unsigned bytes_repeated = 2;     // different ones
 bool ExpressionStore::decide_intersection(ExprId start) {
   if (nullable(start) || infinite(start)) return true;
   if (verdicts_[index(start)] != Verdict::unknown) return verdicts_[index(start)] == Verdict::live;
+  const Deciding deciding(*this);
   if (std::optional<bool> answer = decide_multiple(start)) {
     verdicts_[index(start)] = *answer ? Verdict::live : Verdict::empty;
     return *answer;
@@ -104,46 +106,54 @@ std::optional<bool> ExpressionStore::decide_multiple(ExprId e) {
     if (common == 1) break;
     machine.divisor /= common;
   }
-  unsigned budget = 2'000;
-  return multiple_completes(digits, machine, node.arg[2] | (uint64_t{node.arg[3]} << 32), node.arg[1] == 2, budget);
+  return multiple_completes(digits, machine, node.arg[2] | (uint64_t{node.arg[3]} << 32), node.arg[1] == 2);
 }
 
-std::optional<bool> ExpressionStore::multiple_completes(ExprId digits, const Multiple& machine, uint64_t residue,
-                                                        bool begun, unsigned& budget) {
-  if (budget-- == 0) {
-    budget = 0;
-    return std::nullopt;
-  }
+std::optional<bool> ExpressionStore::multiple_completes(ExprId digits, const Multiple& machine, uint64_t residue, bool begun) {
   const uint64_t divisor = machine.divisor;
-  residue %= divisor;
-  bool complete = true;  // nothing but digits was possible so far
-  ExprId run = digits;
-  uint64_t power = 1;    // number of digit strings of the length reached, capped
-  uint64_t shifted = residue;
-  for (;;) {
-    uint64_t wanted = (divisor - shifted) % divisor;  // least number those digits must spell
-    if (nullable(run) && wanted < power && begun) return true;
-    ByteSet possible = first(run);
-    complete &= (possible & ByteSet::range('0', '9')) == possible;
-    ExprId next = derivative(run, '0');
-    bool free = true;
-    for (uint8_t d = '1'; d <= '9' && free; ++d) free = derivative(run, d) == next;
-    if (!free) break;
-    if (next == ExprId::nothing) return complete ? std::optional<bool>(false) : std::nullopt;
-    if (next == run && power >= divisor && begun) return nullable(run) ? std::optional<bool>(true) : std::nullopt;
-    run = next;
-    begun = true;
-    shifted = shifted * 10 % divisor;
-    power = power >= divisor ? power : power * 10;
-  }
-  if (run != digits) return std::nullopt;
-  // the next digit matters: one branch for each
-  for (uint8_t d = '0'; d <= '9'; ++d) {
-    ExprId next = derivative(digits, d);
-    if (next == ExprId::nothing) continue;
-    std::optional<bool> answer = multiple_completes(next, machine, (residue * 10 + (d - '0')) % divisor, true, budget);
-    if (answer.value_or(false)) return true;
-    complete &= answer.has_value();
+  struct Beginning {
+    ExprId digits;  // what may follow
+    uint64_t residue;
+    bool begun;
+  };
+  std::vector<Beginning> waiting{{digits, residue, begun}};
+  bool complete = true;  // nothing but digits was possible so far, and all was followed
+  for (unsigned tried = 0; !waiting.empty(); ++tried) {
+    if (tried == max_digits_tried) return std::nullopt;
+    const Beginning at = waiting.back();
+    waiting.pop_back();
+    begun = at.begun;
+    residue = at.residue % divisor;
+    ExprId run = at.digits;
+    uint64_t power = 1;  // number of digit strings of the length reached, capped
+    bool free = true;    // whatever the next digit is, the same follows
+    for (uint64_t shifted = residue;;) {
+      const uint64_t wanted = (divisor - shifted) % divisor;  // least number those digits must spell
+      if (nullable(run) && wanted < power && begun) return true;
+      const ByteSet possible = first(run);
+      complete &= (possible & ByteSet::range('0', '9')) == possible;
+      const ExprId next = derivative(run, '0');
+      for (uint8_t d = '1'; d <= '9' && free; ++d) free = derivative(run, d) == next;
+      if (!free || next == ExprId::nothing) break;
+      if (next == run && power >= divisor && begun) {
+        if (nullable(run)) return true;
+        complete = false;
+        break;
+      }
+      run = next;
+      begun = true;
+      shifted = shifted * 10 % divisor;
+      power = power >= divisor ? power : power * 10;
+    }
+    if (free) continue;
+    if (run != at.digits) {
+      complete = false;
+      continue;
+    }
+    for (uint8_t d = '9'; d >= '0'; --d) {  // the next digit matters: one branch for each, that of 0 first
+      const ExprId next = derivative(run, d);
+      if (next != ExprId::nothing) waiting.push_back({next, (residue * 10 + (d - '0')) % divisor, true});
+    }
   }
   return complete ? std::optional<bool>(false) : std::nullopt;
 }
@@ -211,6 +221,7 @@ std::optional<std::string> ExpressionStore::repeats_to_end(ExprId part, ExprId u
 // Is there a number of units in [minimum, maximum] after which the part may end? The parts possible after k units form
 // a sequence of sets that is periodic in the end; the first repetition settles all larger k.
 bool ExpressionStore::decide_window(ExprId part, ExprId unit, ExprId state, uint32_t minimum, uint32_t maximum) {
+  const Deciding deciding(*this);
   if (state == unit && repeats_to_end(part, unit, minimum, maximum)) return true;
   std::vector<ExprId> current = state == unit ? std::vector<ExprId>{part} : after_unit(part, unit, state);
   if (state != unit && !current.empty() && repeats_to_end(current[0], unit, minimum, maximum)) return true;
@@ -318,6 +329,7 @@ std::optional<bool> ExpressionStore::has_endless_matches(ExprId start, size_t ma
 // Is every text matched? Searched for a derivative that is not nullable.
 bool ExpressionStore::is_universal(ExprId start) {
   if (const uint8_t* known = universal_.find(index(start))) return *known != 0;
+  const Deciding deciding(*this);
   std::vector<ExprId> queue{start};
   FlatMap<uint32_t, uint8_t> seen;
   seen.insert(index(start), 1);

@@ -30,6 +30,7 @@ ExpressionStore::ExpressionStore() {
 
 ExprId ExpressionStore::intern(Node node) {
   if (const uint32_t* found = interned_.find(node.hash)) return ExprId{*found};
+  set_height(node);
   auto id = static_cast<uint32_t>(nodes_.size());
   interned_.insert(node.hash, id);
   nodes_.push_back(node);
@@ -371,6 +372,7 @@ ExprId ExpressionStore::derivative(ExprId e, uint8_t byte) {
   if (int16_t lead = nodes_[index(e)].lead; lead >= 0 && lead != byte) return ExprId::nothing;
   uint64_t key = (uint64_t{index(e)} << 8) | byte;
   if (const uint32_t* found = derivatives_.find(key)) return ExprId{*found};
+  if (is_tall(e)) derive_tall_parts(e, byte);
   ExprId result = derive(e, byte);
   derivatives_.insert(key, index(result));
   return result;

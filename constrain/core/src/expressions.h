@@ -39,6 +39,7 @@ class ExpressionStore {
     bool finite = false;    // certainly a finite language
     bool infinite = false;  // certainly an infinite language
     int16_t lead = -1;      // the only byte a match may begin with, where there is just one and it is easily told
+    uint16_t height = 0;    // levels of parts below it; a chain of concatenations is one level, however long it is
   };
 
   // Named limits; the message of a LimitError names them.
@@ -46,6 +47,8 @@ class ExpressionStore {
   static constexpr size_t max_residues_searched = 2'000;  // states; beyond, arithmetic
   static constexpr uint32_t max_length_sets = 20'000;
   static constexpr uint32_t max_shortest_match = 1u << 24;  // bytes
+  static constexpr uint32_t max_expression_depth = 4'000;   // levels of parts of an imported expression
+  static constexpr uint32_t max_nested_decisions = 100;     // questions whether something matches, each within another
 
   ExpressionStore();
 
@@ -80,6 +83,7 @@ class ExpressionStore {
   std::vector<uint8_t> representatives(std::initializer_list<ExprId> expressions) {
     return representatives(std::span<const ExprId>(expressions.begin(), expressions.size()));
   }
+  uint32_t distance(ExprId e);     // about how many bytes a match needs, told without a search
   std::string shortest(ExprId e);  // a shortest match; or some short one, if that takes too long to find
 
   bool shortest_takes_search(ExprId e) const { return is_searched(nodes_[index(e)].kind); }  // the first time
@@ -140,6 +144,17 @@ class ExpressionStore {
     uint32_t scale;
   };
 
+  // Nesting (nesting.cpp): no function calls itself as often as an expression is high.
+  static constexpr uint16_t max_recursed_height = 16;  // levels; the parts of higher expressions are visited from below
+  template <typename F>
+  void each_part(ExprId e, F&& f) const;
+  template <typename Known, typename EachPart>
+  std::vector<ExprId> tall_parts(ExprId e, Known&& known, EachPart&& each_part) const;
+  bool is_tall(ExprId e) const { return nodes_[index(e)].height > max_recursed_height; }
+  void set_height(Node& node) const;
+  void derive_tall_parts(ExprId e, uint8_t byte);
+  class Deciding;
+
   ExprId intern(Node node);
   ExprId literal_at(uint32_t offset, uint32_t length);
   ExprId literal_set_at(uint32_t set, uint32_t low, uint32_t high, uint32_t depth);
@@ -147,10 +162,14 @@ class ExpressionStore {
   ExprId window_at(ExprId part, ExprId unit, ExprId unit_state, uint32_t minimum, uint32_t maximum);
   ExprId intern_complement(ExprId part);
   bool is_universal(ExprId e);
+  ByteSet find_first(ExprId e);
   ByteSet first_of(ExprId e);
+  ByteSet find_alphabet(ExprId e);
+  ExprId find_without_counts(ExprId e);
   ExprId intersection_undecided(std::vector<ExprId> parts);
   bool is_star(ExprId e) const;
   bool within(ExprId e, ExprId star);
+  bool is_part_within(ExprId e, ExprId star);
   bool units_within(ExprId e, ExprId star);
   void absorb(std::vector<ExprId>& alternatives);
   bool excludes_itself(const std::vector<ExprId>& parts);
@@ -163,7 +182,7 @@ class ExpressionStore {
   enum class Verdict : uint8_t { unknown, live, empty };
   bool decide_intersection(ExprId e);
   std::optional<bool> decide_multiple(ExprId e);
-  std::optional<bool> multiple_completes(ExprId digits, const Multiple& machine, uint64_t residue, bool begun, unsigned& budget);
+  std::optional<bool> multiple_completes(ExprId digits, const Multiple& machine, uint64_t residue, bool begun);
   bool decide_window(ExprId part, ExprId unit, ExprId unit_state, uint32_t minimum, uint32_t maximum);
   std::optional<std::string> repeats_to_end(ExprId part, ExprId unit, uint32_t minimum, uint32_t maximum);
   std::vector<ExprId> after_unit(ExprId part, ExprId unit, ExprId unit_state);
@@ -177,7 +196,7 @@ class ExpressionStore {
   std::string text_through(const std::vector<std::vector<ExprId>>& levels, ExprId end, ExprId part, ExprId unit, ExprId state);
   std::string text_of_end(ExprId end, ExprId unit);
   std::string text_of_unit(ExprId part, ExprId unit, ExprId wanted);
-  uint32_t distance(ExprId e);
+  uint32_t find_distance(ExprId e);
   static bool is_searched(Kind kind);
   struct Visit {
     ExprId e;
@@ -206,8 +225,10 @@ class ExpressionStore {
   FlatMap<uint32_t, uint8_t> undecided_;  // intersections whose emptiness takes too many states to tell
   std::deque<std::string> shortest_texts_;
   FlatMap<uint32_t, ByteSet> alphabets_;
-  FlatMap<uint32_t, ByteSet> firsts_;  // of alternations and intersections
+  FlatMap<uint32_t, ByteSet> firsts_;  // of alternations, intersections and tall expressions
+  FlatMap<uint32_t, uint32_t> without_counts_;
   std::vector<uint32_t> collected_;    // by node: the last call of representatives that came past it
+  std::vector<ExprId> uncollected_;    // nodes that it has still to visit
   uint32_t collection_ = 0;            // the number of the last call
   std::vector<Verdict> verdicts_;  // of intersections
   std::vector<int16_t> onward_;    // the first byte of the match that proved an intersection live; or -1
@@ -218,6 +239,8 @@ class ExpressionStore {
   FlatMap<uint32_t, uint32_t> length_ids_;
   std::deque<Lengths> lengths_;
   FlatMap<uint64_t, uint8_t> within_;
+  uint32_t decisions_ = 0;   // questions under way, each within another
+  uint32_t inclusions_ = 0;  // likewise, of units_within
   FlatMap<Hash, uint32_t> unit_ids_;
   std::vector<std::vector<ExprId>> unit_targets_;
 };

@@ -31,9 +31,22 @@ std::string Automaton::forced_bytes(Place& place, size_t limit) {
 // Whether some token that begins like the trie's `node` is longer and can go on from `place`.
 bool Automaton::token_goes_on(uint32_t node, const Place& place) {
   const Trie& trie = vocabulary_.trie();
-  for (uint32_t child = node + 1; child < trie.end(node); child = trie.end(child)) {
-    Place next = place;
-    if (step(next, trie.byte(child)) && (!trie.tokens(child).empty() || token_goes_on(child, next))) return true;
+  struct Frame {
+    uint32_t child, end;
+    Place place;
+  };
+  std::vector<Frame> path{{node + 1, trie.end(node), place}};
+  while (!path.empty()) {
+    const uint32_t child = path.back().child;
+    if (child >= path.back().end) {
+      path.pop_back();
+      continue;
+    }
+    path.back().child = trie.end(child);
+    Place next = path.back().place;
+    if (!step(next, trie.byte(child))) continue;
+    if (!trie.tokens(child).empty()) return true;
+    path.push_back({child + 1, trie.end(child), next});
   }
   return false;
 }

@@ -14,7 +14,7 @@ namespace constrain {
 namespace {
 
 constexpr size_t max_compile_work = 1'000'000;  // derivatives
-constexpr unsigned max_depth = 4'000;       // of nested expressions
+constexpr unsigned max_recursed_depth = 50;  // levels that are read by calls within one another; deeper ones from below
 constexpr uint32_t max_count = 0xFFFFFFFEu;  // of repetitions, window lengths and counters
 
 uint32_t count_of(nb::handle number) {  // large numbers: no text is that long
@@ -51,13 +51,47 @@ class Importer {
 
   ExprId expression(nb::handle object, unsigned depth = 0) {
     if (auto known = known_.find(object.ptr()); known != known_.end()) return known->second;
-    if (depth > max_depth) throw LimitError("an expression is nested too deeply (MAX_EXPRESSION_DEPTH = 4000)");
-    ExprId result = make(object, depth);
+    return depth < max_recursed_depth ? import(object, depth) : import_from_below(object);
+  }
+
+ private:
+  ExprId import(nb::handle object, unsigned depth) {
+    const ExprId result = make(object, depth);
+    if (store_[result].height > ExpressionStore::max_expression_depth) {
+      throw LimitError(limit_message("an expression is nested too deeply", "MAX_EXPRESSION_DEPTH", ExpressionStore::max_expression_depth));
+    }
     known_.emplace(object.ptr(), result);
     return result;
   }
 
- private:
+  // Each expression when all its parts are known.
+  ExprId import_from_below(nb::handle object) {
+    std::vector<nb::handle> waiting{object};
+    while (!waiting.empty()) {
+      const nb::handle next = waiting.back();
+      const size_t before = waiting.size();
+      if (!known_.contains(next.ptr())) {
+        each_part(next, [&](nb::handle part) {
+          if (!known_.contains(part.ptr())) waiting.push_back(part);
+        });
+        if (waiting.size() == before) import(next, max_recursed_depth);
+        std::reverse(waiting.begin() + static_cast<std::ptrdiff_t>(before), waiting.end());
+      }
+      if (waiting.size() == before) waiting.pop_back();
+    }
+    return known_.at(object.ptr());
+  }
+
+  template <typename F>
+  static void each_part(nb::handle object, F&& f) {  // frozen objects hold their parts, so handles stay valid
+    if (nb::hasattr(object, "parts")) {
+      for (nb::handle part : tuple_of(object.attr("parts"))) f(part);
+    }
+    for (const char* name : {"part", "unit"}) {
+      if (nb::hasattr(object, name)) f(object.attr(name));
+    }
+  }
+
   std::vector<ExprId> parts(nb::handle tuple, unsigned depth) {
     std::vector<ExprId> result;
     for (nb::handle part : tuple_of(tuple)) result.push_back(expression(part, depth + 1));

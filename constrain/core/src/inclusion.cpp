@@ -14,6 +14,7 @@ namespace {
 using Kind = ExpressionStore::Kind;
 
 constexpr size_t max_pairs = 64;  // of derivatives of a unit and of X*
+constexpr uint32_t max_nested_inclusions = 8;  // questions about units that are asked within one another
 
 }  // namespace
 
@@ -22,47 +23,69 @@ bool ExpressionStore::is_star(ExprId e) const {
   return node.kind == Kind::repetition && node.arg[1] == 0 && node.arg[2] == unbounded && nodes_[node.arg[0]].finite;
 }
 
-// Is every match of the expression certainly one of `star`, which is X*?
+// Is every match of the expression certainly one of `star`, which is X*? Of tall expressions that is not found out.
 bool ExpressionStore::within(ExprId e, ExprId star) {
-  if (e == star || e == ExprId::epsilon || e == ExprId::nothing) return true;
-  const uint64_t key = (uint64_t{index(e)} << 32) | index(star);
-  if (const uint8_t* known = within_.find(key)) return *known != 0;
-  within_.insert(key, false);  // until it is known: derivatives of X* may ask the same again
-  const Node node = nodes_[index(e)];
-  auto parts_of = [&] { return std::vector<ExprId>(children_.begin() + node.arg[0], children_.begin() + node.arg[0] + node.arg[1]); };
-  auto inside = [&](ExprId each) { return within(each, star); };
-  bool result = false;
-  switch (node.kind) {
-    case Kind::repetition:
-    case Kind::window:
-      result = inside(ExprId{node.arg[0]});
-      break;
-    case Kind::intersection: {
-      const std::vector<ExprId> parts = parts_of();
-      result = std::any_of(parts.begin(), parts.end(), inside);
+  std::vector<uint64_t> chain;  // of concatenations: each is within if all heads that follow, and the end, are
+  bool result = true;
+  for (;;) {
+    if (e == star || e == ExprId::epsilon || e == ExprId::nothing) break;
+    const uint64_t key = (uint64_t{index(e)} << 32) | index(star);
+    if (const uint8_t* known = within_.find(key)) {
+      result = *known != 0;
       break;
     }
-    case Kind::alternation: {
-      const std::vector<ExprId> parts = parts_of();
-      result = node.finite ? units_within(e, star) : std::all_of(parts.begin(), parts.end(), inside);
+    within_.insert(key, false);  // until it is known: derivatives of X* may ask the same again
+    chain.push_back(key);
+    const Node& node = nodes_[index(e)];
+    if (node.kind != Kind::concatenation || node.finite) {
+      result = is_part_within(e, star);
       break;
     }
-    case Kind::concatenation:
-      result = node.finite ? units_within(e, star) : inside(ExprId{node.arg[0]}) && inside(ExprId{node.arg[1]});
-      break;
-    case Kind::bytes:
-    case Kind::literal:
-      result = units_within(e, star);
-      break;
-    default:
-      break;
+    const ExprId rest{node.arg[1]};
+    result = within(ExprId{node.arg[0]}, star);
+    if (!result) break;
+    e = rest;
   }
-  within_.insert(key, result);
+  for (uint64_t key : chain) within_.insert(key, result);
   return result;
 }
 
-// The same for few and short texts, by following both.
+// The same for what is no chain of concatenations, or is finite.
+bool ExpressionStore::is_part_within(ExprId e, ExprId star) {
+  if (is_tall(e)) return false;
+  const Node node = nodes_[index(e)];
+  auto parts_of = [&] { return std::vector<ExprId>(children_.begin() + node.arg[0], children_.begin() + node.arg[0] + node.arg[1]); };
+  auto inside = [&](ExprId each) { return within(each, star); };
+  switch (node.kind) {
+    case Kind::repetition:
+    case Kind::window:
+      return inside(ExprId{node.arg[0]});
+    case Kind::intersection: {
+      const std::vector<ExprId> parts = parts_of();
+      return std::any_of(parts.begin(), parts.end(), inside);
+    }
+    case Kind::alternation: {
+      const std::vector<ExprId> parts = parts_of();
+      return node.finite ? units_within(e, star) : std::all_of(parts.begin(), parts.end(), inside);
+    }
+    case Kind::concatenation:
+    case Kind::bytes:
+    case Kind::literal:
+      return units_within(e, star);
+    default:
+      return false;
+  }
+}
+
+// The same for few and short texts, by following both. The derivatives of X* may lead to further questions, each within
+// another; beyond a few of them the answer is no.
 bool ExpressionStore::units_within(ExprId e, ExprId star) {
+  if (inclusions_ == max_nested_inclusions) return false;
+  struct Nested {
+    uint32_t& count;
+    explicit Nested(uint32_t& inclusions) : count(inclusions) { ++count; }
+    ~Nested() { --count; }
+  } nested(inclusions_);
   std::vector<std::pair<ExprId, ExprId>> pairs{{e, star}};
   for (size_t at = 0; at < pairs.size(); ++at) {
     const auto [own, other] = pairs[at];

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "errors.h"
-#include "expressions.h"
+#include "nesting.h"
 
 namespace constrain {
 
@@ -26,10 +26,11 @@ ExpressionStore::Lengths of_one(uint64_t length) { return {length, length, lengt
 ExpressionStore::Lengths ExpressionStore::lengths(ExprId e) {
   const Node& node = nodes_[index(e)];
   if (node.kind == Kind::literal) return of_one(node.arg[1]);
-  if (const uint32_t* found = length_ids_.find(index(e))) return lengths_[*found];
-  const Lengths made = find_lengths(e);
-  keep_lengths(e, made);
-  return made;
+  auto known = [this](ExprId each) { return length_ids_.find(index(each)); };
+  if (const uint32_t* found = known(e)) return lengths_[*found];
+  auto parts_of = [this](ExprId each, auto&& f) { each_part(each, f); };
+  for (ExprId each : tall_parts(e, known, parts_of)) keep_lengths(each, find_lengths(each));
+  return lengths_[*known(e)];
 }
 
 void ExpressionStore::keep_lengths(ExprId e, const Lengths& lengths) {

@@ -12,6 +12,7 @@ namespace {
 constexpr size_t max_forced_bytes = 4096;      // at a time
 constexpr size_t tokens_between_checks = 64;  // of the size of the tables, where no mask is asked for
 constexpr uint64_t max_margin = 16;           // tokens
+constexpr uint64_t short_way = 50'000;        // bytes, and states of counting rules; a text that takes more is tried when compiling
 
 // Length of `text` without the beginning of a UTF-8 character at its end.
 size_t whole_characters(std::string_view text) {
@@ -47,6 +48,26 @@ CompiledGrammar::CompiledGrammar(Grammar grammar, std::shared_ptr<const Vocabula
     : grammar_(std::move(grammar)), vocabulary_(std::move(vocabulary)), limit_(limit) {
   check_bytes();
   renew();
+  if (takes_long_to_finish()) automaton_->check_finish();
+}
+
+// May a shortest text be so long that finding it meets a limit? Told from counts and lexemes alone.
+bool CompiledGrammar::takes_long_to_finish() {
+  uint64_t bytes = 0, states = 0;
+  for (ExprId terminal : grammar_.terminals) {
+    if (terminal != ExprId::nothing) bytes += grammar_.expressions.distance(terminal);
+  }
+  std::vector<uint64_t> edges(grammar_.rules.size()), counts(grammar_.rules.size());
+  for (const State& state : grammar_.states) {
+    for (uint32_t i = state.edges_begin; i < state.edges_begin + state.edges_count; ++i) {
+      ++edges[state.rule];
+      for (const Condition& condition : grammar_.conditions_of(grammar_.edges[i])) {
+        counts[state.rule] = std::max<uint64_t>(counts[state.rule], condition.minimum);
+      }
+    }
+  }
+  for (size_t rule = 0; rule < edges.size(); ++rule) states = std::max(states, edges[rule] * counts[rule]);
+  return bytes > short_way || states > short_way;
 }
 
 // Every terminal must be a special token of the vocabulary, or have a match that single-byte tokens can spell: otherwise

@@ -43,6 +43,7 @@ class CompiledGrammar {
 
  private:
   void check_bytes();
+  bool takes_long_to_finish();
   void renew();
   void restore_expressions();
 

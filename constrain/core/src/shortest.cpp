@@ -5,7 +5,7 @@
 #include <queue>
 
 #include "errors.h"
-#include "expressions.h"
+#include "nesting.h"
 
 namespace constrain {
 
@@ -27,12 +27,18 @@ bool ExpressionStore::is_searched(Kind kind) {
 
 std::string ExpressionStore::shortest(ExprId e) {
   const Kind kind = nodes_[index(e)].kind;
-  if (kind != Kind::alternation && !is_searched(kind)) return build_shortest(e);
-  if (const uint32_t* found = shortest_ids_.find(index(e))) return shortest_texts_[*found];
-  std::string text = build_shortest(e);
-  shortest_ids_.insert(index(e), static_cast<uint32_t>(shortest_texts_.size()));
-  shortest_texts_.push_back(text);
-  return text;
+  if (kind != Kind::alternation && !is_searched(kind) && !is_tall(e)) return build_shortest(e);
+  auto known = [this](ExprId each) { return shortest_ids_.find(index(each)); };
+  if (const uint32_t* found = known(e)) return shortest_texts_[*found];
+  auto parts_of = [this](ExprId each, auto&& f) {  // those of which the text is put together
+    if (!nullable(each) && !is_searched(nodes_[index(each)].kind)) each_part(each, f);
+  };
+  for (ExprId each : tall_parts(e, known, parts_of)) {
+    std::string text = build_shortest(each);
+    shortest_ids_.insert(index(each), static_cast<uint32_t>(shortest_texts_.size()));
+    shortest_texts_.push_back(std::move(text));
+  }
+  return shortest_texts_[*known(e)];
 }
 
 std::string ExpressionStore::build_shortest(ExprId e) {
@@ -123,6 +129,7 @@ std::optional<std::string> ExpressionStore::digits_to_multiple(ExprId start) {
 }
 
 std::string ExpressionStore::search_shortest(ExprId start) {
+  const Deciding deciding(*this);
   std::optional<std::string> text = search_exact(start);
   return text ? *std::move(text) : some_match(start);
 }
@@ -326,7 +333,15 @@ uint32_t ExpressionStore::distance(ExprId e) {
   const Node node = nodes_[index(e)];
   if (node.nullable) return 0;
   if (node.kind == Kind::literal) return node.arg[1];
-  if (const uint32_t* found = distances_.find(index(e))) return *found;
+  auto known = [this](ExprId each) { return distances_.find(index(each)); };
+  if (const uint32_t* found = known(e)) return *found;
+  auto parts_of = [this](ExprId each, auto&& f) { each_part(each, f); };
+  for (ExprId each : tall_parts(e, known, parts_of)) distances_.insert(index(each), find_distance(each));
+  return *known(e);
+}
+
+uint32_t ExpressionStore::find_distance(ExprId e) {
+  const Node node = nodes_[index(e)];
   uint64_t bytes = 1;
   switch (node.kind) {
     case Kind::concatenation:
@@ -355,9 +370,7 @@ uint32_t ExpressionStore::distance(ExprId e) {
     default:
       break;
   }
-  const auto result = static_cast<uint32_t>(std::min<uint64_t>(bytes, max_shortest_match));
-  distances_.insert(index(e), result);
-  return result;
+  return static_cast<uint32_t>(std::min<uint64_t>(bytes, max_shortest_match));
 }
 
 }  // namespace constrain

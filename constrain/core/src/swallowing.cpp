@@ -71,9 +71,9 @@ struct Example {
   auto rank() const { return std::pair(stranded, all); }
 };
 
-class Exploration {
+class StrandSearch {
  public:
-  Exploration(const Grammar& grammar, uint32_t terminal, uint32_t follower)
+  StrandSearch(const Grammar& grammar, uint32_t terminal, uint32_t follower)
       : terminal_(terminal), follower_(follower), vocabulary_(byte_vocabulary()), automaton_(grammar, vocabulary_) {
     store().allow(max_explored_work, "MAX_EXPLORED_WORK = 200000 derivatives");
     meet(automaton_.start(), 0, 0);
@@ -280,7 +280,7 @@ std::string example_of_swallowing(Grammar& grammar, uint32_t terminal, uint32_t 
   ExpressionStore& store = grammar.expressions;
   const ExprId following = grammar.terminals[follower];
   static const std::string unproved = "; that all texts can be completed all the same is not proved";
-  if (const std::optional<Example> found = Exploration(grammar, terminal, follower).find()) {
+  if (const std::optional<Example> found = StrandSearch(grammar, terminal, follower).find()) {
     const std::string next = character(store, following, found->byte);
     return "For example, after " + quoted(found->before) + " the " + quoted(next) + " of " + names[follower] + " is read as more of " +
            names[found->onward] +

@@ -212,13 +212,17 @@ ValueId Values::labelled_member(ValueId group, ValueId label) const {
 
 // The group within `value` that corresponds to the open group of `track`; both agree so far.
 ValueId Values::counterpart(TrackId track, ValueId value) const {
-  const Track& open = tracks_[index(track)];
-  if (open.kind == Kind::top) return value;
-  const ValueId outer = counterpart(open.around, value);
-  const Track& around = tracks_[index(open.around)];
-  if (around.kind == Kind::top) return outer;
-  if (around.kind == Kind::labelled) return labelled_member(outer, around.label);
-  return members_[values_[index(outer)].begin + around.count].value;
+  std::vector<const Track*> around;  // the groups that are open, inner ones first, but for the track's own
+  const Track* open = &tracks_[index(track)];
+  while (open->kind != Kind::top) {
+    open = &tracks_[index(open->around)];
+    if (open->kind != Kind::top) around.push_back(open);
+  }
+  for (size_t i = around.size(); i-- > 0;) {
+    const Track& group = *around[i];
+    value = group.kind == Kind::labelled ? labelled_member(value, group.label) : members_[values_[index(value)].begin + group.count].value;
+  }
+  return value;
 }
 
 Token Values::first_token(ValueId value) const {

@@ -1,0 +1,79 @@
+// Visiting the parts of expressions without a call for each level, for the files that find something out about them.
+//
+// What is found out about an expression is put together from its parts. Where these are nested deeply, the parts are
+// worked out from below, each once, so that no call leads to more calls within one another than max_recursed_height.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "errors.h"
+#include "expressions.h"
+
+namespace constrain {
+
+// Counts questions that are asked within one another.
+class ExpressionStore::Deciding {
+ public:
+  explicit Deciding(ExpressionStore& store) : count_(store.decisions_) {
+    if (count_ == max_nested_decisions) {
+      throw UndecidedError(limit_message("deciding what an expression matches asks too many questions within one another",
+                                         "MAX_NESTED_DECISIONS", max_nested_decisions));
+    }
+    ++count_;
+  }
+  Deciding(const Deciding&) = delete;
+  Deciding& operator=(const Deciding&) = delete;
+  ~Deciding() { --count_; }
+
+ private:
+  uint32_t& count_;
+};
+
+// Of a chain of concatenations, all its links.
+template <typename F>
+void ExpressionStore::each_part(ExprId e, F&& f) const {
+  const Node& node = nodes_[index(e)];
+  switch (node.kind) {
+    case Kind::concatenation:
+      for (; nodes_[index(e)].kind == Kind::concatenation; e = ExprId{nodes_[index(e)].arg[1]}) f(ExprId{nodes_[index(e)].arg[0]});
+      f(e);
+      break;
+    case Kind::alternation:
+    case Kind::intersection:
+      for (ExprId part : parts(e)) f(part);
+      break;
+    case Kind::complement:
+    case Kind::repetition:
+      f(ExprId{node.arg[0]});
+      break;
+    case Kind::window:
+      for (size_t i = 0; i < 3; ++i) f(ExprId{node.arg[i]});
+      break;
+    default:
+      break;
+  }
+}
+
+// The expression itself, behind those parts within it that are tall and not known yet: the lowest first.
+template <typename Known, typename EachPart>
+std::vector<ExprId> ExpressionStore::tall_parts(ExprId e, Known&& known, EachPart&& each_part) const {
+  std::vector<ExprId> found{e};
+  if (!is_tall(e)) return found;
+  FlatMap<uint32_t, uint8_t> seen;
+  for (size_t i = 0; i < found.size(); ++i) {
+    each_part(found[i], [&](ExprId part) {
+      if (!is_tall(part) || seen.find(index(part)) || known(part)) return;
+      seen.insert(index(part), 1);
+      found.push_back(part);
+    });
+  }
+  std::sort(found.begin(), found.end(), [this](ExprId a, ExprId b) {
+    const Node &one = nodes_[index(a)], &other = nodes_[index(b)];
+    return std::pair(one.height, index(a)) < std::pair(other.height, index(b));
+  });
+  return found;
+}
+
+}  // namespace constrain

@@ -1,0 +1,299 @@
+"""No recursion is as deep as the input is long: each is listed with what bounds it, and driven with deep input."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.calls import kernel_calls, package_calls, recursive_groups
+
+ROOT = Path(__file__).parent.parent
+
+# A line is a group of functions that call one another, or some of a large group; those above it say what bounds it.
+KERNEL = {
+    "height: max_recursed_height levels, and below a decision MAX_NESTED_DECISIONS": """
+        derive derivative alternation intersection decide_intersection within first
+        find_without_counts without_counts
+        find_lengths lengths
+        alphabet find_alphabet
+        build_shortest shortest search_shortest some_match""",
+    "the call within meets what is no concatenation": "concatenation",
+    "continuation bytes of a character: 3": "utf8",
+    "max_rule_depth = 200": """
+        way_of_path
+        is_plain""",
+    "MAX_NESTED_GROUPS": """
+        alive
+        outlook""",
+    "a terminal's base has none: 2 calls": "lexeme_bound",
+    "the wide expression is no intersection: 2 calls": "make_part part part_by_difference",
+    "the nesting of C++ types in an archive": "each get put",
+}
+
+PACKAGE = {
+    "MAX_NESTING of patterns": """
+        regex.anchors._cut
+        regex.tree.nullable
+        regex.lookaround.Elimination._cut_at_edges
+        regex.lookaround.Elimination.lengths
+        regex.lookaround.Elimination._joined regex.lookaround.Elimination._narrowed
+        regex.lookaround.Elimination._loop regex.lookaround.Elimination._texts
+        regex.spelling._Translation.made regex.spelling._Translation.of
+        chat.escapes._Characters._after chat.escapes._Characters._repeated
+        composition.boundaries._without_counts
+        lark.gaps._beginnings""",
+    "MAX_CLASS_NESTING": "regex.brackets.read_class",
+    "a count of nodes that are written": "regex.tree._printed.written",
+    "halves of a bound, so the logarithm of its digits": """
+        regex.decimals._greater
+        regex.decimals._less
+        regex.decimals._fraction_greater
+        regex.decimals._fraction_less""",
+    "digits of a Pydantic limit on a date or time: under 40 characters": """
+        _type_patterns._at_most
+        _type_patterns._at_least""",
+    "bytes of a character: 4": "_characters._follow",
+    "MAX_NESTING of Lark grammars": """
+        lark.gaps._refuse_substrings
+        lark.reading._Reader._node
+        lark.rules._leaves
+        lark.rules._Automaton.add lark.rules._Automaton.add_sequence
+        lark.terminals.terminal_expression
+        lark.terminals.symbols
+        lark.terminals._depth""",
+    "MAX_NESTING of compositions": """
+        composition.source.Composition.policies_in_force
+        composition.source.Composition.render composition.source._rendered
+        composition.source.Composition.closed composition.source._closed
+        composition.grammar._Composer.ways composition.grammar.composition_grammar
+        chat.answer_grammar.answer_grammar chat.answers.Answer.grammar""",
+    "MAX_IN_PLACE_DEPTH": """
+        json_schema.goals.Goals.expand json_schema.goals.Goals.shapes json_schema.complements.complement
+        json_schema.contradictions._within""",
+    "MAX_COUNTED_DEPTH": """
+        json_schema.counting.Supply.is_endless json_schema.counting.Supply._has_endless_arrays
+        json_schema.counting.Supply._list json_schema.counting.Supply._arrays""",
+    "depth of the values of one goal: MAX_COUNTED_DEPTH": "json_schema.counting.json_value",
+    "questions about members of one value, each once: MAX_CASES": """
+        json_schema.shape_automaton.Cases._branch json_schema.shape_automaton.Cases.split""",
+    "nesting of conditions that apply in place: MAX_IN_PLACE_DEPTH": """
+        json_schema.formulas.Decisions.build
+        json_schema.alternatives._surely""",
+    "a goal negates a goal that is not negated, and conjunctions hold none: 2 calls": "json_schema.goal.Goal.is_fixed",
+    "the call within has no list of what is excluded: 2 calls": """
+        json_schema.numeric._nonempty_without json_schema.numeric.nonempty
+        json_schema.assertions.Assertions.restrict_numbers json_schema.numeric.minimum json_schema.numeric.maximum""",
+    "MAX_SCHEMA_DEPTH": """
+        check.filled
+        llama.schema_text._Writer.value llama.schema_text._Writer._object
+        server.openapi_shapes._cut
+        server.openapi_shapes._references""",
+    "sys.getrecursionlimit(): RecursionError becomes an error about the input, as it does for json": """
+        chat.request._texts
+        chat.messages.map_strings
+        chat.shaping._python
+        chat.annotations.is_context
+        chat.annotations.mentions_context
+        chat.signatures._model""",
+    "structure around calls that a chat template writes, of a few pieces": """
+        chat.structure.tree
+        chat.reading._leads_to_end""",
+    "text goes on once behind a preamble: 2 calls": """
+        chat.reading.Reader._read_reached chat.reading.Reader._read_section""",
+    "special tokens of a text, each cut once": "llama.tokenizer.Tokenizer._continued llama.tokenizer.Tokenizer._plain",
+    "a method or function of the same name of something else, which is within it or made by it": """
+        _job.Run.finish
+        _job.Run.submit
+        _progress.TextProgress.feed
+        _progress.TextProgress.finish
+        _progress.TextProgress.take
+        chat.answers.Answer.closed
+        chat.answers.Answer.describe
+        chat.answers.Answer.render
+        chat.calls.CustomCall.acall chat.calls.FunctionCall.acall
+        chat.calls.CustomCall.call chat.calls.FunctionCall.call
+        chat.calls.CustomCall.name chat.calls.FunctionCall.name
+        chat.calls.FunctionCall.text
+        chat.loop.ToolRun.value chat.loop._State.reply
+        chat.reply.ReplyProgress.feed chat.reply.ReplyProgress.finish
+        chat.tools.FunctionTool.__get__
+        chat.tools.FunctionTool.read
+        composition.parts.Schema.grammar
+        constraint.Constraint.accepts
+        constraint.Constraint.precompute
+        json_schema.disjoint._is_cheap
+        json_schema.emission.Emitter._argument json_schema.emission.Emitter.key
+        json_schema.goals.Goals.child
+        json_schema.goals.Goals.root
+        json_schema.independent_keys.IndependentKeys.is_productive
+        json_schema.object_formulas._Builder.add_read
+        json_schema.references.References.notes
+        json_schema.sources.Sources.embedded
+        json_schema.unique_items._Settlement.has_more_than
+        lark.syntax.Range.at
+        llama.answer.Answer._choose llama.answer.Answer.choose
+        llama.binding.Candidates.selected
+        llama.embedding.Embedder.close
+        llama.model.Model.close
+        llama.scheduler.Scheduler.close
+        llama.sequences.Sequences.close
+        llama.sequences.Sequences.restore
+        llama.sequences.Sequences.save
+        llama.slots.Slots._cut llama.slots.Slots.cut
+        llama.slots.Slots.evaluate
+        server.generation.Answers.begun
+        server.generation.Answers.end_by server.generation.Generator.end_by
+        server.generation.Answers.submit
+        server.generation.Question.schema
+        server.models.Models._unload server.models.Models.close
+        server.models.Models.load
+        server.models.Models.parallel
+        server.models._Entry.memory_bytes
+        server.session.Session.alone
+        server.session.Session.close
+        server.workers.Workers._end server.workers.Workers.close
+        vocabulary.Vocabulary.token_bytes""",
+}
+
+
+@pytest.mark.parametrize("language", ["C++", "Python"])
+def test_every_recursion_is_listed_with_what_bounds_it(language: str) -> None:
+    table, prefix = (KERNEL, "") if language == "C++" else (PACKAGE, "constrain.")
+    entries = {
+        frozenset(prefix + name for name in line.split())
+        for lines in table.values()
+        for line in lines.strip().split("\n")
+    }
+    folder = ROOT / "constrain"
+    if not (folder / "core/src").exists():
+        pytest.skip("the sources are not there")
+    groups = recursive_groups(kernel_calls(folder / "core/src") if language == "C++" else package_calls(folder))
+    unlisted = [sorted(group) for group in groups if not any(entry <= group for entry in entries)]
+    assert not unlisted, "functions that call themselves; make them loops, or say in the table what bounds them"
+    gone = [sorted(entry) for entry in entries if not any(entry <= group for group in groups)]
+    assert not gone, "these no longer call themselves"
+
+
+_BEGIN = """
+import resource, sys, threading
+resource.setrlimit(resource.RLIMIT_STACK, (1 << 20, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+import constrain
+from constrain import Lark, Regex
+VOCABULARY = constrain.Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
+
+def compiled(schema, **policies):
+    return constrain.compile(schema, VOCABULARY, cache=False, **policies)
+
+def nested(around, inner, times):
+    for _ in range(times):
+        inner = around(inner)
+    return inner
+
+def chain(schema, last, links=1500):
+    definitions = {f"d{i}": schema({"$ref": f"#/$defs/d{i + 1}"}) for i in range(links)}
+    return {"$ref": "#/$defs/d0", "$defs": {**definitions, f"d{links}": last}}
+"""
+
+WORKS = {
+    "links beside a star": """
+        pattern = "^([ab]*|" + "a*b" * 60_000 + ")$"
+        constraint = compiled({"type": "string", "pattern": pattern})
+        assert constraint.accepts('"ab"')
+        assert len(constraint._packed().tables) > 0""",
+    "links": """
+        constraint = compiled(Regex("ab*" * 60_000))
+        matcher = constraint.matcher()
+        assert matcher.min_tokens_left == 60_000
+        matcher.fill_bitmask(constraint.allocate_bitmask()[0])
+        assert constraint.accepts("a" * 60_000)""",
+    "words of a star, each within the next": """
+        words = "|".join("a" * length + "b" for length in range(1, 300))
+        assert compiled(Regex(f"({words})*")).accepts("ab")""",
+    "groups": """
+        assert compiled(Regex("(a" * 99 + ")?" * 99)).accepts("aa")
+        assert compiled(Regex("(" * 99 + "a*b" + ")*c" * 99)).accepts("c")""",
+    "expressions that share their parts": """
+        terminals = [f'T{i}: T{i + 1} "x" | "z" T{i + 1}' for i in range(40)]
+        assert compiled(Lark("\\n".join(["start: T0", *terminals, 'T40: "q"']))).accepts("q" + "x" * 40)""",
+    "deep expressions": """
+        words = " ".join(f"w{i}" for i in range(900))
+        constraint = compiled(Lark('start: %regex {"substring_words": "' + words + '"}'))
+        assert constraint.accepts("w1")
+        constraint.matcher().fill_bitmask(constraint.allocate_bitmask()[0])""",
+    "rules": """
+        rules = [f'r{i}: "a" r{i + 1} "b"' for i in range(5000)]
+        assert compiled(Lark("\\n".join(["start: r0", *rules, 'r5000: "c"']))).matcher().min_tokens_left == 10_001
+        rules = [f'r{i}: r{(i + 1) % 1000} "a" | "b"' for i in range(1000)]
+        assert compiled(Lark("\\n".join(["start: r0", *rules]))).accepts("ba")""",
+    "values": """
+        lists = {"type": "array", "items": {"$ref": "#/$defs/a"}, "uniqueItems": True}
+        assert compiled({"$ref": "#/$defs/a", "$defs": {"a": lists}}).accepts("[" * 100_000 + "]" * 100_000)
+        deep = "[" * 3000 + "]" * 3000
+        assert compiled({"type": "array", "uniqueItems": True}).accepts("[" + deep + "," + deep[1:-1] + "]")""",
+    "schemas": """
+        compiled(nested(lambda inner: {"type": "array", "items": inner}, {}, 490))
+        compiled(nested(lambda inner: {"not": {"items": inner}}, {"type": "string"}, 240))
+        compiled(chain(lambda inner: {"not": {"type": "array", "items": inner}}, {"type": "integer"}))
+        compiled(chain(lambda inner: {"type": "array", "contains": inner}, {"type": "integer"}))""",
+    "a long token": """
+        tokens = [*(bytes([byte]) for byte in range(256)), b"", b"a" * 100_000]
+        vocabulary = constrain.Vocabulary.from_tokens(tokens, eos=[256])
+        matcher = constrain.compile(Regex("a*"), vocabulary, cache=False).matcher()
+        assert matcher.accept(97)
+        matcher.forced_bytes()""",
+    "repetitions": """
+        constraint = compiled(Lark('start: ("a" "b")~100000'))
+        assert constraint.matcher().min_tokens_left == 200_000
+        assert constraint.accepts("ab" * 100_000)""",
+}
+
+REFUSED = {
+    "MAX_PATH_STATES": """compiled(Lark('start: ("a" "b")~200000'))""",
+    "rule r.*MAX_PATH_STATES": """compiled(Lark('start: "x" | r\\nr: ("a" "b")~200000'))""",
+    "MAX_CALL_WORK": 'compiled(Regex("a" * 2_500_000))',
+    "MAX_IN_PLACE_DEPTH": 'compiled(chain(lambda inner: {"allOf": [inner]}, {"type": "integer"}))',
+    "MAX_EXPRESSION_DEPTH": """
+        from constrain import core
+        from constrain.regex.tree import Alternation, Concatenation, Literal
+        a, b = Literal(b"a"), Literal(b"b")
+        core.is_empty(nested(lambda part: Concatenation((Alternation((part, b)), a)), a, 20_000))""",
+    "it is not known how many values": """
+        unique = lambda inner: {"type": "array", "uniqueItems": True, "minItems": 2, "items": inner}
+        compiled(chain(unique, {"enum": [1, 2, 3]}))""",
+    "nested too deeply": "compiled(nested(lambda kind: list[kind], int, 450))",
+    "the schema is nested too deeply": """compiled('{"items":' * 30_000 + "true" + "}" * 30_000)""",
+}
+
+
+def _run(body: str) -> subprocess.CompletedProcess[str]:
+    lines = body.strip("\n").split("\n")
+    margin = len(lines[0]) - len(lines[0].lstrip())
+    program = _BEGIN + "\n".join(line[margin:] for line in lines) + "\n"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "CONSTRAIN_CACHE": ""}
+    command = ["bash", "-c", 'ulimit -s 1024; exec "$0" -c "$1"', sys.executable, program]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, check=False)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the size of the stack is set as Unix does")
+@pytest.mark.parametrize("name", WORKS)
+def test_deep_input_needs_no_deep_stack(name: str) -> None:
+    done = _run(WORKS[name])
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the size of the stack is set as Unix does")
+@pytest.mark.parametrize("limit", REFUSED)
+def test_input_beyond_a_limit_is_refused_by_its_name(limit: str) -> None:
+    body = "\n".join(line[8:] if line.startswith(" " * 8) else line for line in REFUSED[limit].strip("\n").split("\n"))
+    program = (
+        "import re\ntry:\n"
+        + "\n".join("    " + line for line in body.split("\n"))
+        + f"\nexcept constrain.ConstrainError as error:\n    assert re.search({limit!r}, str(error)), error\n"
+        + "else:\n    raise AssertionError('not refused')"
+    )
+    done = _run(program)
+    assert done.returncode == 0, done.stderr[-2000:]
