@@ -19,6 +19,7 @@
 #include "byte_set.h"
 #include "hashing.h"
 #include "ids.h"
+#include "limits.h"
 
 namespace constrain {
 
@@ -42,9 +43,9 @@ class ExpressionStore {
   };
 
   // Named limits; the message of a LimitError names them.
-  static constexpr uint32_t max_intersection_states = 20'000;
+  static constexpr uint32_t max_intersection_states = Limits{}.intersection_states;
   static constexpr size_t max_residues_searched = 2'000;  // states; beyond, arithmetic
-  static constexpr uint32_t max_length_sets = 20'000;
+  static constexpr uint32_t max_length_sets = Limits{}.length_sets;
   static constexpr uint32_t max_shortest_match = 1u << 24;  // bytes
 
   ExpressionStore();
@@ -108,9 +109,16 @@ class ExpressionStore {
   std::optional<bool> has_endless_matches(ExprId e, size_t max_states);
 
   // Work is counted in derivatives made, larger ones for more. Beyond the allowance LimitError is thrown.
-  void allow(size_t work, const char* limit_name);
+  void allow(size_t work, const char* limit_name, Limit limit = Limit::compile_work);
   size_t work() const { return spent_ + nodes_.size(); }  // so far; a node that was made counts as a derivative, too
-  void allow_all() { allowance_ = search_end_ = ~size_t{0}; }
+  void allow_all() {  // and searches as long as they take, until the next `allow`
+    allowance_ = search_end_ = ~size_t{0};
+    everything_ = true;
+  }
+  void limit_searches(uint32_t intersection_states, uint32_t length_sets) {
+    max_intersection_states_ = intersection_states;
+    max_length_sets_ = length_sets;
+  }
   size_t memory_bytes() const;
 
   template <typename Archive>
@@ -191,6 +199,10 @@ class ExpressionStore {
   size_t allowance_ = ~size_t{0};
   size_t search_end_ = ~size_t{0};  // of what is allowed, shortest matches leave the rest to decisions
   const char* limit_name_ = "";
+  Limit limit_ = Limit::compile_work;
+  bool everything_ = false;  // is allowed
+  uint32_t max_intersection_states_ = max_intersection_states;
+  uint32_t max_length_sets_ = max_length_sets;
   std::vector<Node> nodes_;
   std::vector<ExprId> children_;
   std::vector<ByteSet> byte_sets_;
