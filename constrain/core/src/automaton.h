@@ -200,6 +200,7 @@ class Automaton {
   void allow_call() { lexer_.expressions().allow(limits_.call_work, "MAX_CALL_WORK = 2000000 derivatives", Limit::call_work); }
   void allow_way() {  // a way to finish has enough to be found, whatever the limits are
     lexer_.expressions().allow(std::max(limits_.call_work, Limits{}.call_work), "MAX_CALL_WORK = 2000000 derivatives", Limit::call_work);
+    lexer_.expressions().allow_searches(ExpressionStore::max_intersection_states, ExpressionStore::max_length_sets);
   }
   void allow_all() { lexer_.expressions().allow_all(); }
 

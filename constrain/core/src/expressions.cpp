@@ -386,7 +386,7 @@ void ExpressionStore::allow(size_t work, const char* limit_name, Limit limit) {
   search_end_ = spent_ + work / 2;
   limit_name_ = limit_name;
   limit_ = limit;
-  everything_ = false;
+  allow_searches(max_states_, max_sets_);
 }
 
 void ExpressionStore::overspent() const {

@@ -113,11 +113,15 @@ class ExpressionStore {
   size_t work() const { return spent_ + nodes_.size(); }  // so far; a node that was made counts as a derivative, too
   void allow_all() {  // and searches as long as they take, until the next `allow`
     allowance_ = search_end_ = ~size_t{0};
-    everything_ = true;
+    allow_searches(~uint32_t{0}, ~uint32_t{0});
+  }
+  void allow_searches(uint32_t intersection_states, uint32_t length_sets) {
+    states_allowed_ = intersection_states;
+    length_sets_allowed_ = length_sets;
   }
   void limit_searches(uint32_t intersection_states, uint32_t length_sets) {
-    max_intersection_states_ = intersection_states;
-    max_length_sets_ = length_sets;
+    max_states_ = intersection_states;
+    max_sets_ = length_sets;
   }
   size_t memory_bytes() const;
 
@@ -200,9 +204,9 @@ class ExpressionStore {
   size_t search_end_ = ~size_t{0};  // of what is allowed, shortest matches leave the rest to decisions
   const char* limit_name_ = "";
   Limit limit_ = Limit::compile_work;
-  bool everything_ = false;  // is allowed
-  uint32_t max_intersection_states_ = max_intersection_states;
-  uint32_t max_length_sets_ = max_length_sets;
+  // Of one search: what was asked for, and what is allowed now.
+  uint32_t max_states_ = max_intersection_states, max_sets_ = max_length_sets;
+  uint32_t states_allowed_ = max_intersection_states, length_sets_allowed_ = max_length_sets;
   std::vector<Node> nodes_;
   std::vector<ExprId> children_;
   std::vector<ByteSet> byte_sets_;
@@ -215,7 +219,7 @@ class ExpressionStore {
   FlatMap<uint64_t, uint32_t> derivatives_;
   FlatMap<uint32_t, uint8_t> universal_;
   FlatMap<uint32_t, uint32_t> shortest_ids_;  // of those that take a search or a choice to find
-  FlatMap<uint32_t, uint8_t> undecided_;  // intersections whose emptiness takes too many states to tell
+  FlatMap<uint32_t, uint32_t> undecided_;  // intersections whose emptiness takes more states to tell
   std::deque<std::string> shortest_texts_;
   FlatMap<uint32_t, ByteSet> alphabets_;
   FlatMap<uint32_t, ByteSet> firsts_;  // of alternations and intersections

@@ -131,6 +131,7 @@ Place& Matcher::here() {
       } catch (const LimitError&) {  // then as it is known later
       }
     }
+    keep_last();
     std::shared_ptr<Automaton> next = grammar_->automaton();
     next->allow_all();  // what was accepted once is accepted again, however long it takes together
     Place place = next->start();
@@ -166,7 +167,7 @@ bool Matcher::accept(uint32_t token) {
     if (tracks()) go_on(progress, places_.back(), place, bytes);
   }
   progress.limited = false;
-  if (words_) last_words_ = {tokens_.size(), std::move(words_)};
+  last_ = {tokens_.size(), std::move(words_), exact_};
   tokens_.push_back(token);
   places_.push_back(place);
   if (tracks()) progress_.push_back(std::move(progress));
@@ -178,6 +179,15 @@ void Matcher::unsettle() {
   ample_ = exact_ = plain_ = false;
   words_ = nullptr;
   limited_ = nullptr;
+}
+
+// A mask that was exact may meet a limit in another generation.
+void Matcher::keep_last() {
+  if (!std::exchange(last_.exact, false)) return;
+  const Place& place = places_[last_.accepted];
+  Bitmask words(grammar_->vocabulary().words());
+  automaton_->fill(automaton_->mask(place), place, words);
+  last_.words = std::make_shared<const Bitmask>(std::move(words));
 }
 
 // Finds out what `accept` needs to know of the mask here, which was not asked for.
@@ -293,13 +303,16 @@ void Matcher::rollback(size_t count) {
   tokens_.resize(tokens_.size() - count);
   places_.resize(places_.size() - count);
   if (tracks()) progress_.resize(progress_.size() - count);
-  if (last_words_.accepted == tokens_.size()) words_ = last_words_.words;
-  if (last_words_.accepted >= tokens_.size()) last_words_ = {};
+  if (last_.accepted == tokens_.size()) {
+    words_ = last_.words;
+    exact_ = last_.exact;
+  }
+  if (last_.accepted >= tokens_.size()) last_ = {};
 }
 
 void Matcher::reset() {
   unsettle();
-  last_words_ = {};
+  last_ = {};
   tokens_.clear();
   progress_.resize(1);
   progress_[0].narrowed = progress_[0].limited = progress_[0].shortened = false;

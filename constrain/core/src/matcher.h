@@ -141,6 +141,7 @@ class Matcher {
   void track();
   bool settled() const { return exact_ || words_; }
   void unsettle();
+  void keep_last();
   void settle(uint32_t token);
   bool begins_plan(uint32_t token) const;
   bool step_over(Place& place, uint32_t token);
@@ -172,7 +173,8 @@ class Matcher {
   struct {
     size_t accepted = 0;
     std::shared_ptr<const Bitmask> words;
-  } last_words_;  // of the last place that had such
+    bool exact = false;
+  } last_;  // the mask before the last token, for when that is taken back
   bool ended_ = false;
 };
 
