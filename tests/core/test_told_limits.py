@@ -17,7 +17,7 @@ from constrain._special import resolve_special
 from constrain.constraint import Constraint, Matcher
 from tests.core.test_limits import HOSTILE
 from tests.oracle.generator import RandomVocabulary, make_case, make_vocabulary
-from tests.support import LONG, small_vocabulary
+from tests.support import LONG, demo_vocabulary, small_vocabulary
 
 if TYPE_CHECKING:
     from constrain.grammar import Grammar
@@ -180,3 +180,27 @@ def test_of_schemas_masks_and_accept_agree_and_limits_are_told(name: str) -> Non
             except Exception as error:
                 raise AssertionError(f"seed {seed}, {limits}, max_tokens {max_tokens}: {error}") from error
     assert n_limited
+
+
+def test_at_the_kernels_own_limits_accept_takes_nothing_outside_the_mask() -> None:
+    gaps = "".join(
+        f"(?=.*{first}.{{{16 + at}}}{second})" for at, (first, second) in enumerate(["ab", "ba", "ca", "da"])
+    )
+    vocabulary = demo_vocabulary()
+    constraint = constrain.compile({"type": "string", "pattern": f"^{gaps}.*$"}, vocabulary, cache=False)
+    matcher, rng = constraint.matcher(), Random(0)
+    assert matcher.accept(vocabulary.encode(b'"')[0] if vocabulary.encode else 0)
+    mask = mask_of(matcher)
+    outside = [token for token in range(vocabulary.n_vocab) if not mask[token]]
+    assert [token for token in rng.sample(outside, 400) if taken(matcher, token)] == []
+    assert (matcher.limited_masks, matcher.limits_met) == (1, ("MAX_MASK_WORK",))
+    left_out = next(token for token in outside if vocabulary.token_bytes(token) == b"the")
+    assert "not verified within the limits (MAX_MASK_WORK)" in matcher.explain(left_out)
+    memory_before = constraint._core.stats()["generation"]
+    while constraint._core.stats()["generation"] == memory_before:  # what was counted stays, whatever is dropped
+        row = constraint.allocate_bitmask()[0]
+        matcher.fill_bitmask(row)
+        inside = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()
+        assert matcher.accept(rng.choice([token for token in inside if token not in vocabulary.eos]))
+    assert matcher.limited_masks >= 1
+    assert constraint.report.limited_masks >= matcher.limited_masks
