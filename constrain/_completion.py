@@ -67,6 +67,9 @@ class Completion:
         report: ``Constraint.report`` of the schema, ``None`` without one.
         shortened: how many strings and numbers of the answer reached ``max_string_tokens`` or ``max_number_tokens`` and
             were brought to their ends. It says nothing about ``finish_reason``: the model went on after them.
+        limited_masks: how many masks of the answer left out tokens because a limit of the kernel was met. The answer
+            is whole and in the language all the same, but the model had less to choose from.
+        limits_met: the names of these limits, such as ``"MAX_MASK_WORK"``.
         reasoning: what a model that reasons wrote before its answer, ``""`` for nothing.
         logprobs: of each of ``tokens``; ``None`` if they were not asked for.
         text_logprobs: of those of them that ``text`` is made of.
@@ -80,9 +83,18 @@ class Completion:
     finish_reason: FinishReason
     report: Report | None
     shortened: int = 0
+    limited_masks: int = 0
+    limits_met: tuple[str, ...] = ()
     reasoning: str = ""
     logprobs: tuple[TokenLogprob, ...] | None = None
     text_logprobs: tuple[TokenLogprob, ...] | None = None
+
+
+def told_limits(completion: Completion) -> dict[str, Any]:
+    """The member ``limited`` of an answer as JSON: how many masks were limited, and by what; empty where none was."""
+    if not completion.limited_masks:
+        return {}
+    return {"limited": {"masks": completion.limited_masks, "limits": list(completion.limits_met)}}
 
 
 @dataclass(frozen=True, slots=True)

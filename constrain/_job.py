@@ -125,6 +125,8 @@ class Writing:
             finish_reason=answer.finish_reason,
             report=None if job.constraint is None else job.constraint.report,
             shortened=0 if answer.matcher is None else answer.matcher.n_shortened,
+            limited_masks=0 if answer.matcher is None else answer.matcher.limited_masks,
+            limits_met=() if answer.matcher is None else answer.matcher.limits_met,
             reasoning=outcome.reasoning,
             logprobs=None if answer.logprobs is None else tuple(answer.logprobs.tokens),
             text_logprobs=None if self.text_tokens is None else tuple(self.text_tokens.told),

@@ -117,8 +117,6 @@ class _Walker:
         vocabulary = constraint.vocabulary
         texts = [vocabulary.token_bytes(token) for token in range(vocabulary.n_vocab)]
         self.constraint = constraint
-        self.ids = {text: token for token, text in enumerate(texts) if text}
-        self.longest = max(map(len, self.ids))
         self.readable = np.fromiter((text.isascii() and text.decode().isprintable() for text in texts), bool)
         self.row = constraint.allocate_bitmask()[0]
 
@@ -131,7 +129,7 @@ class _Walker:
             token = self._random(matcher, rng) if rng.random() > WAY_OUT else None
             if token is None and matcher.is_accepting:
                 break
-            matcher.accept(self._next(bytes(matcher.shortest_completion())) if token is None else token)
+            matcher.accept(matcher.completion_tokens()[0] if token is None else token)
             length += 1
         return length
 
@@ -143,11 +141,3 @@ class _Walker:
         bits = np.unpackbits(self.row.view(np.uint8), count=len(self.readable), bitorder="little").view(bool)
         allowed = np.flatnonzero(bits & self.readable)
         return int(allowed[rng.randrange(len(allowed))]) if len(allowed) else None
-
-    def _next(self, text: bytes) -> int:
-        """The longest token that a text begins with."""
-        for length in range(min(self.longest, len(text)), 0, -1):
-            token = self.ids.get(text[:length])
-            if token is not None:
-                return token
-        raise AssertionError(f"no token begins {text!r:.80}, which is a way to the end")

@@ -62,7 +62,8 @@ class Report:
     ``policies``: where the language is narrower than JSON Schema's on purpose, by name. ``warnings``: what a reader of
     the schema should know. ``min_tokens``: the fewest tokens of a shortest text.
     ``rules``, ``states``, ``terminals``: size of the grammar. ``memory_bytes``: of the tables built so far.
-    ``limited_masks``: masks that were cut short because a limit was met; each still leads to a complete text.
+    ``limited_masks``: masks of all matchers so far that left out tokens because a limit of the kernel was met;
+    each still leads to a complete text. ``Matcher.limited_masks`` counts those of one answer.
     """
 
     policies: Mapping[str, str | bool]
@@ -262,8 +263,8 @@ class Constraint:
 
         With ``max_tokens`` (end of generation not counted) its masks only allow tokens after which the text can be
         completed within that number: whoever follows them always ends in time with a whole text. The last masks also
-        leave out what would begin something new, which ``accept`` still takes if it can be completed. Raises
-        ``BudgetError`` if not even the shortest text known fits; its ``needed`` tokens do.
+        leave out what would begin something new. Raises ``BudgetError`` if not even the shortest text known fits; its
+        ``needed`` tokens do.
 
         ``max_string_tokens`` and ``max_number_tokens`` are soft limits on the tokens of one string and one number, and
         ``max_reasoning_tokens`` on those of a reasoning section (of a ``Grammar``: of one lexeme of that ``Kind``), so
@@ -303,7 +304,8 @@ class Matcher(core.Matcher):
 
     ``fill_bitmask(row)`` writes every word of ``row`` (uint32, shape (ceil(n_vocab / 32),)): bit set if and only if the
     text so far and that token can be completed; end-of-generation ids where the text may end. ``accept(token_id)``
-    moves on, or returns False and changes nothing. ``accept_many(ids)`` returns how many were accepted.
+    takes the tokens of this mask and moves on, or returns False and changes nothing; where the mask is not known yet,
+    it is computed. ``accept_many(ids)`` returns how many were accepted.
     ``rollback(n)`` takes back the last n accepted tokens (ValueError if there are fewer), ``reset()`` all.
     ``fill_candidates(logits, candidates)`` writes ``llama_token_data`` (int32 id, float32 logit, float32 p = 0) for the
     allowed tokens, ascending, and returns their number; ``logits`` is float32 of shape (n_vocab,).
@@ -313,6 +315,11 @@ class Matcher(core.Matcher):
     accepted, or nothing else is possible. ``is_narrowed``: the budget or a limit has left out tokens of some mask on
     the way here; ``is_narrowed_by_budget``: the budget has; ``n_shortened``: how many strings and numbers a limit has
     brought, or is bringing, to their ends.
+    ``limited_masks``: how many masks on the way here left out tokens that were not verified within the limits of the
+    kernel, and ``limits_met``: the names of these limits, such as ``"MAX_MASK_WORK"``. Such a mask has the tokens of
+    single bytes that were verified and the next token of a way to finish. The mask here counts once it was asked for,
+    by ``fill_bitmask`` or ``accept``. ``rollback`` takes back what later masks met, ``fork`` copies it, ``reset``
+    clears it.
     IndexError for a token id that is not in the vocabulary.
     """
 
@@ -351,7 +358,7 @@ class Matcher(core.Matcher):
 
     def explain(self, token_id: int) -> str:
         """Why a token is not allowed here: the byte at which it fails, what was expected there, and from where."""
-        allowed, at_end, at_limit, offset, expected = self.diagnose(token_id)
+        allowed, at_end, at_limit, limits, offset, expected = self.diagnose(token_id)
         token = self.constraint.vocabulary.marked_bytes(token_id)
         name = special_name(token)
         shown = f"token {token_id} ({token!r})" if name is None else f"token {token_id} ({name})"
@@ -362,6 +369,8 @@ class Matcher(core.Matcher):
                 f"{shown} may follow, but what is under way has had as many tokens as it may, "
                 f"and this one brings its end no nearer"
             )
+        if limits:
+            return f"{shown} may follow, but this was not verified within the limits ({', '.join(limits)})"
         if allowed:
             return f"{shown} may follow, but leaves too little of max_tokens to complete the text"
         if at_end:

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
+from constrain._completion import told_limits
 from constrain._errors import ConstrainError
 from constrain._logprobs import logprob_objects
 from constrain.batch.lines import LineError, Task, read_lines, read_task
@@ -187,6 +188,7 @@ def _answer(completion: Completion) -> dict[str, object]:
     }
     if completion.shortened:
         answer["shortened"] = completion.shortened
+    answer |= told_limits(completion)
     if completion.text_logprobs is not None:
         answer["logprobs"] = logprob_objects(completion.text_logprobs)
     return {**answer, "reasoning": completion.reasoning} if completion.reasoning else answer

@@ -92,6 +92,8 @@ def generate(
         note += f", brought to its end by {completion.finish_reason}"
     if completion.shortened:
         note += f"; {completion.shortened} strings or numbers were brought to their ends"
+    if completion.limited_masks:
+        note += f"; {completion.limited_masks} masks were limited by {' and '.join(completion.limits_met)}"
     if console.is_terminal:
         console.print(note, style="dim", highlight=False)
 

@@ -102,8 +102,13 @@ class Vocabulary:
 class CompiledGrammar:
     """The automaton of a grammar over a vocabulary, built as it is used; safe to share between threads."""
 
-    def __init__(self, grammar: Grammar, vocabulary: Vocabulary, memory_limit: int = ...) -> None:
+    def __init__(
+        self, grammar: Grammar, vocabulary: Vocabulary, memory_limit: int = ..., limits: dict[str, int] = ...
+    ) -> None:
         """``memory_limit``: bytes its tables may take before they are built anew from what is in use.
+
+        ``limits``: other values than the kernel's for what a text may meet, by name; for tests. ValueError for a name
+        that is none of these.
 
         Raises GrammarError (malformed, generates nothing, lexemes that cannot be told apart) or LimitError.
         """
@@ -179,10 +184,12 @@ class Matcher:
     def compute_mask(self) -> None:
         """Computes the mask here, if it is not known, without the GIL."""
 
-    def diagnose(self, token_id: int) -> tuple[bool, bool, bool, int, list[int]]:
-        """(allowed, failed at the end of the text, left out by a limit, byte offset of the failure, what was expected).
+    def diagnose(self, token_id: int) -> tuple[bool, bool, bool, tuple[str, ...], int, list[int]]:
+        """Whether a token is allowed, and why it is not.
 
-        Expected are terminals. A token that a limit or the budget leaves out is allowed all the same.
+        (allowed, failed at the end of the text, left out by the limit of a lexeme, limits of the kernel that the mask
+        met if the token is not in it, byte offset of the failure, terminals that were expected). A token that a limit
+        or the budget leaves out is allowed all the same.
         """
 
     @property
@@ -197,5 +204,9 @@ class Matcher:
     def is_narrowed_by_budget(self) -> bool: ...
     @property
     def n_shortened(self) -> int: ...
+    @property
+    def limited_masks(self) -> int: ...
+    @property
+    def limits_met(self) -> tuple[str, ...]: ...
     @property
     def min_tokens_left(self) -> int: ...

@@ -73,6 +73,14 @@ class Matcher(Protocol):
     def n_shortened(self) -> int:
         """How many strings and numbers have reached their limits."""
 
+    @property
+    def limited_masks(self) -> int:
+        """How many masks left out tokens because a limit of the kernel was met."""
+
+    @property
+    def limits_met(self) -> tuple[str, ...]:
+        """The names of these limits."""
+
     def forced_after(self, before: bytes, /) -> tuple[bytes, list[int]]:
         """The only bytes that can follow ``before``, the end of what was taken, and where these two are open."""
 

@@ -28,6 +28,7 @@ class Account:
         status: that of the response; 0 if there is none yet.
         model: the name of the model that was asked, as it is served.
         prompt_tokens, completion_tokens: of what was answered.
+        limited_masks, limits_met: of the answers (``Completion``).
     """
 
     until: float
@@ -39,11 +40,15 @@ class Account:
     model: str | None = None
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    limited_masks: int = 0
+    limits_met: tuple[str, ...] = ()
 
     def add(self, completion: Completion, *, is_first: bool) -> None:
         """Counts an answer; its prompt where it is the first to that."""
         self.prompt_tokens += completion.usage.prompt_tokens if is_first else 0
         self.completion_tokens += completion.usage.completion_tokens
+        self.limited_masks += completion.limited_masks
+        self.limits_met = tuple(dict.fromkeys((*self.limits_met, *completion.limits_met)))
 
 
 current: ContextVar[Account] = ContextVar("constrain_account")

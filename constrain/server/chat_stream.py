@@ -27,6 +27,7 @@ from constrain._completion import (
     ReasoningDelta,
     RefusalDelta,
     TextDelta,
+    told_limits,
 )
 from constrain._logprobs import logprob_objects
 from constrain.chat.tools import CustomTool
@@ -102,7 +103,8 @@ class ChunkWriter:
                 pass
             case Finished(completion):
                 self._completions[number] = completion
-                yield self._chunk(number, ChoiceDelta(), finish_reason(completion, self._shape))
+                reason = finish_reason(completion, self._shape)
+                yield self._chunk(number, ChoiceDelta(), reason, **told_limits(completion))
 
     def end(self) -> Iterator[str]:
         """What follows when all answers are finished."""
@@ -132,11 +134,16 @@ class ChunkWriter:
         return self._chunk(number, ChoiceDelta(function_call=ChoiceDeltaFunctionCall(**members)))
 
     def _chunk(
-        self, number: int, delta: ChoiceDelta, reason: Any = None, tokens: Sequence[TokenLogprob] | None = None
+        self,
+        number: int,
+        delta: ChoiceDelta,
+        reason: Any = None,
+        tokens: Sequence[TokenLogprob] | None = None,
+        **more: Any,
     ) -> str:
         told = None if tokens is None else {"content": logprob_objects(tokens), "refusal": None}
         logprobs = None if told is None else ChoiceLogprobs.model_validate(told)
-        choice = Choice(index=number, delta=delta, finish_reason=reason, logprobs=logprobs)
+        choice = Choice(index=number, delta=delta, finish_reason=reason, logprobs=logprobs, **more)
         return self._data([choice], self._usage)
 
     def _data(self, choices: list[Choice], usage: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from openai.types import Completion as TextCompletion
 from openai.types import CompletionChoice
 
-from constrain._completion import Finished, TextDelta
+from constrain._completion import Finished, TextDelta, told_limits
 from constrain.server.chat_response import usage_of
 from constrain.server.completions_logprobs import TextLogprobs
 from constrain.server.events import LAST_EVENT, data_event
@@ -69,6 +69,7 @@ class CompletionWriter:
                 text=self._before[number // self._n] + completion.text,
                 finish_reason=self._reason(completion),
                 logprobs=self._told(number, completion.text_logprobs or ()),
+                **told_limits(completion),
             )
             for number, completion in enumerate(self._best(completions))
         ]
@@ -86,7 +87,7 @@ class CompletionWriter:
             yield self._chunk(number, event.text, logprobs=self._told(number, event.logprobs))
         elif isinstance(event, Finished):
             self._completions[number] = event.completion
-            yield self._chunk(number, "", self._reason(event.completion))
+            yield self._chunk(number, "", self._reason(event.completion), **told_limits(event.completion))
 
     def end(self) -> Iterator[str]:
         """What follows when all answers are finished."""
@@ -109,10 +110,17 @@ class CompletionWriter:
         return "length" if self._is_text and completion.finish_reason != "stop" else "stop"
 
     def _chunk(
-        self, number: int, text: str, reason: FinishReason | None = None, logprobs: Logprobs | None = None
+        self,
+        number: int,
+        text: str,
+        reason: FinishReason | None = None,
+        logprobs: Logprobs | None = None,
+        **more: Any,
     ) -> str:
         # The type in the openai package knows whole answers only; in a stream the reason comes last.
-        choice = CompletionChoice.model_construct(index=number, text=text, finish_reason=reason, logprobs=logprobs)
+        choice = CompletionChoice.model_construct(
+            index=number, text=text, finish_reason=reason, logprobs=logprobs, **more
+        )
         return data_event(self._object([choice], self._usage))
 
     def _object(self, choices: list[CompletionChoice], usage: dict[str, Any]) -> dict[str, Any]:

@@ -73,11 +73,15 @@ def log_request(account: Account, scope: Scope) -> None:
         "seconds": seconds,
         "prompt_tokens": account.prompt_tokens,
         "completion_tokens": account.completion_tokens,
+        "limited_masks": account.limited_masks,
+        "limits_met": list(account.limits_met),
         "client": client[0] if client else None,
     }
     told = [f"{facts['method']} {facts['path']} {account.status or 'left'} in {seconds:.3f} s"]
     if account.model is not None:
         told.append(f"{account.model}: {account.prompt_tokens} + {account.completion_tokens} tokens")
+    if account.limited_masks:
+        told.append(f"{account.limited_masks} masks limited by {' and '.join(account.limits_met)}")
     told.append(f"from {facts['client']}")
     _requests.info("%s", ", ".join(told), extra=facts)
 

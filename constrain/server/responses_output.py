@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from openai.types.responses import Response
 
+from constrain._completion import told_limits
 from constrain._logprobs import logprob_objects
 from constrain.chat.calls import CustomCall
 from constrain.chat.reply import Refusal, Reply
@@ -103,9 +104,11 @@ def response_of(
         "total_tokens": usage.prompt_tokens + usage.completion_tokens,
     }
     if not is_cut(completion, head.request):
-        return _response(head, "completed", items, usage=tokens, completed_at=completed_at)
+        return _response(head, "completed", items, usage=tokens, completed_at=completed_at, **told_limits(completion))
     reason = "max_output_tokens" if completion.finish_reason == "length" else None
-    return _response(head, "incomplete", items, usage=tokens, incomplete_details={"reason": reason})
+    return _response(
+        head, "incomplete", items, usage=tokens, incomplete_details={"reason": reason}, **told_limits(completion)
+    )
 
 
 def is_cut(completion: Completion, request: ResponsesRequest) -> bool:

@@ -5,11 +5,14 @@
 
 namespace constrain {
 
-Automaton::Automaton(const Grammar& grammar, const Vocabulary& vocabulary)
+Automaton::Automaton(const Grammar& grammar, const Vocabulary& vocabulary, const Limits& limits)
     : grammar_(grammar),
       vocabulary_(vocabulary),
+      limits_(limits),
       lexer_(grammar.expressions, grammar.terminals, grammar.remembered),
-      parser_(grammar, lexer_, memory_) {}
+      parser_(grammar, lexer_, memory_) {
+  lexer_.expressions().limit_searches(limits.intersection_states, limits.length_sets);
+}
 
 Automaton::Automaton(const Grammar& grammar, const Vocabulary& vocabulary, ToBeRestored)
     : grammar_(grammar), vocabulary_(vocabulary), parser_(grammar, lexer_, memory_, Parser::ToBeRestored{}) {}
@@ -59,7 +62,8 @@ bool Automaton::accepting(const Place& place) {
 bool Automaton::surely_accepting(const Place& place) {
   try {
     return accepting(place);
-  } catch (const LimitError&) {  // not verified
+  } catch (const LimitError& error) {  // not verified
+    limits_met_.add(error.limit);
     return false;
   }
 }
@@ -69,7 +73,8 @@ bool Automaton::allows(const Place& place, uint32_t token, const Wall* wall) {
   Place next = place;
   try {
     return !bytes.empty() && step(next, bytes) && (!wall || fits(next, *wall));
-  } catch (const LimitError&) {  // not verified, so not allowed
+  } catch (const LimitError& error) {  // not verified, so not allowed
+    limits_met_.add(error.limit);
     return false;
   }
 }
@@ -84,7 +89,7 @@ ByteSet Automaton::next_bytes(const Place& place) {
 }
 
 size_t Automaton::memory_bytes() const {
-  return lexer_.memory_bytes() + memory_.memory_bytes() + parser_.memory_bytes() + mask_ids_.bytes() + mask_bytes_ +
+  return lexer_.memory_bytes() + memory_.memory_bytes() + parser_.memory_bytes() + mask_ids_.bytes() + mask_bytes_ + limited_mask_ids_.bytes() + unknown_needs_.bytes() +
          first_outlines_.bytes() + outline_ids_.bytes() + token_ids_.bytes() +
          rows_.size() * (sizeof(Row) + sizeof(void*)) + parts_.size() * 64 + parts_after_.bytes() + paths_.size() * (sizeof(OwnPath) + sizeof(Segment)) + path_ids_.bytes() +
          origin_costs_.bytes() + inside_.bytes() + text_mask_ids_.bytes() + units * set_bounds_[0].size() * sizeof(std::optional<Bound>) +

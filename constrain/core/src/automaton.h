@@ -18,6 +18,7 @@
 #include "grammar.h"
 #include "ids.h"
 #include "lexer.h"
+#include "limits.h"
 #include "memory.h"
 #include "parser.h"
 #include "storage.h"
@@ -62,7 +63,7 @@ struct MaskDraft {
   std::vector<uint32_t> remove;  // from `base`
   std::vector<uint32_t> by_text;
   bool eos = false;
-  bool limited = false;  // a limit was met: what is in it is a part of what is possible
+  LimitSet limits;  // that were met: then `by_text` are tokens of one byte, and there are no others
 
   Bitmask& own_base(size_t words);  // without what is to be removed
 };
@@ -72,12 +73,12 @@ struct MaskTokens {
   std::shared_ptr<const Bitmask> base;
   Array<uint32_t> add, remove, by_text;
   bool eos = false;
-  bool limited = false;
+  LimitSet limits;
   size_t memory_bytes() const;
 
   template <typename Archive>
   void visit(Archive& archive) {
-    archive(base, add, remove, by_text, eos, limited);
+    archive(base, add, remove, by_text, eos, limits);
   }
 };
 
@@ -123,14 +124,14 @@ struct Outline {
 
 class Automaton {
  public:
-  Automaton(const Grammar& grammar, const Vocabulary& vocabulary);
+  Automaton(const Grammar& grammar, const Vocabulary& vocabulary, const Limits& limits = {});
 
   // To be restored: `visit` must read all that another one's `visit` has written.
   struct ToBeRestored {};
   Automaton(const Grammar& grammar, const Vocabulary& vocabulary, ToBeRestored);
   template <typename Archive>
   void visit(Archive& archive) {  // all but completions, which are found again, and mask parts, which the vocabulary keeps
-    archive(lexer_, memory_, parser_, mask_ids_, text_mask_ids_, masks_, first_outlines_, outline_ids_, outlines_, mask_bytes_, limited_masks_, inside_);
+    archive(lexer_, memory_, parser_, mask_ids_, text_mask_ids_, masks_, first_outlines_, outline_ids_, outlines_, mask_bytes_, inside_);
   }
 
   Place start();
@@ -141,6 +142,7 @@ class Automaton {
   Place finished(const Place& place);                // after the lexeme under way; SetId::none if it cannot end here
 
   const Mask& mask(const Place& place);
+  bool has_token(const Place& place, uint32_t token);  // in its mask
   const Mask* known_mask(const Place& place) const;
   struct Wall {  // of the token budget
     uint64_t left;        // tokens, the next one included
@@ -149,7 +151,8 @@ class Automaton {
     uint32_t plan_token;  // always allowed; Vocabulary::no_token if the plan is to end here
     bool soft;            // close what is open: begin nothing new
   };
-  void fill(const Mask& mask, const Place& place, std::span<uint32_t> words, const Wall* wall = nullptr);
+  // The limits that left out tokens. Where there are any, all that come to this place get the same mask.
+  LimitSet fill(const Mask& mask, const Place& place, std::span<uint32_t> words, const Wall* wall = nullptr);
   bool allows(const Place& place, uint32_t token, const Wall* wall = nullptr);
 
   // A shortest text that completes `place`; `thorough`: also where searches have taken so long that some short one would do.
@@ -170,7 +173,11 @@ class Automaton {
   uint64_t tokens_needed(const Place& place);  // of the way to finish that is known; never_fits if none is
   static constexpr uint64_t never_fits = ~uint64_t{0};
   bool fits(const Place& place, const Wall& wall);  // after a token
-  bool fill_within(const Mask& mask, const Place& place, const Wall& wall, std::span<uint32_t> words);  // narrowed?
+  struct Narrowed {
+    bool by_budget;
+    LimitSet limits;  // that were met in telling what fits
+  };
+  Narrowed fill_within(const Mask& mask, const Place& place, const Wall& wall, std::span<uint32_t> words);
 
   // lexeme_limits.cpp. `limits`: tokens of one lexeme, by kind of terminal.
   static constexpr uint64_t no_lexeme_limit = ~uint64_t{0};
@@ -187,13 +194,15 @@ class Automaton {
   uint64_t shared_masks() const { return shared_masks_; }  // that were found to be those of other places
   void read_masks(size_t most);  // that are stored: now, instead of when they are asked for (storage.cpp)
   static constexpr size_t endless_questions = ~size_t{0};  // that the budget may ask about one mask
-  uint64_t limited_masks() const { return limited_masks_; }
 
-  // Derivatives that one mask may make; beyond, the mask is that of single bytes. And any other call.
-  static constexpr size_t max_mask_work = 300'000;
-  static constexpr size_t max_call_work = 2'000'000;
   static constexpr size_t max_searched_places = 100'000;
-  void allow_call() { lexer_.expressions().allow(max_call_work, "MAX_CALL_WORK = 2000000 derivatives"); }
+  const Limits& limits() const { return limits_; }
+  void allow_mask() { lexer_.expressions().allow(limits_.mask_work, "MAX_MASK_WORK", Limit::mask_work); }
+  void allow_call() { lexer_.expressions().allow(limits_.call_work, "MAX_CALL_WORK = 2000000 derivatives", Limit::call_work); }
+  void allow_way() {  // a way to finish has enough to be found, whatever the limits are
+    lexer_.expressions().allow(std::max(limits_.call_work, Limits{}.call_work), "MAX_CALL_WORK = 2000000 derivatives", Limit::call_work);
+    lexer_.expressions().allow_searches(ExpressionStore::max_intersection_states, ExpressionStore::max_length_sets);
+  }
   void allow_all() { lexer_.expressions().allow_all(); }
 
  private:
@@ -224,8 +233,14 @@ class Automaton {
   void leave_to_text(MaskDraft& mask, uint32_t node) const;
   bool surely_goes_on(const Place& place) const;
   bool token_goes_on(uint32_t node, const Place& place);
-  void finish_only(MaskDraft& mask, const Place& place);
-  void fill_way_to_finish(const Place& place, std::span<uint32_t> words, const Wall* wall);
+  void keep_fitting(std::span<const uint32_t> tokens, const Place& place, const Wall& wall, std::span<uint32_t> words);
+  void fill_way_to_finish(const Place& place, std::span<uint32_t> words);
+  struct LimitedMask {  // of a place, as it was when it was first asked for
+    Bitmask words;
+    LimitSet limits;
+  };
+  const LimitedMask* limited_mask(const Place& place) const;
+  void keep_limited_mask(const Place& place, LimitSet limits, std::span<const uint32_t> words);
   void settle(MaskDraft& mask) const;
   void add_tokens(std::vector<uint32_t>& to, uint32_t node) const;
 
@@ -352,6 +367,7 @@ class Automaton {
 
   const Grammar& grammar_;
   const Vocabulary& vocabulary_;
+  const Limits limits_;
   Lexer lexer_;
   Memory memory_;
   Parser parser_;
@@ -368,7 +384,9 @@ class Automaton {
   FlatMap<Hash, uint32_t> token_ids_;
   std::vector<std::shared_ptr<const MaskTokens>> tokens_;  // made in this process
   size_t mask_bytes_ = 0;
-  uint64_t limited_masks_ = 0;
+  FlatMap<Hash, uint32_t> limited_mask_ids_;
+  std::deque<LimitedMask> limited_masks_;
+  LimitSet limits_met_;  // in what is asked now
   uint64_t shared_masks_ = 0;
   FlatMap<uint32_t, uint32_t> part_ids_;
   std::vector<std::shared_ptr<const LexemePart>> parts_;
@@ -418,6 +436,7 @@ class Automaton {
   FlatMap<uint32_t, uint32_t> shortest_tokens_;      // by expression
   uint64_t fresh_slack_ = 0;                      // by how much a fresh text may be longer than all read; 0: not known yet
   FlatMap<Hash, uint64_t> tokens_needed_;
+  FlatMap<Hash, Limit> unknown_needs_;  // why those of tokens_needed_ that never fit are not known
   FlatMap<uint32_t, uint64_t> lexeme_rests_;
   FlatMap<uint32_t, uint32_t> end_ids_;
   std::deque<std::vector<End>> ends_;

@@ -122,15 +122,15 @@ class Released {
 };
 
 bool knows_mask(Matcher& matcher) {
-  return matcher.ended() || (matcher.known_mask() && matcher.knows_limited());
+  return matcher.ended() || (matcher.known_mask() && matcher.knows_words());
 }
 
 // Whether the mask only has to be looked up: then taking a token needs no search either.
 bool is_quick(Matcher& matcher) {
-  if (matcher.ended()) return true;
+  if (matcher.ended() || matcher.known_plain()) return true;
   try {
     const Mask* known = matcher.known_mask();
-    return known && !known->tokens->limited && known->tokens->by_text.empty() && matcher.ample(*known) && matcher.knows_limited();
+    return known && matcher.plain(*known);
   } catch (const LimitError&) {
     return false;
   }
@@ -140,8 +140,7 @@ bool is_quick(Matcher& matcher) {
 void prepare(Matcher& matcher) {
   if (knows_mask(matcher)) return;
   nb::gil_scoped_release release;
-  matcher.ample(matcher.mask());
-  if (matcher.limit_reached()) matcher.limited();
+  matcher.prepare();
 }
 
 // Writes the mask of where the matcher stands. What must be computed is computed without the GIL.
@@ -277,13 +276,36 @@ void bind_questions(nb::module_& m) {
 
 constexpr size_t default_memory_limit = size_t{64} << 20;
 
+// Limits by name, other than they are: for tests.
+Limits limits_of(const nb::dict& given) {
+  Limits limits;
+  for (const auto& [key, value] : given) {
+    const auto name = nb::cast<std::string>(key);
+    const auto number = nb::cast<uint32_t>(value);
+    if (name == "MAX_MASK_WORK") {
+      limits.mask_work = number;
+    } else if (name == "MAX_CALL_WORK") {
+      limits.call_work = number;
+    } else if (name == "MAX_INTERSECTION_STATES") {
+      limits.intersection_states = number;
+    } else if (name == "MAX_LENGTH_SETS") {
+      limits.length_sets = number;
+    } else if (name == "MAX_BUDGET_QUESTIONS") {
+      limits.budget_questions = limits.budget_searches = number;
+    } else {
+      throw nb::value_error(("there is no limit " + name).c_str());
+    }
+  }
+  return limits;
+}
+
 void bind_grammar(nb::module_& m) {
   nb::class_<CompiledGrammar>(m, "CompiledGrammar")
       .def("__init__",
-           [](CompiledGrammar* self, nb::handle grammar, std::shared_ptr<Vocabulary> vocabulary, size_t limit) {
-             new (self) CompiledGrammar(import_grammar(grammar), std::move(vocabulary), limit);
+           [](CompiledGrammar* self, nb::handle grammar, std::shared_ptr<Vocabulary> vocabulary, size_t limit, const nb::dict& limits) {
+             new (self) CompiledGrammar(import_grammar(grammar), std::move(vocabulary), limit, limits_of(limits));
            },
-           "grammar"_a, "vocabulary"_a, "memory_limit"_a = default_memory_limit)
+           "grammar"_a, "vocabulary"_a, "memory_limit"_a = default_memory_limit, "limits"_a = nb::dict())
       .def_static(
           "restore",
           [](nb::handle stored, std::shared_ptr<Vocabulary> vocabulary, size_t limit) {
@@ -333,13 +355,22 @@ void bind_grammar(nb::module_& m) {
         nb::dict result;
         result["memory_bytes"] = self.automaton()->memory_bytes();
         result["generation"] = self.generation();
-        result["limited_masks"] = self.automaton()->limited_masks();
+        result["limited_masks"] = self.limited_masks();
         result["shared_masks"] = self.automaton()->shared_masks();
         result["rules"] = self.grammar().rules.size();
         result["states"] = self.grammar().states.size();
         result["terminals"] = self.grammar().terminals.size();
         return result;
       });
+}
+
+nb::tuple names_of(LimitSet limits) {
+  nb::list names;
+  limits.each([&](Limit limit) {
+    const std::string_view name = limit_names[static_cast<size_t>(limit)];
+    names.append(nb::str(name.data(), name.size()));
+  });
+  return nb::tuple(names);
 }
 
 void bind_matcher(nb::module_& m) {
@@ -440,7 +471,7 @@ void bind_matcher(nb::module_& m) {
       .def_prop_ro("is_narrowed",
                    [](Matcher& self) {
                      Locked lock(self.grammar());
-                     return self.narrowed() || self.shortened() > 0;
+                     return self.narrowed() || self.shortened() > 0 || self.limited_masks() > 0;
                    })
       .def_prop_ro("is_narrowed_by_budget",
                    [](Matcher& self) {
@@ -451,6 +482,16 @@ void bind_matcher(nb::module_& m) {
                    [](Matcher& self) {
                      Locked lock(self.grammar());
                      return self.shortened();
+                   })
+      .def_prop_ro("limited_masks",
+                   [](Matcher& self) {
+                     Locked lock(self.grammar());
+                     return self.limited_masks();
+                   })
+      .def_prop_ro("limits_met",
+                   [](Matcher& self) {
+                     Locked lock(self.grammar());
+                     return names_of(self.limits_met());
                    })
       .def("completion_tokens",
            [](Matcher& self) {
@@ -513,7 +554,7 @@ void bind_matcher(nb::module_& m) {
                nb::gil_scoped_release release;
                return self.explain(id);
              }();
-             return std::tuple(why.allowed, why.at_end, why.at_limit, why.offset, why.terminals);
+             return std::tuple(why.allowed, why.at_end, why.at_limit, names_of(why.limits), why.offset, why.terminals);
            },
            "token_id"_a);
 }

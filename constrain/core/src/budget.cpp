@@ -19,8 +19,6 @@ constexpr uint64_t short_rest = 2'000;      // bytes; what is more may be less w
 constexpr size_t max_explored = 300;        // derivatives of one terminal
 constexpr unsigned max_rule_depth = 200;    // of rules within rules whose fresh texts are counted
 constexpr size_t max_judged = 4'000;        // tokens of one mask that are judged one by one
-constexpr size_t max_questions = 4'000;     // about sets and ways to finish, for one mask; where each may take a search:
-constexpr size_t max_searches = 256;
 constexpr size_t search_questions = 60;     // as many as a search for a shortest match counts
 constexpr size_t max_search_near_wall = 2'000;  // places, of one search for a way to finish
 
@@ -334,7 +332,10 @@ bool Automaton::any_surely_fits(const Mask& mask, const Place& place, size_t rea
 bool Automaton::may_ask(Hash key, size_t questions) {
   if (questions_left_ == endless_questions) return true;
   if (asked_.find(key)) return true;
-  if (questions_left_ == 0) return false;
+  if (questions_left_ == 0) {
+    limits_met_.add(Limit::budget_questions);
+    return false;
+  }
   questions_left_ -= std::min(questions_left_, questions);
   asked_.insert(key, 1);
   return true;
@@ -391,17 +392,23 @@ uint64_t Automaton::tokens_needed(const Place& place) {
       if (lexer_.expressions().shortest_takes_search(entry.expression)) questions += search_questions;
     }
     if (!may_ask(key, questions)) return never_fits;
-    if (const uint64_t* found = tokens_needed_.find(key)) return *found;
+    if (const uint64_t* found = tokens_needed_.find(key)) {
+      if (const Limit* why = *found == never_fits ? unknown_needs_.find(key) : nullptr) limits_met_.add(*why);
+      return *found;
+    }
     const Unasked unasked(questions_left_);
     uint64_t needed = never_fits;
     try {
       const Vocabulary::Spelling spelling = vocabulary_.spell(by_rules ? completion_by_rules(place) : shortest_completion(place));
       if (spelling.counts[0] != Vocabulary::no_spelling) needed = spelling.counts[0];
-    } catch (const LimitError&) {  // no way is known
+    } catch (const LimitError& error) {  // no way is known
+      limits_met_.add(error.limit);
+      unknown_needs_.insert(key, error.limit);
     }
     tokens_needed_.insert(key, needed);
     return needed;
-  } catch (const LimitError&) {  // nor its key
+  } catch (const LimitError& error) {  // nor its key
+    limits_met_.add(error.limit);
     return never_fits;
   }
 }
@@ -460,18 +467,17 @@ void Automaton::add_fitting_ends(const Place& place, const Wall& wall, Bitmask& 
   }
 }
 
-bool Automaton::fill_within(const Mask& mask, const Place& place, const Wall& wall, std::span<uint32_t> words) {
-  fill(mask, place, words);
+Automaton::Narrowed Automaton::fill_within(const Mask& mask, const Place& place, const Wall& wall, std::span<uint32_t> words) {
+  fill(mask, place, words);  // notes the limits that are met from here on
   const Bitmask all(words.begin(), words.end());
   std::fill(words.begin(), words.end(), 0u);
   searched_places_limit_ = max_search_near_wall;
-  questions_left_ = grammar_.self_delimiting && !text_matters(place) ? max_questions : max_searches;
+  questions_left_ = grammar_.self_delimiting && !text_matters(place) ? limits_.budget_questions : limits_.budget_searches;
   try {
     if (wall.left > 0) add_fitting(mask, place, wall, all, words);
-  } catch (const LimitError&) {  // what was verified so far is allowed
-    questions_left_ = 0;
+  } catch (const LimitError& error) {  // what was verified so far is allowed
+    limits_met_.add(error.limit);
   }
-  if (questions_left_ == 0) ++limited_masks_;
   asked_ = {};
   searched_places_limit_ = max_searched_places;
   questions_left_ = endless_questions;
@@ -480,13 +486,13 @@ bool Automaton::fill_within(const Mask& mask, const Place& place, const Wall& wa
   for (uint32_t token : vocabulary_.eos()) {
     if (has_bit(all, token)) set_bit(words, token);
   }
-  return !std::equal(words.begin(), words.end(), all.begin());
+  return {!std::equal(words.begin(), words.end(), all.begin()), limits_met_};
 }
 
 // Of `all` tokens that are allowed without a budget, those that fit.
 void Automaton::add_fitting(const Mask& mask, const Place& place, const Wall& wall, const Bitmask& all, std::span<uint32_t> words) {
   Bitmask known(words.size());
-  if (!mask.tokens->limited && place.lexer != LexId::dead && !text_matters(place)) {
+  if (mask.tokens->limits.empty() && place.lexer != LexId::dead && !text_matters(place)) {
     add_fitting_ends(place, wall, known, words);
     for (size_t i = 0; i < words.size(); ++i) words[i] &= all[i];
   }
@@ -495,7 +501,7 @@ void Automaton::add_fitting(const Mask& mask, const Place& place, const Wall& wa
     for (uint32_t bits = all[i] & ~known[i]; bits != 0; bits &= bits - 1) {
       const uint32_t token = first_token(i, bits);
       if (vocabulary_.is_eos(token)) continue;
-      if (++judged > max_judged || questions_left_ == 0) return;
+      if (++judged > max_judged || questions_left_ == 0) return limits_met_.add(Limit::budget_questions);
       allow_call();
       if (allows(place, token, &wall)) set_bit(words, token);
     }

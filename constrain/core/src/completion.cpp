@@ -262,8 +262,8 @@ uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, P
         count_search(visits.size(), rule);
         return endless;
       }
-      throw LimitError("the shortest way to finish takes too many steps to find (MAX_PATH_STATES = " +
-                       std::to_string(max_path_states) + ")");
+      throw LimitError(limit_message("the shortest way to finish takes too many steps to find", "MAX_PATH_STATES", max_path_states),
+                       Limit::path_states);
     }
     ways.clear();
     for (uint32_t i = s.edges_begin; i < s.edges_begin + s.edges_count; ++i) {
@@ -476,7 +476,7 @@ void Automaton::expand(const OwnPath& path, std::string& out) {
     }
     if (out.size() > ExpressionStore::max_shortest_match) {
       throw LimitError("the shortest way to finish is too long (MAX_SHORTEST_MATCH = " +
-                       std::to_string(ExpressionStore::max_shortest_match) + " bytes)");
+                       std::to_string(ExpressionStore::max_shortest_match) + " bytes)", Limit::shortest_match);
     }
   }
 }
@@ -512,7 +512,7 @@ std::string Automaton::shortest_completion(const Place& place, bool thorough) {
 std::string Automaton::completion_by_steps(Place place) {
   std::string text;
   while (!accepting(place)) {
-    allow_call();  // for each lexeme: every one brings the end nearer
+    allow_way();  // for each lexeme: every one brings the end nearer
     uint64_t best = endless;
     ExprId rest = ExprId::nothing;
     const Parser::Closure closure = parser_.closure(place.set);
@@ -540,7 +540,7 @@ std::string Automaton::completion_by_steps(Place place) {
     text += lexeme;
     if (text.size() > ExpressionStore::max_shortest_match) {
       throw LimitError("the shortest way to finish is too long (MAX_SHORTEST_MATCH = " +
-                       std::to_string(ExpressionStore::max_shortest_match) + " bytes)");
+                       std::to_string(ExpressionStore::max_shortest_match) + " bytes)", Limit::shortest_match);
     }
     place = accepting(next) ? next : finished(next);
     if (place.set == SetId::none) throw GrammarError("there is no way to finish from here");
@@ -577,7 +577,7 @@ std::string Automaton::completion_by_search(const Place& start) {
       if (seen.find(key)) continue;
       seen.insert(key, 1);
       if (visits.size() > searched_places_limit_) {
-        throw LimitError(limit_message("the shortest way to finish takes too many steps to find", "MAX_SEARCHED_PLACES", searched_places_limit_));
+        throw LimitError(limit_message("the shortest way to finish takes too many steps to find", "MAX_SEARCHED_PLACES", searched_places_limit_), Limit::searched_places);
       }
       size_t length = visits[at].length + 1;
       visits.push_back({next, at, static_cast<uint8_t>(b), length});

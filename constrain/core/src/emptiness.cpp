@@ -39,10 +39,12 @@ bool ExpressionStore::decide_intersection(ExprId start) {
   using Entry = std::pair<uint32_t, size_t>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> nearest;
   for (size_t count = 0; count < queue.size(); ++count) {
-    if (queue.size() > max_intersection_states) undecided_.insert(index(start), 1);
-    if (undecided_.find(index(start))) {
+    const uint32_t* undecided = undecided_.find(index(start));
+    const bool too_many = queue.size() > states_allowed_;
+    if (too_many && !undecided) undecided_.insert(index(start), states_allowed_);
+    if (too_many || (undecided && *undecided >= states_allowed_)) {
       throw UndecidedError(limit_message("deciding whether an intersection of expressions matches anything takes too many states",
-                                     "MAX_INTERSECTION_STATES", max_intersection_states));
+                                     "MAX_INTERSECTION_STATES", states_allowed_), Limit::intersection_states);
     }
     size_t at = count;
     if (count >= states_in_breadth) {
@@ -247,9 +249,9 @@ bool ExpressionStore::decide_window(ExprId part, ExprId unit, ExprId state, uint
       }
       return false;
     }
-    if (k == max_length_sets) {
+    if (k >= length_sets_allowed_) {
       throw LimitError(limit_message("the lengths of an expression's matches take too many steps to tell",
-                                     "MAX_LENGTH_SETS", max_length_sets));
+                                     "MAX_LENGTH_SETS", length_sets_allowed_), Limit::length_sets);
     }
     seen.insert(key, k);
     may_end.push_back(ends);
@@ -335,9 +337,9 @@ bool ExpressionStore::is_universal(ExprId start) {
   seen.insert(index(start), 1);
   bool universal = true;
   for (size_t at = 0; at < queue.size() && universal; ++at) {
-    if (queue.size() > max_intersection_states) {
+    if (queue.size() > states_allowed_) {
       throw LimitError(limit_message("deciding whether a complement matches anything takes too many states",
-                                     "MAX_INTERSECTION_STATES", max_intersection_states));
+                                     "MAX_INTERSECTION_STATES", states_allowed_), Limit::intersection_states);
     }
     universal = nullable(queue[at]);
     for (uint8_t byte : representatives({queue[at]})) {

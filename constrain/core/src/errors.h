@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "limits.h"
+
 namespace constrain {
 
 struct GrammarError : std::runtime_error {
@@ -13,7 +15,8 @@ struct GrammarError : std::runtime_error {
 };
 
 struct LimitError : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit LimitError(const std::string& message, Limit which = Limit::compile_work) : std::runtime_error(message), limit(which) {}
+  Limit limit;
 };
 
 // Whether an expression matches anything takes too long to tell.

@@ -383,14 +383,16 @@ ExprId ExpressionStore::derivative(ExprId e, std::string_view text) {
   return e;
 }
 
-void ExpressionStore::allow(size_t work, const char* limit_name) {
+void ExpressionStore::allow(size_t work, const char* limit_name, Limit limit) {
   allowance_ = spent_ + work;
   search_end_ = spent_ + work / 2;
   limit_name_ = limit_name;
+  limit_ = limit;
+  allow_searches(max_states_, max_sets_);
 }
 
 void ExpressionStore::overspent() const {
-  throw LimitError(std::string("the expressions take too much work (") + limit_name_ + "); simplify the pattern or its bounds");
+  throw LimitError(std::string("the expressions take too much work (") + limit_name_ + "); simplify the pattern or its bounds", limit_);
 }
 
 ExprId ExpressionStore::derive(ExprId e, uint8_t byte) {

@@ -19,6 +19,7 @@
 #include "byte_set.h"
 #include "hashing.h"
 #include "ids.h"
+#include "limits.h"
 
 namespace constrain {
 
@@ -43,9 +44,9 @@ class ExpressionStore {
   };
 
   // Named limits; the message of a LimitError names them.
-  static constexpr uint32_t max_intersection_states = 20'000;
+  static constexpr uint32_t max_intersection_states = Limits{}.intersection_states;
   static constexpr size_t max_residues_searched = 2'000;  // states; beyond, arithmetic
-  static constexpr uint32_t max_length_sets = 20'000;
+  static constexpr uint32_t max_length_sets = Limits{}.length_sets;
   static constexpr uint32_t max_shortest_match = 1u << 24;  // bytes
   static constexpr uint32_t max_expression_depth = 4'000;   // levels of parts of an imported expression
   static constexpr uint32_t max_nested_decisions = 100;     // questions whether something matches, each within another
@@ -112,9 +113,20 @@ class ExpressionStore {
   std::optional<bool> has_endless_matches(ExprId e, size_t max_states);
 
   // Work is counted in derivatives made, larger ones for more. Beyond the allowance LimitError is thrown.
-  void allow(size_t work, const char* limit_name);
+  void allow(size_t work, const char* limit_name, Limit limit = Limit::compile_work);
   size_t work() const { return spent_ + nodes_.size(); }  // so far; a node that was made counts as a derivative, too
-  void allow_all() { allowance_ = search_end_ = ~size_t{0}; }
+  void allow_all() {  // and searches as long as they take, until the next `allow`
+    allowance_ = search_end_ = ~size_t{0};
+    allow_searches(~uint32_t{0}, ~uint32_t{0});
+  }
+  void allow_searches(uint32_t intersection_states, uint32_t length_sets) {
+    states_allowed_ = intersection_states;
+    length_sets_allowed_ = length_sets;
+  }
+  void limit_searches(uint32_t intersection_states, uint32_t length_sets) {
+    max_states_ = intersection_states;
+    max_sets_ = length_sets;
+  }
   size_t memory_bytes() const;
 
   template <typename Archive>
@@ -210,6 +222,10 @@ class ExpressionStore {
   size_t allowance_ = ~size_t{0};
   size_t search_end_ = ~size_t{0};  // of what is allowed, shortest matches leave the rest to decisions
   const char* limit_name_ = "";
+  Limit limit_ = Limit::compile_work;
+  // Of one search: what was asked for, and what is allowed now.
+  uint32_t max_states_ = max_intersection_states, max_sets_ = max_length_sets;
+  uint32_t states_allowed_ = max_intersection_states, length_sets_allowed_ = max_length_sets;
   std::vector<Node> nodes_;
   std::vector<ExprId> children_;
   std::vector<ByteSet> byte_sets_;
@@ -222,7 +238,7 @@ class ExpressionStore {
   FlatMap<uint64_t, uint32_t> derivatives_;
   FlatMap<uint32_t, uint8_t> universal_;
   FlatMap<uint32_t, uint32_t> shortest_ids_;  // of those that take a search or a choice to find
-  FlatMap<uint32_t, uint8_t> undecided_;  // intersections whose emptiness takes too many states to tell
+  FlatMap<uint32_t, uint32_t> undecided_;  // intersections whose emptiness takes more states to tell
   std::deque<std::string> shortest_texts_;
   FlatMap<uint32_t, ByteSet> alphabets_;
   FlatMap<uint32_t, ByteSet> firsts_;  // of alternations, intersections and tall expressions

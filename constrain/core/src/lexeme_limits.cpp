@@ -47,9 +47,9 @@ uint64_t Automaton::lexeme_rest(LexId lexer) {
 }
 
 void Automaton::keep_nearer(LexId lexer, bool words_only, std::span<uint32_t> words) {
-  lexer_.expressions().allow(max_mask_work, "MAX_MASK_WORK");
+  allow_mask();
   const uint64_t rest = lexeme_rest(lexer);
-  const size_t enough = lexer_.expressions().work() + max_mask_work;
+  const size_t enough = lexer_.expressions().work() + limits_.mask_work;
   const auto is_nearer = [&](LexId end) {
     if (lexer_.expressions().work() > enough) return false;  // searches take too long
     try {
@@ -78,9 +78,8 @@ bool Matcher::limit_reached() {
 }
 
 // The tokens that the limit of the lexeme under way leaves, the budget aside. Never none: a way to finish is among them.
-const Bitmask& Matcher::limited() {
+const Bitmask& Matcher::limited(const Mask& mask) {
   if (limited_) return *limited_;
-  const Mask& mask = this->mask();
   const Place& place = places_.back();
   Bitmask all(grammar_->vocabulary().words());
   automaton_->fill(mask, place, all);
@@ -105,11 +104,6 @@ const Bitmask& Matcher::limited() {
   }
   limited_ = std::make_shared<const Bitmask>(std::move(left));
   return *limited_;
-}
-
-bool Matcher::left_out_by_limit(uint32_t token) {
-  if (grammar_->vocabulary().is_eos(token)) return false;
-  return !has_bit(limited(), token);
 }
 
 // Notes `token`, which led from one place to another; `at_limit`: the lexeme there had had its tokens.

@@ -15,6 +15,8 @@ Hash text_mask_key(const Place& place) {
   return mix(mix(seeded(0x6D61736B), (uint64_t{index(place.lexer)} << 32) | index(place.set)), (uint64_t{index(place.text)} << 32) | index(place.track));
 }
 
+Hash limited_mask_key(const Place& place) { return mix(text_mask_key(place), place.fresh ? 1u : 0u); }
+
 uint64_t mask_key(const Place& place) { return (uint64_t{index(place.lexer)} << 32) | index(place.set); }
 
 // More single tokens than this are worth a bitmask of their own.
@@ -50,7 +52,7 @@ const Mask& Automaton::mask(const Place& place) {
   const bool by_text = parser_.closure(place.set).has_rivals;
   if (const uint32_t* found = by_text ? text_mask_ids_.find(text_mask_key(place)) : mask_ids_.find(mask_key(place))) return masks_[*found];
   Mask mask;
-  lexer_.expressions().allow(max_mask_work, "MAX_MASK_WORK");
+  allow_mask();
   if (!find_alike(mask, place)) make(mask, place);
   allow_call();
   mask_bytes_ += mask.memory_bytes();
@@ -70,23 +72,23 @@ void Automaton::make(Mask& mask, const Place& place) {
   ahead_.sets.push_back(place.set);
   try {
     compute(draft, place);
-  } catch (const LimitError&) {
-    ++limited_masks_;
+  } catch (const LimitError& error) {
     draft = {};
     ahead_ = {};
-    allow_call();
-    finish_only(draft, place);
+    draft.limits.add(error.limit);
+    vocabulary_.trie().each_child(Trie::root, [&](uint32_t child) { add_tokens(draft.by_text, child); });
   }
   const LookAhead ahead = std::exchange(ahead_, {});
   mask.tokens = kept(std::move(draft));
   mask.sets = distinct(ahead.ends);
-  if (!mask.tokens->limited) keep_outline(mask, place, ahead);
+  if (mask.tokens->limits.empty()) keep_outline(mask, place, ahead);
 }
 
 // Equal ones are kept once.
 std::shared_ptr<const MaskTokens> Automaton::kept(MaskDraft draft) {
   auto bytes_of = [](const auto& values) { return std::as_bytes(std::span(values)); };
-  Hash key = mix(seeded(0x746F6B656E73), (draft.eos ? 1u : 0u) | (draft.limited ? 2u : 0u));
+  Hash key = mix(seeded(0x746F6B656E73), draft.eos ? 1u : 0u);
+  draft.limits.each([&](Limit limit) { key = mix(key, static_cast<uint64_t>(limit)); });
   for (const std::vector<uint32_t>* each : {&draft.add, &draft.remove, &draft.by_text}) key = mix(key, checksum(bytes_of(*each)));
   if (draft.own) {
     key = mix(key, checksum(bytes_of(*draft.own)));
@@ -96,28 +98,16 @@ std::shared_ptr<const MaskTokens> Automaton::kept(MaskDraft draft) {
   }
   auto equal = [&draft](const MaskTokens& other) {
     return std::ranges::equal(draft.add, other.add) && std::ranges::equal(draft.remove, other.remove) && std::ranges::equal(draft.by_text, other.by_text) &&
-           draft.eos == other.eos && draft.limited == other.limited && !draft.base == !other.base &&
+           draft.eos == other.eos && draft.limits == other.limits && !draft.base == !other.base &&
            (!draft.base || draft.base == other.base || *draft.base == *other.base);
   };
   if (const uint32_t* found = token_ids_.find(key); found && equal(*tokens_[*found])) return tokens_[*found];
   auto tokens = std::make_shared<const MaskTokens>(MaskTokens{std::move(draft.base), Array(std::move(draft.add)), Array(std::move(draft.remove)),
-                                                              Array(std::move(draft.by_text)), draft.eos, draft.limited});
+                                                              Array(std::move(draft.by_text)), draft.eos, draft.limits});
   mask_bytes_ += tokens->memory_bytes();
   token_ids_.insert(key, static_cast<uint32_t>(tokens_.size()));
   tokens_.push_back(tokens);
   return tokens;
-}
-
-// What remains when a limit was met: single bytes, each verified by itself.
-void Automaton::finish_only(MaskDraft& mask, const Place& place) {
-  Place at = place;
-  if (!parser_.closure(place.set).has_rivals) {
-    at.track = TrackId::unknown;
-    if (lexer_.remembers(place.lexer)) at.text = TextId::unknown;
-  }
-  mask.limited = true;
-  mask.eos = surely_accepting(at);
-  vocabulary_.trie().each_child(Trie::root, [&](uint32_t child) { add_tokens(mask.by_text, child); });
 }
 
 // The mask is that of all texts of the lexeme under way, unless there are rivals.
@@ -335,8 +325,15 @@ void Automaton::settle(MaskDraft& mask) const {
   mask.more.clear();
 }
 
-void Automaton::fill(const Mask& known, const Place& place, std::span<uint32_t> words, const Wall* wall) {
+LimitSet Automaton::fill(const Mask& known, const Place& place, std::span<uint32_t> words, const Wall* wall) {
   const MaskTokens& mask = *known.tokens;
+  const LimitedMask* limited = mask.limits.empty() && mask.by_text.empty() ? nullptr : limited_mask(place);
+  limits_met_ = limited ? limited->limits : mask.limits;
+  if (limited) {
+    std::copy(limited->words.begin(), limited->words.end(), words.begin());
+    if (wall) keep_fitting(mask.by_text, place, *wall, words);
+    return limits_met_;
+  }
   if (mask.base) {
     std::copy(mask.base->begin(), mask.base->end(), words.begin());
     for (uint32_t token : mask.remove) clear_bit(words, token);
@@ -344,32 +341,71 @@ void Automaton::fill(const Mask& known, const Place& place, std::span<uint32_t> 
     std::fill(words.begin(), words.end(), 0u);
   }
   for (uint32_t token : mask.add) set_bit(words, token);
-  const bool at_end = place.fresh ? parser_.closure(place.set).accepting : mask.eos;
-  if (mask.limited && !at_end) fill_way_to_finish(place, words, wall);
+  const bool is_limited = !mask.limits.empty();
+  if (place.fresh ? parser_.closure(place.set).accepting : is_limited ? surely_accepting(place) : mask.eos) {
+    for (uint32_t token : vocabulary_.eos()) set_bit(words, token);
+  } else if (is_limited) {
+    fill_way_to_finish(place, words);
+  }
+  if (!mask.by_text.empty()) allow_call();
   for (uint32_t token : mask.by_text) {
     if (allows(place, token, wall)) set_bit(words, token);
   }
-  if (at_end) {
-    for (uint32_t token : vocabulary_.eos()) set_bit(words, token);
+  if (limits_met_.empty()) return {};
+  if (wall) {  // what is kept is the same for all budgets
+    const LimitSet met = limits_met_;
+    fill(known, place, words);
+    keep_fitting(mask.by_text, place, *wall, words);
+    limits_met_.add(met);
+  } else {
+    keep_limited_mask(place, limits_met_, words);
+  }
+  return limits_met_;
+}
+
+void Automaton::keep_fitting(std::span<const uint32_t> tokens, const Place& place, const Wall& wall, std::span<uint32_t> words) {
+  allow_call();
+  for (uint32_t token : tokens) {
+    if (has_bit(words, token) && !allows(place, token, &wall)) clear_bit(words, token);
   }
 }
 
 // It comes first, so that the other tokens leave it enough to be verified.
-void Automaton::fill_way_to_finish(const Place& place, std::span<uint32_t> words, const Wall* wall) {
+void Automaton::fill_way_to_finish(const Place& place, std::span<uint32_t> words) {
   std::string text;
+  allow_way();
   try {
     text = shortest_completion(place);
   } catch (const LimitError&) {  // no way is known; the tokens that follow are verified one by one all the same
   }
-  allow_call();
-  if (text.empty()) return;
-  vocabulary_.trie().each_child(Trie::root, [&](uint32_t child) {
-    if (vocabulary_.trie().byte(child) != static_cast<uint8_t>(text[0])) return;
-    for (uint32_t token : vocabulary_.trie().tokens(child)) {
-      if (allows(place, token, wall)) set_bit(words, token);
-    }
-  });
-  allow_call();
+  allow_way();
+  if (!text.empty()) {
+    vocabulary_.trie().each_child(Trie::root, [&](uint32_t child) {
+      if (vocabulary_.trie().byte(child) != static_cast<uint8_t>(text[0])) return;
+      for (uint32_t token : vocabulary_.trie().tokens(child)) {
+        if (allows(place, token, nullptr)) set_bit(words, token);
+      }
+    });
+  }
+}
+
+// What was verified at a place is verified once: else it would be more the second time, when more is known.
+const Automaton::LimitedMask* Automaton::limited_mask(const Place& place) const {
+  if (limited_masks_.empty()) return nullptr;
+  const uint32_t* found = limited_mask_ids_.find(limited_mask_key(place));
+  return found ? &limited_masks_[*found] : nullptr;
+}
+
+void Automaton::keep_limited_mask(const Place& place, LimitSet limits, std::span<const uint32_t> words) {
+  limited_mask_ids_.insert(limited_mask_key(place), static_cast<uint32_t>(limited_masks_.size()));
+  limited_masks_.push_back({Bitmask(words.begin(), words.end()), limits});
+  mask_bytes_ += sizeof(LimitedMask) + 4 * words.size();
+}
+
+bool Automaton::has_token(const Place& place, uint32_t token) {
+  Bitmask words(vocabulary_.words());
+  fill(mask(place), place, words);
+  return has_bit(words, token);
 }
 
 }  // namespace constrain

@@ -2,6 +2,7 @@
 #include "matcher.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "errors.h"
 
@@ -44,8 +45,8 @@ std::string only_text(ExpressionStore& expressions, ExprId e) {
 
 }  // namespace
 
-CompiledGrammar::CompiledGrammar(Grammar grammar, std::shared_ptr<const Vocabulary> vocabulary, size_t limit)
-    : grammar_(std::move(grammar)), vocabulary_(std::move(vocabulary)), limit_(limit) {
+CompiledGrammar::CompiledGrammar(Grammar grammar, std::shared_ptr<const Vocabulary> vocabulary, size_t limit, const Limits& limits)
+    : grammar_(std::move(grammar)), vocabulary_(std::move(vocabulary)), limit_(limit), limits_(limits) {
   check_bytes();
   renew();
   if (takes_long_to_finish()) automaton_->check_finish();
@@ -100,7 +101,7 @@ void CompiledGrammar::check_bytes() {
 
 void CompiledGrammar::renew() {
   restore_expressions();
-  automaton_ = std::make_shared<Automaton>(grammar_, *vocabulary_);
+  automaton_ = std::make_shared<Automaton>(grammar_, *vocabulary_, limits_);
   automaton_->start();
   keep_what_is_in_use();
 }
@@ -129,8 +130,8 @@ Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_
     limits_.push_back(limit.value_or(Automaton::no_lexeme_limit));
     least_limit_ = std::min(least_limit_, limits_.back());
   }
+  tracks_ = max_tokens_ || least_limit_ != Automaton::no_lexeme_limit;
   if (!max_tokens_) return;
-  automaton_->allow_call();
   progress_[0].plan = plan_from(places_[0], nullptr, *max_tokens_);
   const uint64_t needed = progress_[0].plan->counts[0];
   if (needed > *max_tokens_) {
@@ -140,16 +141,18 @@ Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_
   automaton_->prepare_budget();
 }
 
-// The current place. If a new generation has begun, what has been read is read again in it.
+// The current place. If a new generation has begun, what has been read is read again in it, unless the mask here was
+// asked for.
 Place& Matcher::here() {
-  grammar_->automaton()->allow_call();
-  if (automaton_ != grammar_->automaton()) {
+  automaton_->allow_call();
+  if (automaton_ != grammar_->automaton() && !settled()) {
     if (max_tokens_ && !ended_) {  // as it is known now: searches of another generation may end otherwise
       try {
         planned();
       } catch (const LimitError&) {  // then as it is known later
       }
     }
+    keep_last();
     std::shared_ptr<Automaton> next = grammar_->automaton();
     next->allow_all();  // what was accepted once is accepted again, however long it takes together
     Place place = next->start();
@@ -169,36 +172,95 @@ Place& Matcher::here() {
 
 bool Matcher::accept(uint32_t token) {
   if (ended_) return false;
-  if (tokens_.size() % tokens_between_checks == 0) grammar_->renew_if_full();
-  const Vocabulary& vocabulary = grammar_->vocabulary();
+  if (!settled() && tokens_.size() % tokens_between_checks == 0) grammar_->renew_if_full();
   const bool at_limit = limit_reached();
-  if (at_limit && left_out_by_limit(token)) return false;
+  if (!settled() && !begins_plan(token)) settle(token);
+  if (words_ && !has_bit(*words_, token)) return false;
   Place place = here();
   Progress progress = tracks() ? progress_.back() : Progress{};
-  if (vocabulary.is_eos(token)) {
-    if (!automaton_->surely_accepting(place)) return false;
+  if (grammar_->vocabulary().is_eos(token)) {
+    if (!words_ && !accepting()) return false;
     ended_ = true;
   } else {
-    std::string_view bytes = vocabulary.token(token);
-    try {
-      if (bytes.empty() || !automaton_->step(place, bytes)) return false;
-      if (least_limit_ != Automaton::no_lexeme_limit) count_lexeme_tokens(progress, places_.back(), place, bytes, at_limit);
-      if (tracks() && !goes_on(progress, places_.back(), place, bytes)) return false;
-    } catch (const LimitError&) {  // not verified within the limits, so not allowed: as in masks
-      return false;
-    }
+    if (!step_over(place, token)) return false;
+    const std::string_view bytes = grammar_->vocabulary().token(token);
+    if (least_limit_ != Automaton::no_lexeme_limit) count_lexeme_tokens(progress, places_.back(), place, bytes, at_limit);
+    if (tracks()) go_on(progress, places_.back(), place, bytes);
   }
+  progress.limited = false;
+  last_ = {tokens_.size(), std::move(words_), exact_};
   tokens_.push_back(token);
   places_.push_back(place);
   if (tracks()) progress_.push_back(std::move(progress));
-  ample_ = false;
-  limited_ = nullptr;
+  unsettle();
   return true;
 }
 
-// Whether the text can be completed in the tokens left after `token`, which led to `place`; plans for it.
-bool Matcher::goes_on(Progress& progress, const Place& from, const Place& place, std::string_view token) {
-  if (left() == 0) return false;
+void Matcher::unsettle() {
+  ample_ = exact_ = plain_ = false;
+  words_ = nullptr;
+  limited_ = nullptr;
+}
+
+// A mask that was exact may meet a limit in another generation.
+void Matcher::keep_last() {
+  if (!std::exchange(last_.exact, false)) return;
+  const Place& place = places_[last_.accepted];
+  Bitmask words(grammar_->vocabulary().words());
+  automaton_->fill(automaton_->mask(place), place, words);
+  last_.words = std::make_shared<const Bitmask>(std::move(words));
+}
+
+// Finds out what `accept` needs to know of the mask here, which was not asked for.
+void Matcher::settle(uint32_t token) {
+  const Mask& mask = this->mask();
+  if (plain(mask)) return;
+  const std::span<const uint32_t> by_text = mask.tokens->by_text;
+  const bool by_itself = mask.tokens->limits.empty() && !max_tokens_ && !limit_reached();
+  if (by_itself && std::find(by_text.begin(), by_text.end(), token) == by_text.end()) return;
+  Bitmask words(grammar_->vocabulary().words());
+  fill(mask, words);
+}
+
+// The next token of the plan is in every mask.
+bool Matcher::begins_plan(uint32_t token) const {
+  if (!tracks()) return false;
+  const Progress& progress = progress_.back();
+  return progress.plan && grammar_->vocabulary().first_token(*progress.plan, progress.at) == token;
+}
+
+// A token that is in the mask is taken, however long it takes.
+bool Matcher::step_over(Place& place, uint32_t token) {
+  const std::string_view bytes = grammar_->vocabulary().token(token);
+  if (bytes.empty()) return false;
+  try {
+    return automaton_->step(place, bytes);
+  } catch (const LimitError&) {
+    if (!words_ && !begins_plan(token) && !automaton_->has_token(place, token)) return false;
+  }
+  automaton_->allow_all();
+  const bool taken = automaton_->step(place, bytes);
+  automaton_->allow_call();
+  return taken;
+}
+
+void Matcher::track() {
+  if (!tracks_) progress_.resize(places_.size());
+  tracks_ = true;
+}
+
+void Matcher::note_limits(LimitSet limits) {
+  if (limits.empty()) return;
+  track();
+  Progress& progress = progress_.back();
+  progress.limits.add(limits);
+  if (std::exchange(progress.limited, true)) return;
+  ++progress.limited_masks;
+  grammar_->count_limited_mask();
+}
+
+// Plans for what follows `token`, which is in the mask here and led to `place`.
+void Matcher::go_on(Progress& progress, const Place& from, const Place& place, std::string_view token) {
   const uint64_t left_after = left() - 1;
   const size_t read = progress.read;  // as when the mask was made
   if (grammar_->grammar().reads_groups) {  // groups are values: any part of the text may be one
@@ -207,26 +269,27 @@ bool Matcher::goes_on(Progress& progress, const Place& from, const Place& place,
     progress.lexeme = (place.set == from.set ? progress.lexeme : 0) + token.size();
     progress.read = std::max(progress.read, progress.lexeme);
   }
-  const Plan* plan = progress.plan.get();
+  const std::shared_ptr<const Plan> plan = std::exchange(progress.plan, nullptr);
   const size_t end = progress.at + token.size();
   if (plan && std::string_view(plan->text).substr(progress.at).starts_with(token) && plan->counts[end] <= left_after) {
+    progress.plan = plan;
     progress.at = end;
-    return true;
+    return;
   }
-  if (!max_tokens_ || ample_ || automaton_->surely_fits(place, read, left_after)) {
-    progress.plan = nullptr;
-    return true;
+  if (!max_tokens_ || ample_) return;
+  try {
+    if (automaton_->surely_fits(place, read, left_after)) return;
+    std::shared_ptr<const Plan> next = plan_from(place, plan.get(), left_after);
+    if (next->counts[0] > left_after) return;  // it fits: the mask was told so by what is shorter than what is found here
+    progress.plan = std::move(next);
+    progress.at = 0;
+  } catch (const LimitError&) {  // likewise
   }
-  automaton_->allow_call();
-  std::shared_ptr<const Plan> next = plan_from(place, plan, left_after);
-  if (next->counts[0] > left_after) return false;
-  progress.plan = std::move(next);
-  progress.at = 0;
-  return true;
 }
 
 // Of at most `limit` tokens, if possible.
 std::shared_ptr<const Matcher::Plan> Matcher::plan_from(const Place& place, const Plan* like, uint64_t limit) {
+  automaton_->allow_way();
   auto plan = std::make_shared<Plan>(grammar_->vocabulary().spell(automaton_->shortest_completion(place), like));
   const auto try_also = [&](std::string text) {
     Plan other = grammar_->vocabulary().spell(std::move(text), like);
@@ -237,6 +300,7 @@ std::shared_ptr<const Matcher::Plan> Matcher::plan_from(const Place& place, cons
   if (plan->counts[0] == Vocabulary::no_spelling) {
     throw GrammarError("the vocabulary has no token for a byte that the shortest completion needs");
   }
+  automaton_->allow_call();
   return plan;
 }
 
@@ -247,28 +311,34 @@ const Matcher::Progress& Matcher::planned() {
     progress.plan = plan_from(places_.back(), nullptr, left());
     progress.at = 0;
     if (progress.plan->counts[0] > left()) {
-      throw LimitError("no way to finish within the token budget was found");
+      throw LimitError("no way to finish within the token budget was found", Limit::budget_questions);
     }
   }
   return progress;
 }
 
 void Matcher::rollback(size_t count) {
-  here();
-  if (count > 0) {
-    ended_ = ample_ = false;
-    limited_ = nullptr;
-  }
+  if (count == 0) return;
+  ended_ = false;
+  unsettle();
   tokens_.resize(tokens_.size() - count);
   places_.resize(places_.size() - count);
   if (tracks()) progress_.resize(progress_.size() - count);
+  if (last_.accepted == tokens_.size()) {
+    words_ = last_.words;
+    exact_ = last_.exact;
+  }
+  if (last_.accepted >= tokens_.size()) last_ = {};
 }
 
 void Matcher::reset() {
+  unsettle();
+  last_ = {};
   tokens_.clear();
   progress_.resize(1);
-  ample_ = false;
-  limited_ = nullptr;
+  progress_[0].narrowed = progress_[0].limited = progress_[0].shortened = false;
+  progress_[0].limited_masks = progress_[0].shortened_lexemes = 0;
+  progress_[0].limits = {};
   automaton_ = grammar_->automaton();
   places_.assign(1, automaton_->start());
   ended_ = false;
@@ -280,13 +350,14 @@ const Mask* Matcher::known_mask() {
 }
 
 const Mask& Matcher::mask() {
-  grammar_->renew_if_full();
+  if (!settled()) grammar_->renew_if_full();
   const Place& place = here();
   return automaton_->mask(place);
 }
 
 bool Matcher::ample(const Mask& mask) {
   if (!max_tokens_) return true;
+  if (!mask.tokens->limits.empty()) return false;
   if (ample_) return true;
   const uint64_t after = left();  // one token less, and the margin
   const bool ample = after > margin_ && automaton_->any_surely_fits(mask, places_.back(), progress_.back().read, after - margin_ - 1);
@@ -294,29 +365,87 @@ bool Matcher::ample(const Mask& mask) {
   return ample;
 }
 
-void Matcher::fill(const Mask& mask, std::span<uint32_t> words) {
-  fill_within_budget(mask, words);
-  if (!limit_reached()) return;
-  const Bitmask& allowed = limited();  // `mask` may be gone
-  for (size_t i = 0; i < words.size(); ++i) words[i] &= allowed[i];
+bool Matcher::plain(const Mask& mask) {
+  if (plain_) return true;
+  if (words_ || !mask.tokens->limits.empty() || !mask.tokens->by_text.empty() || !ample(mask) || limit_reached()) return false;
+  return plain_ = exact_ = true;
 }
 
-void Matcher::fill_within_budget(const Mask& mask, std::span<uint32_t> words) {
+void Matcher::prepare() {
+  const Mask& mask = this->mask();
+  if (words_ || plain(mask) || (mask.tokens->limits.empty() && !limit_reached())) return;
+  Bitmask words(grammar_->vocabulary().words());
+  fill(mask, words);
+}
+
+void Matcher::fill(const Mask& mask, std::span<uint32_t> words) {
+  if (words_) {
+    std::copy(words_->begin(), words_->end(), words.begin());
+    return;
+  }
+  if (plain(mask)) {
+    automaton_->fill(mask, places_.back(), words);
+    return;
+  }
+  const LimitSet limits = fill_within_budget(mask, words);
+  if (limit_reached()) {
+    const Bitmask& allowed = limited(mask);
+    for (size_t i = 0; i < words.size(); ++i) words[i] &= allowed[i];
+  } else if (!max_tokens_ && limits.empty()) {
+    exact_ = true;
+    return;
+  }
+  note_limits(limits);
+  if (!limits.empty()) allow_plan(words);
+  words_ = std::make_shared<const Bitmask>(words.begin(), words.end());
+}
+
+// Where limits were met, a way to finish is known to be in the mask, and stays there.
+void Matcher::allow_plan(std::span<uint32_t> words) {
+  const Place place = here();
+  try {
+    const Progress& progress = planned();
+    const uint32_t token = grammar_->vocabulary().first_token(*progress.plan, progress.at);
+    if (token == Vocabulary::no_token) return;
+    automaton_->allow_all();
+    Place next = place;
+    if (automaton_->step(next, grammar_->vocabulary().token(token))) set_bit(words, token);
+  } catch (const LimitError&) {  // no way is known: what was verified is left
+  }
+  automaton_->allow_call();
+}
+
+// Returns the limits that were met.
+LimitSet Matcher::fill_within_budget(const Mask& mask, std::span<uint32_t> words) {
   const Place& place = places_.back();
   if (!max_tokens_) return automaton_->fill(mask, place, words);
   Automaton::Wall wall{left(), progress_.back().read, 0, Vocabulary::no_token, false};
   if (ample(mask)) return automaton_->fill(mask, place, words, &wall);
-  const Progress& progress = planned();
-  wall.needed = progress.plan->counts[progress.at];
-  wall.plan_token = grammar_->vocabulary().first_token(*progress.plan, progress.at);
-  wall.soft = wall.left < wall.needed + margin_;
-  if (automaton_->fill_within(mask, place, wall, words)) progress_.back().narrowed = true;
+  LimitSet limits;
+  try {
+    const Progress& progress = planned();
+    wall.needed = progress.plan->counts[progress.at];
+    wall.plan_token = grammar_->vocabulary().first_token(*progress.plan, progress.at);
+    wall.soft = wall.left < wall.needed + margin_;
+  } catch (const LimitError& error) {  // then what is known to fit is allowed
+    limits.add(error.limit);
+  }
+  const Automaton::Narrowed narrowed = automaton_->fill_within(mask, place, wall, words);
+  if (narrowed.by_budget) progress_.back().narrowed = true;
+  limits.add(narrowed.limits);
+  return limits;
 }
 
 bool Matcher::accepting() {
   if (ended_) return false;
   const Place& place = here();
-  return automaton_->surely_accepting(place);
+  const std::vector<uint32_t>& eos = grammar_->vocabulary().eos();
+  if (words_ && !eos.empty()) return has_bit(*words_, eos[0]);
+  try {
+    return automaton_->accepting(place);
+  } catch (const LimitError&) {  // as the mask has it
+    return !eos.empty() && automaton_->has_token(place, eos[0]);
+  }
 }
 
 bool Matcher::finished() {
@@ -348,15 +477,16 @@ std::vector<uint32_t> Matcher::completion() {
   std::vector<uint32_t> tokens;
   if (ended_) return tokens;
   const Place& place = here();
-  Progress& progress = progress_.back();
+  const Progress& progress = progress_.back();
   const Vocabulary& vocabulary = grammar_->vocabulary();
   const std::shared_ptr<const Plan> plan = progress.plan ? progress.plan : plan_from(place, nullptr, left());
   for (size_t at = progress.plan ? progress.at : 0; at < plan->text.size(); at += vocabulary.token(tokens.back()).size()) {
     tokens.push_back(vocabulary.first_token(*plan, at));
   }
-  if (tracks() && !progress.plan && tokens.size() <= left()) {  // it is to be followed: limits must not come in between
-    progress.plan = plan;
-    progress.at = 0;
+  if (!progress.plan && tokens.size() <= left()) {  // it is to be followed: limits must not come in between
+    track();
+    progress_.back().plan = plan;
+    progress_.back().at = 0;
   }
   return tokens;
 }
@@ -400,7 +530,11 @@ Explanation Matcher::explain(uint32_t token) {
     result.allowed = !bytes.empty() && result.offset == bytes.size();
   }
   if (result.allowed) {
-    result.at_limit = limit_reached() && left_out_by_limit(token);
+    const Mask& mask = this->mask();
+    Bitmask words(vocabulary.words());
+    fill(mask, words);
+    result.at_limit = limit_reached() && !vocabulary.is_eos(token) && !has_bit(limited(mask), token);
+    if (progress_.back().limited && !has_bit(words, token)) result.limits = progress_.back().limits;
     return result;
   }
   auto add = [&](LexId lexer) {

@@ -20,7 +20,7 @@ namespace constrain {
 class CompiledGrammar {
  public:
   // `limit`: bytes that one generation of tables may take.
-  CompiledGrammar(Grammar grammar, std::shared_ptr<const Vocabulary> vocabulary, size_t limit);
+  CompiledGrammar(Grammar grammar, std::shared_ptr<const Vocabulary> vocabulary, size_t limit, const Limits& limits = {});
   // From what `stored` returned, in some process (storage.cpp). Look-ups go on reading it.
   struct Stored {
     std::span<const std::byte> data;
@@ -39,6 +39,8 @@ class CompiledGrammar {
   void keep_what_is_in_use();  // after a replay: the tables may grow to twice what they take now
   bool accepts(std::string_view text);
   uint32_t generation() const { return generation_; }
+  uint64_t limited_masks() const { return limited_masks_; }  // that matchers were given, in all generations
+  void count_limited_mask() { ++limited_masks_; }
   std::string stored();  // the grammar, and this generation with the masks met so far
 
  private:
@@ -58,6 +60,8 @@ class CompiledGrammar {
   std::mutex mutex_;
   std::shared_ptr<Automaton> automaton_;
   uint32_t generation_ = 0;
+  const Limits limits_;
+  uint64_t limited_masks_ = 0;
 };
 
 // Where a token fails: after `offset` of its bytes, when one of `terminals` had to go on or begin.
@@ -65,6 +69,7 @@ struct Explanation {
   bool allowed = false;
   bool at_end = false;  // the token ends the text, which is not complete
   bool at_limit = false;  // the lexeme under way has had its tokens, and this one is left out
+  LimitSet limits;        // that the mask met; this token is not in it
   uint32_t offset = 0;
   std::vector<uint32_t> terminals;
 };
@@ -74,6 +79,10 @@ struct Explanation {
 // With a budget, a place has a plan (a way to finish within the tokens left), or all ways on from it are known to fit. A
 // token that the plan begins with is always allowed; after another one that is, its own way to finish is the plan.
 // Limits on the tokens of one lexeme: lexeme_limits.cpp.
+//
+// A mask and what `accept` takes are the same. Where a mask is exact, stepping a token tells whether it is in the mask.
+// Where it is not (a limit was met, or the budget has a say), it is kept, and `accept` looks tokens up. From a mask to the
+// token after it a matcher stays in its generation: what is known of the next one, and so a limited mask, may differ.
 class Matcher {
  public:
   // `lexeme_limits`: by kind of terminal. Throws BudgetError if `max_tokens` are too few for any text.
@@ -90,7 +99,9 @@ class Matcher {
   const Mask& mask();
   // `mask`: that of this place, just asked for. `ample`: whether the budget has no say in it.
   bool ample(const Mask& mask);
+  bool plain(const Mask& mask);  // it need only be copied
   void fill(const Mask& mask, std::span<uint32_t> words);
+  void prepare();  // computes what `fill` needs
   bool accepting();
   bool finished();
   bool ended() const { return ended_; }  // end-of-generation was taken
@@ -99,9 +110,11 @@ class Matcher {
   std::vector<uint32_t> completion();         // tokens of a short way to finish; within the budget, if there is one
   bool narrowed() const { return progress_.back().narrowed; }  // by the budget, somewhere on the way here
   uint64_t shortened() const { return progress_.back().shortened_lexemes; }  // lexemes that a limit narrowed
+  uint64_t limited_masks() const { return progress_.back().limited_masks; }  // on the way here, this one included
+  LimitSet limits_met() const { return progress_.back().limits; }            // in these
   bool limit_reached();
-  const Bitmask& limited();  // what is allowed where a limit is reached, the budget aside
-  bool knows_limited() { return limited_ || !limit_reached(); }  // or needs not
+  bool knows_words() { return words_ || limited_ || !limit_reached(); }  // or needs not
+  bool known_plain() const { return plain_; }
   std::string forced_bytes();
   std::pair<std::string, std::vector<uint32_t>> forced_after(std::string_view before);
   Explanation explain(uint32_t token);
@@ -119,17 +132,29 @@ class Matcher {
     uint32_t word_tokens = 0;       // of these: beyond the limit, and with no shorter rest than there was before
     uint64_t least_rest = Automaton::never_fits;  // bytes, beyond the limit
     uint32_t shortened_lexemes = 0;  // on the way here
+    bool limited = false;            // the mask here, by limits of the kernel
+    uint32_t limited_masks = 0;      // on the way here
+    LimitSet limits;
   };
 
   Place& here();  // in the current generation
-  bool tracks() const { return max_tokens_ || least_limit_ != Automaton::no_lexeme_limit; }
+  bool tracks() const { return tracks_; }
+  void track();
+  bool settled() const { return exact_ || words_; }
+  void unsettle();
+  void keep_last();
+  void settle(uint32_t token);
+  bool begins_plan(uint32_t token) const;
+  bool step_over(Place& place, uint32_t token);
+  void note_limits(LimitSet limits);
+  void allow_plan(std::span<uint32_t> words);
   uint64_t left() const { return max_tokens_ ? *max_tokens_ - (tokens_.size() - ended_) : Automaton::never_fits; }
   std::shared_ptr<const Plan> plan_from(const Place& place, const Plan* like, uint64_t limit);
   const Progress& planned();
-  bool goes_on(Progress& progress, const Place& from, const Place& place, std::string_view token);
-  void fill_within_budget(const Mask& mask, std::span<uint32_t> words);
+  void go_on(Progress& progress, const Place& from, const Place& place, std::string_view token);
+  LimitSet fill_within_budget(const Mask& mask, std::span<uint32_t> words);
+  const Bitmask& limited(const Mask& mask);  // what is allowed where a limit is reached, the budget aside
   void count_lexeme_tokens(Progress& progress, const Place& from, const Place& place, std::string_view token, bool at_limit);
-  bool left_out_by_limit(uint32_t token);
 
   std::shared_ptr<CompiledGrammar> grammar_;
   std::shared_ptr<Automaton> automaton_;
@@ -141,7 +166,16 @@ class Matcher {
   uint64_t least_limit_ = Automaton::no_lexeme_limit;
   std::shared_ptr<const Bitmask> limited_;  // here, once it was asked for
   std::vector<Progress> progress_;  // one entry, unless something is tracked
+  bool tracks_ = false;
   bool ample_ = false;  // all tokens of the mask here are known to fit
+  bool exact_ = false;  // the mask here was asked for: stepping tells what is in it
+  bool plain_ = false;  // and it need only be copied
+  std::shared_ptr<const Bitmask> words_;  // the mask here, if it was asked for and is not exact
+  struct {
+    size_t accepted = 0;
+    std::shared_ptr<const Bitmask> words;
+    bool exact = false;
+  } last_;  // the mask before the last token, for when that is taken back
   bool ended_ = false;
 };
 

@@ -159,7 +159,7 @@ const Parser::Outlook& Parser::outlook(StateId state, MemoryId memory, uint32_t 
   static const Outlook nowhere;
   if (std::find(under_way_.begin(), under_way_.end(), key) != under_way_.end()) return nowhere;  // left recursion adds nothing
   if (depth > max_nested_groups) {
-    throw LimitError("values that must be distinct are nested too deeply (MAX_NESTED_GROUPS = " + std::to_string(max_nested_groups) + ")");
+    throw LimitError("values that must be distinct are nested too deeply (MAX_NESTED_GROUPS = " + std::to_string(max_nested_groups) + ")", Limit::nested_groups);
   }
   under_way_.push_back(key);
   struct Leaving {
@@ -248,7 +248,7 @@ bool Parser::alive(const Item& item, uint32_t depth) {
   const uint32_t rule = grammar_.state(item.state).rule;
   if (rivals(rule, item.memory) == no_rivals) return true;
   if (depth > max_nested_groups) {
-    throw LimitError("values that must be distinct are nested too deeply (MAX_NESTED_GROUPS = " + std::to_string(max_nested_groups) + ")");
+    throw LimitError("values that must be distinct are nested too deeply (MAX_NESTED_GROUPS = " + std::to_string(max_nested_groups) + ")", Limit::nested_groups);
   }
   const Outlook outlook = this->outlook(item.state, item.memory, 0);
   if (outlook.escapes) return true;

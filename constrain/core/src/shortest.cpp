@@ -79,7 +79,7 @@ std::string ExpressionStore::build_shortest(ExprId e) {
     case Kind::repetition: {
       const std::string unit = shortest(ExprId{node.arg[0]});
       if (uint64_t{node.arg[1]} * unit.size() > max_shortest_match) {
-        throw LimitError(limit_message("a repetition's shortest match is too long", "MAX_SHORTEST_MATCH", max_shortest_match));
+        throw LimitError(limit_message("a repetition's shortest match is too long", "MAX_SHORTEST_MATCH", max_shortest_match), Limit::shortest_match);
       }
       std::string text;
       for (uint32_t i = 0; i < node.arg[1]; ++i) text += unit;
@@ -215,7 +215,7 @@ std::string ExpressionStore::some_match(ExprId start) {
     if (visits.size() > 10 * max_intersection_states) break;
   }
   throw LimitError(limit_message("finding a match of an expression takes too many states", "10 * MAX_INTERSECTION_STATES",
-                                 10 * max_intersection_states));
+                                 10 * max_intersection_states), Limit::intersection_states);
 }
 
 std::string ExpressionStore::text_to(const std::vector<Visit>& visits, size_t at) {
