@@ -110,6 +110,12 @@ class ExpressionStore {
   // Work is counted in derivatives made, larger ones for more. Beyond the allowance LimitError is thrown.
   void allow(size_t work, const char* limit_name);
   size_t work() const { return spent_ + nodes_.size(); }  // so far; a node that was made counts as a derivative, too
+  // Has a function called, once, before more than `work` derivatives are made from now on; null for none.
+  void notify_after(size_t work, void (*function)(void*), void* argument) {
+    notice_at_ = function ? spent_ + work : ~size_t{0};
+    notice_ = function;
+    notice_argument_ = argument;
+  }
   void allow_all() { allowance_ = search_end_ = ~size_t{0}; }
   size_t memory_bytes() const;
 
@@ -122,6 +128,10 @@ class ExpressionStore {
  private:
   void spend(size_t work) {
     spent_ += work;
+    if (spent_ > notice_at_) {
+      notice_at_ = ~size_t{0};
+      notice_(notice_argument_);
+    }
     if (spent_ > allowance_) overspent();
   }
   [[noreturn]] void overspent() const;
@@ -191,6 +201,9 @@ class ExpressionStore {
   size_t allowance_ = ~size_t{0};
   size_t search_end_ = ~size_t{0};  // of what is allowed, shortest matches leave the rest to decisions
   const char* limit_name_ = "";
+  size_t notice_at_ = ~size_t{0};
+  void (*notice_)(void*) = nullptr;
+  void* notice_argument_ = nullptr;
   std::vector<Node> nodes_;
   std::vector<ExprId> children_;
   std::vector<ByteSet> byte_sets_;
