@@ -204,11 +204,6 @@ class Constraint:
         return self._keeping.cache.store(self.vocabulary, self._keeping.digest(), packed.tables, packed.notes)
 
     @property
-    def _memory_bytes(self) -> int:
-        """Bytes of the tables and the grammar now, roughly."""
-        return self._core.memory_bytes + self._bytes_beside
-
-    @property
     def grammar(self) -> Grammar:
         """The rules and terminals; made anew from the schema if the constraint was compiled by another process."""
         if self._grammar is None:
@@ -438,15 +433,16 @@ class CacheCounts:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A constraint that is remembered. ``key_bytes``: what it is known by, above all the text of its schema."""
+    """A constraint that is remembered. ``fixed_bytes``: what it takes beside its tables, its key included."""
 
     constraint: Constraint
-    key_bytes: int
+    tables: core.CompiledGrammar
+    fixed_bytes: int
 
     @property
     def memory_bytes(self) -> int:
         """Bytes that it takes now; masks add to it."""
-        return self.key_bytes + self.constraint._memory_bytes
+        return self.fixed_bytes + self.tables.memory_bytes
 
 
 cache_counts = CacheCounts()
@@ -604,7 +600,7 @@ def _remembered(key: tuple[object, ...], vocabulary: Vocabulary, make: Callable[
             return known.constraint
         cache_counts.new += 1
     constraint = make()
-    kept = _Kept(constraint, _key_bytes(key))
+    kept = _Kept(constraint, constraint._core, constraint._bytes_beside + _key_bytes(key))
     with _cache_lock:
         _cache.pop(key, None)
         if kept.memory_bytes <= CACHED_BYTES:
@@ -624,7 +620,7 @@ def _source_bytes(part: object) -> int:
 
 def _drop_oldest() -> None:
     """Forgets the least recently used constraints, down to what may be remembered. With the lock held."""
-    total = sum(kept.memory_bytes for kept in _cache.values())
+    total = sum([kept.fixed_bytes + kept.tables.memory_bytes for kept in _cache.values()])  # at each call of compile
     while len(_cache) > CACHED_CONSTRAINTS or total > CACHED_BYTES:
         _, dropped = _cache.popitem(last=False)
         total -= dropped.memory_bytes
