@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -40,11 +41,19 @@ if TYPE_CHECKING:
 CACHED_CONSTRAINTS = 128
 """Constraints that ``compile`` remembers, the least recently used ones dropped first."""
 
+CACHED_BYTES = 256 << 20
+"""Bytes that the constraints ``compile`` remembers may take together, tables and schemas; beyond, it drops the least
+recently used ones. A caller who holds a dropped constraint can go on using it. A constraint that alone takes more is
+not remembered."""
+
 PRECOMPUTED_MASKS = 2500
 """Masks that ``Constraint.precompute`` computes, if there are as many: a file of about 2 MiB, read in about 1 ms."""
 
 PRECOMPUTED_BYTES = 12 << 20
 """What a constraint's tables may take while masks are computed ahead of time."""
+
+_DESCRIPTION_SHARE = 2
+"""Bytes of a grammar's Python objects for each byte of its first tables."""
 
 _NO_LIMIT = 2**62
 """Tokens of which no text has as many."""
@@ -111,6 +120,7 @@ class Constraint:
 
     __slots__ = (
         "__weakref__",
+        "_bytes_beside",
         "_core",
         "_grammar",
         "_keeping",
@@ -137,6 +147,7 @@ class Constraint:
         self.policies = policies
         self.warnings = warnings
         self._core = core.CompiledGrammar(resolve_special(grammar, vocabulary), vocabulary._core)
+        self._bytes_beside = _DESCRIPTION_SHARE * self._core.memory_bytes
 
     @classmethod
     def _kept(cls, vocabulary: Vocabulary, keeping: _Keeping) -> Constraint | None:
@@ -176,6 +187,7 @@ class Constraint:
         self.policies = noted["policies"]
         self.warnings = tuple(noted["warnings"])
         self._core = core.CompiledGrammar.restore(tables, vocabulary._core)
+        self._bytes_beside = len(notes)
         return self
 
     def _packed(self) -> Packed:
@@ -428,10 +440,24 @@ class CacheCounts:
     new: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A constraint that is remembered. ``fixed_bytes``: what it takes beside its tables, its key included."""
+
+    constraint: Constraint
+    tables: core.CompiledGrammar
+    fixed_bytes: int
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes that it takes now; masks add to it."""
+        return self.fixed_bytes + self.tables.memory_bytes
+
+
 cache_counts = CacheCounts()
 """Of this process."""
 
-_cache: OrderedDict[tuple[object, ...], Constraint] = OrderedDict()
+_cache: OrderedDict[tuple[object, ...], _Kept] = OrderedDict()
 _cache_lock = threading.Lock()
 
 
@@ -580,23 +606,43 @@ def _remembered(key: tuple[object, ...], vocabulary: Vocabulary, make: Callable[
     """The constraint of the last call with this key, if that is known still, or else what ``make`` makes."""
     with _cache_lock:
         known = _cache.get(key)
-        if known is not None and known.vocabulary is vocabulary:
+        if known is not None and known.constraint.vocabulary is vocabulary:
             _cache.move_to_end(key)
             cache_counts.known += 1
-            return known
+            _drop_oldest()  # constraints grow with the masks they meet
+            return known.constraint
         cache_counts.new += 1
     constraint = make()
+    kept = _Kept(constraint, constraint._core, constraint._bytes_beside + _key_bytes(key))
     with _cache_lock:
-        _cache[key] = constraint
-        while len(_cache) > CACHED_CONSTRAINTS:
-            _cache.popitem(last=False)
+        _cache.pop(key, None)
+        if kept.memory_bytes <= CACHED_BYTES:
+            _cache[key] = kept
+        _drop_oldest()
     return constraint
+
+
+def _key_bytes(key: tuple[object, ...]) -> int:
+    """Bytes of the texts that a constraint is known by."""
+    return sum(sys.getsizeof(part) if isinstance(part, str) else _source_bytes(part) for part in key)
+
+
+def _source_bytes(part: object) -> int:
+    return len(repr(part)) if isinstance(part, Source) else 0
+
+
+def _drop_oldest() -> None:
+    """Forgets the least recently used constraints, down to what may be remembered. With the lock held."""
+    total = sum([kept.fixed_bytes + kept.tables.memory_bytes for kept in _cache.values()])  # at each call of compile
+    while len(_cache) > CACHED_CONSTRAINTS or total > CACHED_BYTES:
+        _, dropped = _cache.popitem(last=False)
+        total -= dropped.memory_bytes
 
 
 def forget(vocabulary: Vocabulary) -> None:
     """Frees what is remembered for a vocabulary that will not be asked for again."""
     with _cache_lock:
-        for key in [key for key, constraint in _cache.items() if constraint.vocabulary is vocabulary]:
+        for key in [key for key, kept in _cache.items() if kept.constraint.vocabulary is vocabulary]:
             del _cache[key]
 
 

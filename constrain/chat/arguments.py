@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from constrain._remembering import remembered
 from constrain._schema_text import parse_schema
 from constrain.chat.answers import CustomCalls, Value
 from constrain.chat.format import ArgumentStyle
@@ -40,6 +40,13 @@ _ELEMENT = re.compile(r"<parameter=([^>\n]*)>\n(.*?)\n</parameter>\n", re.DOTALL
 _ELEMENT_IN_BYTES = re.compile(_ELEMENT.pattern.encode(), re.DOTALL)
 
 
+ARGUMENT_BYTES = 64 << 20
+"""Bytes that the remembered grammars of tools' arguments may take together; beyond, all are forgotten."""
+
+_BYTES_PER_CHARACTER = 30
+"""Bytes of a grammar's Python objects for each character of its schema, about as many as most take."""
+
+
 def arguments_grammar(answer: Answer, tool: FunctionCalls) -> Grammar:
     """The arguments of a tool's calls, in the style of the answer's form."""
     has_languages = any(
@@ -56,7 +63,11 @@ def raw_arguments(answer: Answer, tool: FunctionCalls) -> frozenset[str]:
     return _compiled(tool, answer.format.style, answer.policies, keys_apart=False).raw_arguments
 
 
-@lru_cache(maxsize=256)
+def _argument_bytes(tool: FunctionCalls, *_: object, **__: object) -> int:
+    return _BYTES_PER_CHARACTER * len(tool.parameters)
+
+
+@remembered(256, ARGUMENT_BYTES, _argument_bytes)
 def _compiled(tool: FunctionCalls, style: ArgumentStyle, policies: Policies, *, keys_apart: bool) -> CompiledSchema:
     schema = parse_schema(tool.parameters)
     if tool.closed and isinstance(schema, dict) and schema.keys() <= _SAYS_NOTHING and schema.get("properties") == {}:

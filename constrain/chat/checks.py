@@ -6,11 +6,12 @@ import contextlib
 import inspect
 import json
 import re
+import sys
 from contextvars import ContextVar
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from constrain._errors import ConstrainError, ToolError
+from constrain._remembering import remembered
 from constrain._schema_text import parse_schema
 from constrain._source import Source
 from constrain.chat.annotations import innermost
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 """Names that tools may have, here as at OpenAI's endpoints."""
+
+
+CHECKED_BYTES = 16 << 20
+"""Bytes that the schemas may take together which are remembered to compile."""
 
 
 def check_name(name: object) -> None:
@@ -60,7 +65,7 @@ def check_schema(name: str, schema: dict[str, Any]) -> None:
         raise named(error, f"the parameters of tool {name!r}") from error
 
 
-@lru_cache(maxsize=256)
+@remembered(256, CHECKED_BYTES, sys.getsizeof)
 def _compile(text: str) -> None:
     from constrain.json_schema import compile_schema
 

@@ -133,6 +133,10 @@ class CompiledGrammar:
     def n_words(self) -> int:
         """32-bit words of a bitmask."""
 
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of grammar and tables, as of the last mask that was computed. Takes no lock."""
+
     def accepts(self, text: bytes) -> bool: ...
     def stats(self) -> dict[str, int]: ...
 

@@ -19,6 +19,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Union, cast
 
+from constrain._remembering import remembered
 from constrain.regex import anchors, classes, unicode
 from constrain.regex.anchors import Anchored, Fragment
 from constrain.regex.brackets import read_class
@@ -79,7 +80,16 @@ _Item = str | _Part
 """What a sequence is made of while it is read; characters stay text until the sequence is complete."""
 
 
-@lru_cache(maxsize=1024)
+PATTERN_BYTES = 32 << 20
+"""Bytes that the remembered trees of patterns may take together; beyond, all are forgotten."""
+
+
+def _pattern_bytes(text: str, *_: object, **__: object) -> int:
+    """A small tree takes 1 KB, and each character at most about 100 bytes."""
+    return 1_000 + 100 * len(text)
+
+
+@remembered(1024, PATTERN_BYTES, _pattern_bytes)
 def parse_pattern(text: str, dialect: Dialect, *, json: bool = False, anchored: bool = True) -> Expression:
     """The expression tree of a pattern; the same object for the same arguments, as far as the cache goes.
 

@@ -37,6 +37,13 @@ class Locked {
     }
   }
 
+  // For a matcher, which reads its text again if a new generation has begun.
+  explicit Locked(Matcher& matcher) : Locked(matcher.grammar()) {
+    if (matcher.is_current()) return;
+    nb::gil_scoped_release release;
+    matcher.catch_up();
+  }
+
   // Only if nobody else holds it: then it is true.
   Locked(CompiledGrammar& grammar, std::try_to_lock_t) : lock_(grammar.mutex(), std::try_to_lock), seed_(grammar.seed()) {}
   explicit operator bool() const { return lock_.owns_lock(); }
@@ -62,7 +69,17 @@ class Bytes {
   Py_buffer view_{};
 };
 
-nb::bytes python_bytes(std::string_view text) { return nb::bytes(text.data(), text.size()); }
+constexpr size_t many_bytes = size_t{256} << 10;  // that take about 0.1 ms or more to be read, and far more to be taken in
+
+nb::bytes python_bytes(std::string_view text) {
+  if (text.size() < many_bytes) return nb::bytes(text.data(), text.size());
+  nb::bytes result = nb::steal<nb::bytes>(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(text.size())));
+  if (!result.ptr()) throw nb::python_error();
+  char* data = PyBytes_AS_STRING(result.ptr());
+  nb::gil_scoped_release release;  // nobody else has it yet
+  std::memcpy(data, text.data(), text.size());
+  return result;  // moved: its count of references is left alone
+}
 
 // A writable, contiguous, one-dimensional buffer of a given item size, checked with errors that say what is wrong.
 class Buffer {
@@ -121,6 +138,12 @@ class Released {
   std::optional<nb::gil_scoped_release> release_;
 };
 
+template <typename F>
+auto without_gil(F&& f) {
+  nb::gil_scoped_release release;
+  return f();
+}
+
 bool knows_mask(Matcher& matcher) {
   return matcher.ended() || (matcher.known_mask() && matcher.knows_words());
 }
@@ -151,13 +174,13 @@ void fill(Matcher& matcher, std::span<uint32_t> words) {
   matcher.fill(matcher.mask(), words);
 }
 
-std::span<const std::string_view> token_views(const nb::list& tokens, std::vector<std::string_view>& views) {
+std::span<const std::string_view> token_views(const nb::tuple& tokens, std::vector<std::string_view>& views) {
   views.reserve(tokens.size());
   for (nb::handle token : tokens) {
     char* data = nullptr;
     Py_ssize_t size = 0;
     if (PyBytes_AsStringAndSize(token.ptr(), &data, &size) < 0) throw nb::python_error();
-    views.emplace_back(data, static_cast<size_t>(size));  // the list keeps the bytes alive
+    views.emplace_back(data, static_cast<size_t>(size));  // the tuple keeps the bytes alive
   }
   return views;
 }
@@ -173,8 +196,9 @@ void check_ids(const std::vector<int64_t>& ids, size_t count, const char* what) 
 void bind_vocabulary(nb::module_& m) {
   nb::class_<Vocabulary>(m, "Vocabulary")
       .def("__init__",
-           [](Vocabulary* self, const nb::list& tokens, const std::vector<int64_t>& special, const std::vector<int64_t>& eos,
+           [](Vocabulary* self, const nb::list& given, const std::vector<int64_t>& special, const std::vector<int64_t>& eos,
               const std::vector<std::pair<int64_t, nb::bytes>>& names) {
+             const nb::tuple tokens(given);  // which nobody can change meanwhile
              std::vector<std::string_view> views;
              token_views(tokens, views);
              check_ids(special, views.size(), "special");
@@ -190,6 +214,7 @@ void bind_vocabulary(nb::module_& m) {
                views[static_cast<size_t>(id)] = marked.back();
              }
              std::vector<uint32_t> special_ids(special.begin(), special.end()), eos_ids(eos.begin(), eos.end());
+             nb::gil_scoped_release release;
              new (self) Vocabulary(std::move(views), std::move(special_ids), std::move(eos_ids));
            },
            "tokens"_a, "special"_a, "eos"_a, "names"_a = nb::list())
@@ -201,9 +226,15 @@ void bind_vocabulary(nb::module_& m) {
            "token_id"_a)
       .def("knows", [](const Vocabulary& self, const nb::bytes& token) { return self.find({token.c_str(), token.size()}) != Vocabulary::no_token; }, "token"_a)
       .def_prop_ro("memory_bytes", [](const Vocabulary& self) { return self.memory_bytes() + self.store_bytes(); })
-      .def("description", [](const Vocabulary& self) { return python_bytes(self.description()); })
-      .def("store", [](const Vocabulary& self) { return python_bytes(self.stored()); })
-      .def("restore", [](const Vocabulary& self, nb::handle stored) { self.restore(Bytes(stored).view()); }, "stored"_a);
+      .def("description", [](const Vocabulary& self) { return python_bytes(without_gil([&] { return self.description(); })); })
+      .def("store", [](const Vocabulary& self) { return python_bytes(without_gil([&] { return self.stored(); })); })
+      .def("restore",
+           [](const Vocabulary& self, nb::handle stored) {
+             const Bytes bytes(stored);
+             Released released(bytes.view().size() >= many_bytes);
+             self.restore(bytes.view());
+           },
+           "stored"_a);
 }
 
 // What several questions may take together. Not to be used by two threads at once.
@@ -253,19 +284,24 @@ void bind_questions(nb::module_& m) {
         [](nb::handle expression, nb::bytes text, Allowance* allowance) {
           Question question(expression, allowance);
           ExpressionStore& store = question.store;
+          LongWork work(store, text.size() >= many_bytes);
           return store.nullable(store.derivative(question.expression, {text.c_str(), text.size()}));
         },
         "expression"_a, "text"_a, "allowance"_a = nb::none());
   m.def("has_endless_matches",
         [](nb::handle expression, size_t max_states, Allowance* allowance) {
           Question question(expression, allowance);
+          LongWork work(question.store);
           return question.store.has_endless_matches(question.expression, max_states);
         },
         "expression"_a, "max_states"_a, "allowance"_a = nb::none());
   m.def("list_matches",
         [](nb::handle expression, size_t limit, Allowance* allowance) -> nb::object {
           Question question(expression, allowance);
-          std::optional<std::vector<std::string>> found = question.store.matches(question.expression, limit);
+          const std::optional<std::vector<std::string>> found = [&] {
+            LongWork work(question.store);
+            return question.store.matches(question.expression, limit);
+          }();
           if (!found) return nb::none();
           nb::list result;
           for (const std::string& text : *found) result.append(nb::bytes(text.data(), text.size()));
@@ -303,13 +339,17 @@ void bind_grammar(nb::module_& m) {
   nb::class_<CompiledGrammar>(m, "CompiledGrammar")
       .def("__init__",
            [](CompiledGrammar* self, nb::handle grammar, std::shared_ptr<Vocabulary> vocabulary, size_t limit, const nb::dict& limits) {
-             new (self) CompiledGrammar(import_grammar(grammar), std::move(vocabulary), limit, limits_of(limits));
+             const Limits chosen = limits_of(limits);
+             Grammar imported = import_grammar(grammar);
+             nb::gil_scoped_release release;
+             new (self) CompiledGrammar(std::move(imported), std::move(vocabulary), limit, chosen);
            },
            "grammar"_a, "vocabulary"_a, "memory_limit"_a = default_memory_limit, "limits"_a = nb::dict())
       .def_static(
           "restore",
           [](nb::handle stored, std::shared_ptr<Vocabulary> vocabulary, size_t limit) {
             auto owner = std::make_shared<const Bytes>(stored);  // let go with the grammar: by Python, so with the GIL
+            Released released(owner->view().size() >= many_bytes);
             return std::make_shared<CompiledGrammar>(CompiledGrammar::Stored{owner->view(), owner}, std::move(vocabulary), limit);
           },
           "stored"_a, "vocabulary"_a, "memory_limit"_a = default_memory_limit)
@@ -318,6 +358,7 @@ void bind_grammar(nb::module_& m) {
              std::optional<Exploration> exploration;
              {
                Locked lock(self);
+               nb::gil_scoped_release release;
                exploration.emplace(self);
              }
              bool more = true;
@@ -350,10 +391,11 @@ void bind_grammar(nb::module_& m) {
            },
            "text"_a)
       .def_prop_ro("n_words", [](CompiledGrammar& self) { return self.vocabulary().words(); })
+      .def_prop_ro("memory_bytes", &CompiledGrammar::memory_bytes)
       .def("stats", [](CompiledGrammar& self) {
         Locked lock(self);
         nb::dict result;
-        result["memory_bytes"] = self.automaton()->memory_bytes();
+        result["memory_bytes"] = self.table_bytes();
         result["generation"] = self.generation();
         result["limited_masks"] = self.limited_masks();
         result["shared_masks"] = self.automaton()->shared_masks();
@@ -393,7 +435,7 @@ void bind_matcher(nb::module_& m) {
            [](Matcher& self, nb::handle bitmask) {
              Buffer buffer(bitmask, "bitmask", "IiLl", 4, self.grammar().vocabulary().words(), true);
              std::span<uint32_t> words = buffer.as<uint32_t>();
-             Locked lock(self.grammar());
+             Locked lock(self);
              fill(self, words);
            },
            "bitmask"_a)
@@ -412,7 +454,7 @@ void bind_matcher(nb::module_& m) {
              }
              std::span<const float> values = scores.as<const float>();
              auto* target = static_cast<Candidate*>(out.buf);
-             Locked lock(self.grammar());
+             Locked lock(self);
              std::vector<uint32_t> words(vocabulary.words());
              fill(self, words);
              return gather(words, values, target);
@@ -421,8 +463,8 @@ void bind_matcher(nb::module_& m) {
       .def("accept",
            [](Matcher& self, nb::handle token) {
              uint32_t id = token_of(self.grammar().vocabulary(), token);
-             Locked lock(self.grammar());
-             Released released(!is_quick(self));
+             Locked lock(self);
+             Released released(!is_quick(self) || self.is_full());
              return self.accept(id);
            },
            "token_id"_a)
@@ -430,9 +472,13 @@ void bind_matcher(nb::module_& m) {
            [](Matcher& self, nb::handle tokens) {
              std::vector<uint32_t> ids;
              for (nb::handle token : tokens) ids.push_back(token_of(self.grammar().vocabulary(), token));
-             Locked lock(self.grammar());
-             Released released(!is_quick(self));
+             Locked lock(self);
              size_t n = 0;
+             while (n < ids.size() && is_quick(self) && !self.is_full()) {
+               if (!self.accept(ids[n])) return n;
+               ++n;
+             }
+             Released released(n < ids.size());
              while (n < ids.size() && self.accept(ids[n])) ++n;
              return n;
            },
@@ -454,17 +500,17 @@ void bind_matcher(nb::module_& m) {
       .def_prop_ro("n_accepted", [](Matcher& self) { return self.accepted(); })
       .def_prop_ro("is_accepting",
                    [](Matcher& self) {
-                     Locked lock(self.grammar());
+                     Locked lock(self);
                      return self.accepting();
                    })
       .def_prop_ro("is_finished",
                    [](Matcher& self) {
-                     Locked lock(self.grammar());
+                     Locked lock(self);
                      return self.finished();
                    })
       .def_prop_ro("min_tokens_left",
                    [](Matcher& self) {
-                     Locked lock(self.grammar());
+                     Locked lock(self);
                      nb::gil_scoped_release release;
                      return self.tokens_to_finish();
                    })
@@ -495,7 +541,7 @@ void bind_matcher(nb::module_& m) {
                    })
       .def("completion_tokens",
            [](Matcher& self) {
-             Locked lock(self.grammar());
+             Locked lock(self);
              nb::gil_scoped_release release;
              return self.completion();
            })
@@ -503,7 +549,7 @@ void bind_matcher(nb::module_& m) {
            [](Matcher& self) {
              std::string text;
              {
-               Locked lock(self.grammar());
+               Locked lock(self);
                nb::gil_scoped_release release;
                if (!self.ended()) text = self.shortest_completion();
              }
@@ -513,7 +559,7 @@ void bind_matcher(nb::module_& m) {
            [](Matcher& self) {
              std::string text;
              {
-               Locked lock(self.grammar());
+               Locked lock(self);
                Released released(!knows_mask(self));
                text = self.forced_bytes();
              }
@@ -523,7 +569,7 @@ void bind_matcher(nb::module_& m) {
            [](Matcher& self, nb::bytes before) {
              std::pair<std::string, std::vector<uint32_t>> result;
              {
-               Locked lock(self.grammar());
+               Locked lock(self);
                Released released(!knows_mask(self));
                result = self.forced_after({before.c_str(), before.size()});
              }
@@ -532,24 +578,24 @@ void bind_matcher(nb::module_& m) {
            "before"_a)
       .def_prop_ro("knows_mask",
                    [](Matcher& self) {
-                     Locked lock(self.grammar());
+                     Locked lock(self);
                      return knows_mask(self);
                    })
       .def_prop_ro("is_quick",
                    [](Matcher& self) {
-                     Locked lock(self.grammar());
+                     Locked lock(self);
                      return is_quick(self);
                    })
       .def_prop_ro("is_in_use", [](Matcher& self) { return !Locked(self.grammar(), std::try_to_lock); })
       .def("compute_mask",
            [](Matcher& self) {
-             Locked lock(self.grammar());
+             Locked lock(self);
              prepare(self);
            })
       .def("diagnose",
            [](Matcher& self, nb::handle token) {
              uint32_t id = token_of(self.grammar().vocabulary(), token);
-             Locked lock(self.grammar());
+             Locked lock(self);
              Explanation why = [&] {
                nb::gil_scoped_release release;
                return self.explain(id);
@@ -585,7 +631,11 @@ NB_MODULE(_kernel, m) {
   nb::exception<StorageError>(m, "StorageError", PyExc_ValueError);
   m.def("checksum",
         [](nb::handle data) {
-          const Hash sum = checksum(Bytes(data).view());
+          const Bytes bytes(data);
+          const Hash sum = [&] {
+            Released released(bytes.view().size() >= many_bytes);
+            return checksum(bytes.view());
+          }();
           return python_bytes({reinterpret_cast<const char*>(&sum), sizeof sum});
         },
         "data"_a);

@@ -127,6 +127,12 @@ class ExpressionStore {
     max_states_ = intersection_states;
     max_sets_ = length_sets;
   }
+  // Has a function called, once, before more than `work` derivatives are made from now on; null for none.
+  void notify_after(size_t work, void (*function)(void*), void* argument) {
+    notice_at_ = function ? spent_ + work : ~size_t{0};
+    notice_ = function;
+    notice_argument_ = argument;
+  }
   size_t memory_bytes() const;
 
   template <typename Archive>
@@ -138,6 +144,10 @@ class ExpressionStore {
  private:
   void spend(size_t work) {
     spent_ += work;
+    if (spent_ > notice_at_) {
+      notice_at_ = ~size_t{0};
+      notice_(notice_argument_);
+    }
     if (spent_ > allowance_) overspent();
   }
   [[noreturn]] void overspent() const;
@@ -226,6 +236,9 @@ class ExpressionStore {
   // Of one search: what was asked for, and what is allowed now.
   uint32_t max_states_ = max_intersection_states, max_sets_ = max_length_sets;
   uint32_t states_allowed_ = max_intersection_states, length_sets_allowed_ = max_length_sets;
+  size_t notice_at_ = ~size_t{0};
+  void (*notice_)(void*) = nullptr;
+  void* notice_argument_ = nullptr;
   std::vector<Node> nodes_;
   std::vector<ExprId> children_;
   std::vector<ByteSet> byte_sets_;

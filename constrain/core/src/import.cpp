@@ -15,6 +15,8 @@ namespace {
 
 constexpr size_t max_compile_work = 1'000'000;  // derivatives
 constexpr unsigned max_recursed_depth = 50;  // levels that are read by calls within one another; deeper ones from below
+constexpr size_t objects_at_a_time = 5'000;  // of Python that are read before others may have the GIL, about 1 ms
+constexpr size_t large_set = 2'000;          // texts that take long to be sorted
 constexpr uint32_t max_count = 0xFFFFFFFEu;  // of repetitions, window lengths and counters
 
 uint32_t count_of(nb::handle number) {  // large numbers: no text is that long
@@ -56,6 +58,7 @@ class Importer {
 
  private:
   ExprId import(nb::handle object, unsigned depth) {
+    has_read();
     const ExprId result = make(object, depth);
     if (store_[result].height > ExpressionStore::max_expression_depth) {
       throw LimitError(limit_message("an expression is nested too deeply", "MAX_EXPRESSION_DEPTH", ExpressionStore::max_expression_depth));
@@ -117,22 +120,39 @@ class Importer {
         return store_.char_class(ranges(object), nb::cast<bool>(object.attr("json")));
       case 3: {
         std::vector<ExprId> all = parts(object.attr("parts"), depth);
+        LongWork work(store_);
         ExprId result = ExprId::epsilon;
         for (size_t i = all.size(); i-- > 0;) result = store_.concatenation(all[i], result);
         return result;
       }
-      case 4:
-        return store_.alternation(parts(object.attr("parts"), depth));
-      case 5:
-        return store_.intersection(parts(object.attr("parts"), depth));
-      case 6:
-        return store_.complement(expression(object.attr("part"), depth + 1));
-      case 7:
-        return store_.repetition(expression(object.attr("part"), depth + 1), count_of(object.attr("minimum")),
-                                 maximum_of(object.attr("maximum")));
+      case 4: {
+        std::vector<ExprId> all = parts(object.attr("parts"), depth);
+        LongWork work(store_, all.size() > large_set);
+        return store_.alternation(std::move(all));
+      }
+      case 5: {
+        std::vector<ExprId> all = parts(object.attr("parts"), depth);
+        LongWork work(store_);
+        return store_.intersection(std::move(all));
+      }
+      case 6: {
+        const ExprId part = expression(object.attr("part"), depth + 1);
+        LongWork work(store_);
+        return store_.complement(part);
+      }
+      case 7: {
+        const ExprId part = expression(object.attr("part"), depth + 1);
+        const uint32_t minimum = count_of(object.attr("minimum")), maximum = maximum_of(object.attr("maximum"));
+        LongWork work(store_);
+        return store_.repetition(part, minimum, maximum);
+      }
       case 8: {
         std::vector<std::string> texts;
-        for (nb::handle text : tuple_of(object.attr("texts"))) texts.push_back(bytes_of(text));
+        for (nb::handle text : tuple_of(object.attr("texts"))) {
+          texts.push_back(bytes_of(text));
+          has_read();
+        }
+        LongWork work(store_, texts.size() > large_set);
         return store_.literal_set(std::move(texts));
       }
       case 9: {
@@ -145,11 +165,17 @@ class Importer {
       case 10: {
         ExprId part = expression(object.attr("part"), depth + 1);
         ExprId unit = expression(object.attr("unit"), depth + 1);
-        return store_.window(part, unit, count_of(object.attr("minimum")), maximum_of(object.attr("maximum")));
+        const uint32_t minimum = count_of(object.attr("minimum")), maximum = maximum_of(object.attr("maximum"));
+        LongWork work(store_);
+        return store_.window(part, unit, minimum, maximum);
       }
       default:
         throw GrammarError(std::string("not an expression: ") + nb::cast<std::string>(nb::repr(object.type())));
     }
+  }
+
+  void has_read() {
+    if (++read_ % objects_at_a_time == 0) offer_gil();
   }
 
   static std::vector<CodePointRange> ranges(nb::handle object) {
@@ -166,6 +192,7 @@ class Importer {
 
   ExpressionStore& store_;
   PyObject* types_[11];
+  size_t read_ = 0;  // objects
   std::unordered_map<PyObject*, ExprId> known_;
 };
 
@@ -195,6 +222,7 @@ class RuleImporter {
       if (std::max(source, target) >= max_states) throw LimitError("rule " + made.name + " has too many states (MAX_RULE_STATES)");
       states = std::max({states, source + 1, target + 1});
       found.emplace_back(source, read_edge(edge, base + target, made));
+      if (++read_ % objects_at_a_time == 0) offer_gil();
     }
     std::vector<uint32_t> ends;
     for (nb::handle state : accepting) {
@@ -296,6 +324,7 @@ class RuleImporter {
 
   Grammar& grammar_;
   size_t rule_count_;
+  size_t read_ = 0;  // edges
 };
 
 }  // namespace
@@ -321,6 +350,7 @@ bool is_special(nb::handle expression) {
 ExprId without_marks(ExpressionStore& store, ExprId terminal) {
   const ByteSet text = ByteSet::range(0, 0xFD);
   if ((store.alphabet(terminal) & text) == store.alphabet(terminal)) return terminal;
+  LongWork work(store);
   return store.intersection({terminal, store.repetition(store.bytes(text), 0, unbounded)});
 }
 
@@ -358,6 +388,7 @@ Grammar import_grammar(nb::handle object) {
   }
   grammar.self_delimiting = nb::cast<bool>(object.attr("self_delimiting"));
   grammar.numbers_by_double = nb::cast<bool>(object.attr("numbers_by_double"));
+  nb::gil_scoped_release release;
   analyse(grammar);
   if (!grammar.self_delimiting) prove_lexing(grammar);
   return grammar;

@@ -106,10 +106,18 @@ void CompiledGrammar::renew() {
   keep_what_is_in_use();
 }
 
-void CompiledGrammar::keep_what_is_in_use() { threshold_ = std::max(limit_, 2 * automaton_->memory_bytes()); }
+void CompiledGrammar::keep_what_is_in_use() { threshold_ = std::max(limit_, 2 * table_bytes()); }
+
+size_t CompiledGrammar::table_bytes() const {
+  const size_t bytes = automaton_->memory_bytes();
+  memory_bytes_.store(bytes + grammar_.expressions.memory_bytes() + stored_.data.size(), std::memory_order_relaxed);
+  return bytes;
+}
+
+bool CompiledGrammar::is_full() const { return table_bytes() > threshold_; }
 
 void CompiledGrammar::renew_if_full() {
-  if (automaton_->memory_bytes() <= threshold_) return;
+  if (!is_full()) return;
   renew();
   ++generation_;
 }
@@ -170,9 +178,11 @@ Place& Matcher::here() {
   return places_.back();
 }
 
+bool Matcher::is_full() const { return !settled() && tokens_.size() % tokens_between_checks == 0 && grammar_->is_full(); }
+
 bool Matcher::accept(uint32_t token) {
   if (ended_) return false;
-  if (!settled() && tokens_.size() % tokens_between_checks == 0) grammar_->renew_if_full();
+  if (is_full()) grammar_->renew_if_full();
   const bool at_limit = limit_reached();
   if (!settled() && !begins_plan(token)) settle(token);
   if (words_ && !has_bit(*words_, token)) return false;

@@ -1,6 +1,7 @@
 // A compiled grammar (immutable to its users, shared between threads) and its matchers (small, one per sequence).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -33,8 +34,13 @@ class CompiledGrammar {
   const Grammar& grammar() const { return grammar_; }
   const Hash& seed() const { return seed_; }  // with which all its tables are hashed
 
+  // What it takes, as of the last mask that was computed for a matcher: tables, the grammar, and what is stored. For any thread.
+  size_t memory_bytes() const { return memory_bytes_.load(std::memory_order_relaxed); }
+
   // All below: with the mutex held.
   const std::shared_ptr<Automaton>& automaton() { return automaton_; }
+  size_t table_bytes() const;  // and updates memory_bytes
+  bool is_full() const;
   void renew_if_full();  // starts a new generation once the tables have outgrown the limit
   void keep_what_is_in_use();  // after a replay: the tables may grow to twice what they take now
   bool accepts(std::string_view text);
@@ -57,6 +63,7 @@ class CompiledGrammar {
   bool expressions_there_ = true;  // if not, those of grammar_ are to be read from what is stored
   std::span<const std::byte> stored_expressions_;
   size_t threshold_ = 0;
+  mutable std::atomic<size_t> memory_bytes_ = 0;
   std::mutex mutex_;
   std::shared_ptr<Automaton> automaton_;
   uint32_t generation_ = 0;
@@ -90,6 +97,9 @@ class Matcher {
                    const std::vector<std::optional<uint64_t>>& lexeme_limits = {});
 
   CompiledGrammar& grammar() { return *grammar_; }
+  bool is_current() const { return automaton_ == grammar_->automaton(); }  // of the grammar's generation
+  void catch_up() { here(); }
+  bool is_full() const;  // the next token begins a new generation
   bool accept(uint32_t token);
   void rollback(size_t count);  // count <= accepted()
   void reset();

@@ -1,0 +1,208 @@
+"""Limits on what is remembered and on the proof of lexing; other threads go on while the kernel computes."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+import constrain
+from constrain import constraint as constraints
+from constrain import core
+from constrain.grammar import Edge, Grammar, Rule, Terminal
+from constrain.regex.parser import parse_pattern
+from constrain.regex.tree import Intersection, Literal, LiteralSet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BYTES = constrain.Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
+
+
+def words(count: int) -> list[str]:
+    drawn = random.Random(7)
+    return sorted({"".join(drawn.choices("abcdefghijklmnopqrstuvwxyz", k=drawn.randint(4, 9))) for _ in range(count)})
+
+
+def alternatives(patterns: list[str]) -> Grammar:
+    """One or more lexemes, each of one of the patterns."""
+    terminals = [Terminal(pattern, parse_pattern(pattern, "rust")) for pattern in patterns]
+    edges = tuple(Edge(0, index, 1) for index in range(len(patterns)))
+    edges += tuple(Edge(1, index, 1) for index in range(len(patterns)))
+    return Grammar(tuple(terminals), (Rule("start", edges, (1,)),))
+
+
+def test_thousands_of_terminals_that_begin_alike_take_a_moment() -> None:
+    grammar = alternatives([f"x{index}[0-9]*y" for index in range(4500)])
+    begun = time.process_time()
+    constraint = constrain.compile(grammar, BYTES, cache=False)
+    assert time.process_time() - begun < 5
+    assert constraint.accepts("x1yx4499yx12777y")
+    assert not constraint.accepts("x1yx")
+
+
+def test_thousands_of_keywords_beside_a_name_are_proved() -> None:
+    keywords = [Terminal(word, Literal(word.encode())) for word in words(3000)]
+    name = Terminal("name", parse_pattern("[a-z_]+", "rust"))
+    end = Terminal("end", Literal(b";"))
+    edges = tuple(Edge(0, index, 1) for index in range(len(keywords) + 1))
+    rule = Rule("start", (*edges, Edge(1, len(keywords) + 1, 2)), (2,))
+    constraint = constrain.compile(Grammar((*keywords, name, end), (rule,)), BYTES, cache=False)
+    assert constraint.accepts(f"{keywords[5].name};")
+    assert constraint.accepts("a_b;")
+    assert not constraint.accepts(keywords[5].name)
+
+
+@pytest.mark.parametrize("count", [50, 150])
+def test_what_is_swallowed_is_refused_however_many_terminals_there_are(count: int) -> None:
+    patterns = [f"x{index}y" for index in range(count)]
+    constrain.compile(alternatives(patterns), BYTES, cache=False)
+    with pytest.raises(constrain.GrammarError, match=r"terminal x0y may follow terminal x7y\b"):
+        constrain.compile(alternatives([*patterns, "x7yx?"]), BYTES, cache=False)
+
+
+def test_patterns_that_cannot_be_told_apart_soon_meet_a_named_limit() -> None:
+    patterns = [f"[a-z]*{word}[a-z]*;" for word in words(1000)]
+    begun = time.process_time()
+    with pytest.raises(constrain.LimitError, match=r"MAX_PROOF_WORK = 20000000 "):
+        constrain.compile(alternatives(patterns), BYTES, cache=False)
+    assert time.process_time() - begun < 10
+
+
+@pytest.fixture
+def empty_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constraints, "_cache", type(constraints._cache)())
+
+
+def enum(number: int, size: int = 2000) -> dict[str, object]:
+    return {"enum": [f"{number}-{index:06d}-abcdefgh" for index in range(size)]}
+
+
+@pytest.mark.usefixtures("empty_cache")
+def test_the_least_recently_used_large_constraints_are_dropped_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = constrain.compile(enum(0), BYTES, cache=False)
+    (kept,) = constraints._cache.values()
+    monkeypatch.setattr(constraints, "CACHED_BYTES", int(2.5 * kept.memory_bytes))
+    second = constrain.compile(enum(1), BYTES, cache=False)
+    assert constrain.compile(enum(0), BYTES, cache=False) is first
+    constrain.compile(enum(2), BYTES, cache=False)
+    assert constrain.compile(enum(0), BYTES, cache=False) is first
+    assert constrain.compile(enum(1), BYTES, cache=False) is not second
+    assert second.accepts('"1-000003-abcdefgh"')
+
+
+@pytest.mark.usefixtures("empty_cache")
+def test_a_constraint_larger_than_the_limit_drops_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = constrain.compile({"type": "null"}, BYTES, cache=False)
+    monkeypatch.setattr(constraints, "CACHED_BYTES", 200_000)
+    large = constrain.compile(enum(0, 5000), BYTES, cache=False)
+    assert constrain.compile(enum(0, 5000), BYTES, cache=False) is not large
+    assert constrain.compile({"type": "null"}, BYTES, cache=False) is small
+
+
+@pytest.mark.usefixtures("empty_cache")
+def test_what_constraints_grow_by_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    grown = constrain.compile(enum(0), BYTES, cache=False)
+    small = constrain.compile({"type": "null"}, BYTES, cache=False)
+    monkeypatch.setattr(constraints, "CACHED_BYTES", sum(kept.memory_bytes for kept in constraints._cache.values()))
+    grown.precompute(max_masks=200)
+    grown.matcher().fill_bitmask(grown.allocate_bitmask()[0])
+    assert constrain.compile({"type": "null"}, BYTES, cache=False) is small
+    assert [kept.constraint for kept in constraints._cache.values()] == [small]
+
+
+ALLOWANCE_MIB = 110
+"""MiB that a process may take beside remembered constraints: the last one while it is made, and what malloc keeps."""
+
+
+def test_a_process_that_compiles_many_large_enums_stays_within_the_limit() -> None:
+    program = """
+        import constrain
+        from constrain import constraint as constraints
+        constraints.CACHED_BYTES = 32 << 20
+        resident = lambda: int(open("/proc/self/statm").read().split()[1]) * 4096 >> 20
+        vocabulary = constrain.Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
+        constrain.compile(dict(enum=["a", "b"]), vocabulary, cache=False)
+        before = resident()
+        for number in range(24):
+            values = [f"{number}-{index:06d}-abcdefghijklm" for index in range(40_000)]
+            constrain.compile(dict(enum=values), vocabulary, cache=False)
+        print(resident() - before)
+    """
+    ran = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert int(ran.stdout) < 32 + ALLOWANCE_MIB
+
+
+def large_grammar() -> Grammar:
+    terminals = (Terminal("value", LiteralSet(tuple(b"%07d-abcdefghijklmnop" % index for index in range(300_000)))),)
+    return Grammar(terminals, (Rule("start", (Edge(0, 0, 1),), (1,)),))
+
+
+def deciding() -> Callable[[], object]:
+    ends = [parse_pattern(f"[ab]*{letter}[ab]{{12}}", "rust") for letter in "ab"]
+    return lambda: core.is_empty(Intersection(tuple(ends)))
+
+
+def compiling() -> Callable[[], object]:
+    grammar = large_grammar()
+    return lambda: core.CompiledGrammar(grammar, BYTES._core)
+
+
+def proving() -> Callable[[], object]:
+    grammar = alternatives([f"[a-z]*{word}[a-z]*;" for word in words(400)])
+
+    def prove() -> None:
+        with pytest.raises(constrain.LimitError):
+            core.CompiledGrammar(grammar, BYTES._core)
+
+    return prove
+
+
+def restoring() -> Callable[[], object]:
+    stored = core.CompiledGrammar(large_grammar(), BYTES._core).store()
+    return lambda: [core.CompiledGrammar.restore(stored, BYTES._core) for _ in range(3)]
+
+
+def summing() -> Callable[[], object]:
+    data = bytes(200 << 20)
+    return lambda: core.checksum(data)
+
+
+def a_vocabulary() -> Callable[[], object]:
+    tokens = [b"%x" % index for index in range(400_000)]
+    return lambda: core.Vocabulary(tokens, [], [0])
+
+
+@pytest.mark.parametrize("prepare", [deciding, compiling, proving, restoring, summing, a_vocabulary])
+def test_other_threads_go_on_while_the_kernel_computes(prepare: Callable[[], Callable[[], object]]) -> None:
+    compute = prepare()
+    began, ended = threading.Event(), threading.Event()
+    span: list[float] = []
+
+    def work() -> None:
+        began.wait()
+        span.append(time.monotonic())
+        compute()
+        span.append(time.monotonic())
+        ended.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    ticks: list[float] = []
+    began.set()
+    while not ended.is_set():
+        ticks.append(time.monotonic())
+        ended.wait(0.0005)
+    thread.join()
+    inside = [span[0], *(tick for tick in ticks if span[0] < tick < span[1]), span[1]]
+    longest = max(later - earlier for earlier, later in pairwise(inside))
+    assert longest < max(0.05, 0.5 * (span[1] - span[0])), f"{longest:.3f} s of {span[1] - span[0]:.3f} s"
