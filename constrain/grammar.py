@@ -133,12 +133,14 @@ class Grammar:
     ``self_delimiting`` is a front end's word that every lexeme ends where its own expression says so: no terminal
     can go on with a byte that may follow it. Otherwise the kernel proves that the lexing rule (read on while some
     usable terminal can) strands nothing, or refuses the grammar.
+    ``warnings`` says what a reader of the JSON Schemas in it should know; it makes no difference to the language.
     """
 
     terminals: tuple[Terminal, ...]
     rules: tuple[Rule, ...]
     ignored: tuple[int, ...] = ()
     self_delimiting: bool = False
+    warnings: tuple[str, ...] = ()
 
     def dump(self) -> str:
         """The grammar as text, one line an edge, for people."""

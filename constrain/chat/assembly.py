@@ -83,11 +83,17 @@ class Assembly:
         self._texts: dict[tuple[bytes, ...], Expression] = {}
         self._alive: list[Expression] = []  # what is known by its identity
         self._self_delimiting = True
+        self._warnings: dict[str, None] = {}
 
     def grammar(self) -> Grammar:
         """What was made."""
         self._rules[0] = Rule("answer", tuple(self._edges), (END,))
-        return Grammar(tuple(self._terminals), tuple(self._rules), self_delimiting=self._self_delimiting)
+        return Grammar(
+            tuple(self._terminals),
+            tuple(self._rules),
+            self_delimiting=self._self_delimiting,
+            warnings=tuple(self._warnings),
+        )
 
     def state(self) -> int:
         """A new state."""
@@ -171,6 +177,7 @@ class Assembly:
             for terminal in grammar.terminals
         )
         self._self_delimiting &= grammar.self_delimiting
+        self._warnings |= {f"{warning} (in {what})": None for warning in grammar.warnings}
         return symbol
 
     def beginnings(self, symbol: int) -> list[Expression]:
