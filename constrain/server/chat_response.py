@@ -23,6 +23,7 @@ from openai.types.completion_usage import CompletionTokensDetails, PromptTokensD
 from constrain._logprobs import logprob_objects
 from constrain.chat.calls import FunctionCall
 from constrain.chat.reply import Reply
+from constrain.server.extension import extension
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,6 +69,7 @@ def chat_completion(heading: Heading, completions: Sequence[Completion], shape: 
                 message=_message(completion, shape),
                 finish_reason=finish_reason(completion, shape),
                 logprobs=_logprobs(completion),
+                **extension(completion, is_cut=finish_reason(completion, shape) == "length"),
             )
             for index, completion in enumerate(completions)
         ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from openai.types import Completion as TextCompletion
@@ -13,9 +14,10 @@ from constrain._completion import Finished, TextDelta
 from constrain.server.chat_response import usage_of
 from constrain.server.completions_logprobs import TextLogprobs
 from constrain.server.events import LAST_EVENT, data_event
+from constrain.server.extension import extension
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from openai.types.completion_choice import Logprobs
 
@@ -69,6 +71,7 @@ class CompletionWriter:
                 text=self._before[number // self._n] + completion.text,
                 finish_reason=self._reason(completion),
                 logprobs=self._told(number, completion.text_logprobs or ()),
+                **extension(completion, is_cut=self._reason(completion) == "length"),
             )
             for number, completion in enumerate(self._best(completions))
         ]
@@ -86,7 +89,9 @@ class CompletionWriter:
             yield self._chunk(number, event.text, logprobs=self._told(number, event.logprobs))
         elif isinstance(event, Finished):
             self._completions[number] = event.completion
-            yield self._chunk(number, "", self._reason(event.completion))
+            reason = self._reason(event.completion)
+            facts = extension(event.completion, is_cut=reason == "length")
+            yield self._chunk(number, "", reason, facts=facts)
 
     def end(self) -> Iterator[str]:
         """What follows when all answers are finished."""
@@ -109,10 +114,18 @@ class CompletionWriter:
         return "length" if self._is_text and completion.finish_reason != "stop" else "stop"
 
     def _chunk(
-        self, number: int, text: str, reason: FinishReason | None = None, logprobs: Logprobs | None = None
+        self,
+        number: int,
+        text: str,
+        reason: FinishReason | None = None,
+        *,
+        logprobs: Logprobs | None = None,
+        facts: Mapping[str, Any] = MappingProxyType({}),
     ) -> str:
         # The type in the openai package knows whole answers only; in a stream the reason comes last.
-        choice = CompletionChoice.model_construct(index=number, text=text, finish_reason=reason, logprobs=logprobs)
+        choice = CompletionChoice.model_construct(
+            index=number, text=text, finish_reason=reason, logprobs=logprobs, **facts
+        )
         return data_event(self._object([choice], self._usage))
 
     def _object(self, choices: list[CompletionChoice], usage: dict[str, Any]) -> dict[str, Any]:
