@@ -34,6 +34,8 @@ def grammar_digest(grammar: Grammar) -> bytes:
     for rule in grammar.rules:
         digest.update(f"{rule!r}\n".encode("utf-8", "surrogatepass"))
     digest.update(f"{grammar.ignored!r} {grammar.self_delimiting!r} {grammar.numbers_by_double!r}".encode())
+    if grammar.warnings:
+        digest.update(f"{grammar.warnings!r}".encode("utf-8", "surrogatepass"))
     return digest.digest()
 
 

@@ -588,7 +588,8 @@ def _compile_text(
     def make(keeping: _Keeping | None) -> Constraint:
         if elsewhere is not None:
             return Constraint._unpacked(vocab, elsewhere(), grammar, keeping)
-        return Constraint(grammar(), vocab, policies, (), keeping)
+        made = grammar()
+        return Constraint(made, vocab, policies, made.warnings, keeping)
 
     def find_or_make() -> Constraint:
         return _find_or_make(vocab, directory, digest, grammar, make)

@@ -134,6 +134,7 @@ class Grammar:
     can go on with a byte that may follow it. Otherwise the kernel proves that the lexing rule (read on while some
     usable terminal can) strands nothing, or refuses the grammar.
     ``numbers_by_double``: values that must be distinct are the same if their numbers read as the same IEEE double.
+    ``warnings`` says what a reader of the JSON Schemas in it should know; it makes no difference to the language.
     """
 
     terminals: tuple[Terminal, ...]
@@ -141,6 +142,7 @@ class Grammar:
     ignored: tuple[int, ...] = ()
     self_delimiting: bool = False
     numbers_by_double: bool = True
+    warnings: tuple[str, ...] = ()
 
     def dump(self) -> str:
         """The grammar as text, one line an edge, for people."""

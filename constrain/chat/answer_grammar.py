@@ -150,7 +150,7 @@ class _Form:
     def value_grammar(self, value: Value) -> Grammar:
         policies = self.answer.policies._asdict() | {"close_objects": value.closed}
         beside = self.plan.beside_json
-        grammar = compile_schema(parse_schema(value.schema), keys_apart=bool(beside), **policies).grammar
+        grammar = compile_schema(parse_schema(value.schema), keys_apart=bool(beside), **policies).part
         for text in beside:
             if may_begin_with(grammar, text):
                 raise GrammarError(

@@ -53,7 +53,7 @@ def arguments_grammar(answer: Answer, tool: FunctionCalls) -> Grammar:
         source is not None and not isinstance(source, Regex | Value)
         for source in (answer.content, *(each.input for each in answer.tools if isinstance(each, CustomCalls)))
     )
-    return _compiled(tool, answer.format.style, answer.policies, keys_apart=has_languages).grammar
+    return _compiled(tool, answer.format.style, answer.policies, keys_apart=has_languages).part
 
 
 def raw_arguments(answer: Answer, tool: FunctionCalls) -> frozenset[str]:

@@ -84,6 +84,7 @@ class Assembly:
         self._alive: list[Expression] = []  # what is known by its identity
         self._self_delimiting = True
         self._numbers_by_double = True
+        self._warnings: dict[str, None] = {}
 
     def grammar(self) -> Grammar:
         """What was made."""
@@ -93,6 +94,7 @@ class Assembly:
             tuple(self._rules),
             self_delimiting=self._self_delimiting,
             numbers_by_double=self._numbers_by_double,
+            warnings=tuple(self._warnings),
         )
 
     def state(self) -> int:
@@ -178,6 +180,7 @@ class Assembly:
         )
         self._self_delimiting &= grammar.self_delimiting
         self._numbers_by_double &= grammar.numbers_by_double
+        self._warnings |= {f"{warning} (in {what})": None for warning in grammar.warnings}
         return symbol
 
     def beginnings(self, symbol: int) -> list[Expression]:

@@ -277,7 +277,9 @@ def _parse(text: str, where: str) -> dict[str, Any]:
 
     try:
         value = json.loads(text, parse_constant=refuse)
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise MessageError(where, f"must be JSON: it is nested more than {_DEEPEST} levels deep") from error
+    except ValueError as error:
         raise MessageError(where, f"must be JSON: {error}") from error
     if not isinstance(value, dict):
         raise MessageError(where, f"must be a JSON object, not {_type_name(value)}")

@@ -49,6 +49,7 @@ class _Composer:
         self.self_delimiting: set[int] = set()
         self.only_schemas = True
         self.numbers_by_double = True
+        self.warnings: dict[str, None] = {}
 
     def ways(self, part: Part, place: str) -> Ways:
         """The ways through a part."""
@@ -120,6 +121,7 @@ class _Composer:
             replace(terminal, name=f"{terminal.name} of {written}", pointer=place + terminal.pointer)
             for terminal in grammar.terminals
         )
+        self.warnings |= {f"{warning} (in {written}, at {place})": None for warning in grammar.warnings}
         self.only_schemas &= isinstance(part, Schema)
         self.numbers_by_double &= grammar.numbers_by_double
         if grammar.self_delimiting:
@@ -139,7 +141,12 @@ class _Composer:
         for position, text in ways.last.items():
             edges += self.edges(2 * position + 3, text, 1)
         self.rules[0] = Rule("start", tuple(edges), (1,))
-        grammar = Grammar(tuple(self.terminals), tuple(self.rules), numbers_by_double=self.numbers_by_double)
+        grammar = Grammar(
+            tuple(self.terminals),
+            tuple(self.rules),
+            numbers_by_double=self.numbers_by_double,
+            warnings=tuple(self.warnings),
+        )
         ends = self.is_one_part(ways) or (self.only_schemas and lexemes_end_by_themselves(grammar))
         return replace(grammar, self_delimiting=ends)
 

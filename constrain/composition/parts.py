@@ -73,7 +73,7 @@ class Schema(Source):
         """Under the default policies, to be read beside others."""
         from constrain.json_schema import compile_schema
 
-        return compile_schema(parse_schema(self.text), close_objects=self.close_objects, keys_apart=True).grammar
+        return compile_schema(parse_schema(self.text), close_objects=self.close_objects, keys_apart=True).part
 
     def policies_in_force(self) -> Mapping[str, str | bool]:
         """The default ones."""

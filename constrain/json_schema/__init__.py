@@ -54,6 +54,11 @@ class CompiledSchema:
     raw_arguments: frozenset[str] = frozenset()
     """Of arguments of a call: those that are strings written as they are."""
 
+    @property
+    def part(self) -> Grammar:
+        """The grammar as a part of another one, with the warnings."""
+        return replace(self.grammar, warnings=self.warnings)
+
 
 class _Asked(NamedTuple):
     """What to compile a schema with."""

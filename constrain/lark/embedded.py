@@ -22,7 +22,7 @@ def schema_grammar(text: str, embedded: Embedded) -> Grammar:
     from constrain.json_schema import compile_schema
 
     try:
-        return compile_schema(parse_schema(embedded.schema), keys_apart=True).grammar
+        return compile_schema(parse_schema(embedded.schema), keys_apart=True).part
     except ConstrainError as error:
         kind = next((kind for kind in (PatternError, LimitError) if isinstance(error, kind)), GrammarError)
         raise placed(kind, text, embedded.at, f"this JSON Schema cannot be used: {error}") from error

@@ -43,11 +43,13 @@ class Language:
     """Terminals and rules that have been made; the start is the first rule.
 
     ``solid``: the rules inside which nothing is ignored, as they are those of a JSON Schema.
+    ``warnings``: of the JSON Schemas.
     """
 
     terminals: list[Terminal] = field(default_factory=list)
     rules: list[Rule] = field(default_factory=list)
     solid: set[int] = field(default_factory=set)
+    warnings: dict[str, None] = field(default_factory=dict)
 
 
 def language(syntax: Syntax, start: str) -> tuple[Language, dict[str, Expression]]:
@@ -132,6 +134,7 @@ class _Emitter:
         terminals, rules = len(self.language.terminals), len(self.reserved)
         where = f"in %json ({place(self.syntax.text, node.at)})"
         self.language.terminals.extend(replace(each, name=f"{each.name} {where}") for each in grammar.terminals)
+        self.language.warnings |= {f"{warning} ({where})": None for warning in grammar.warnings}
         for rule in moved_rules(grammar, terminals, rules):
             self.language.solid.add(self.reserve())
             self.reserved[-1] = rule

@@ -47,8 +47,10 @@ _BEHIND_FIRST = {_Variant.BARE_THEN_GAP: _Variant.GAP, _Variant.GAP_THEN_BARE: _
 def separate(language: Language, between: list[Gap]) -> Grammar:
     """The grammar in which gaps may stand between lexemes."""
     if not between:
-        return Grammar(tuple(language.terminals), tuple(language.rules))
-    return _Separation(language, between).grammar()
+        grammar = Grammar(tuple(language.terminals), tuple(language.rules))
+    else:
+        grammar = _Separation(language, between).grammar()
+    return replace(grammar, warnings=tuple(language.warnings))
 
 
 class _Separation:

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from constrain.server.errors import ApiError
-from constrain.server.fields import type_name
+from constrain.server.fields import MAX_NESTING, is_nested_deeper, type_name
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -94,6 +94,14 @@ def parse_body(data: bytes) -> dict[str, Any]:
         ) from error
     if not isinstance(body, dict):
         raise ApiError(f"The JSON body of a request is an object, not {type_name(body)}.", code="invalid_type")
+    for name, value in body.items():
+        if is_nested_deeper(value, MAX_NESTING):
+            raise ApiError(
+                f"Invalid '{name:.64}': objects and arrays stand within each other more than {MAX_NESTING} levels "
+                "deep. Make it flatter; a schema refers to its parts with $ref.",
+                param=f"{name:.64}",
+                code="invalid_value",
+            )
     return body
 
 
@@ -120,7 +128,7 @@ def _reason(error: Exception) -> str:
         return f"It is no UTF-8: byte {error.start}."
     if isinstance(error, UnicodeEncodeError):
         return "It holds half of a surrogate pair."
-    return "It is nested too deeply." if isinstance(error, RecursionError) else f"{error}."
+    return f"It is nested more than {MAX_NESTING} levels deep." if isinstance(error, RecursionError) else f"{error}."
 
 
 def _not_json(name: str) -> Any:

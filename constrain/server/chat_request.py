@@ -16,13 +16,13 @@ from constrain.server.fields import (
     missing,
     model_name,
     number,
-    unsupported,
     wrong_type,
 )
-from constrain.server.formats import read_response_format, refuse_other_formats
+from constrain.server.formats import read_response_format
 from constrain.server.functions import names_functions, read_functions, with_old_names, with_tool_calls
 from constrain.server.generation import Question
 from constrain.server.logprobs import read_logprobs
+from constrain.server.refusals import CHAT_FIELDS, refuse_fields
 from constrain.server.tools import read_tool_choice, read_tools
 
 if TYPE_CHECKING:
@@ -36,6 +36,12 @@ MAX_CHOICES = 128
 MAX_STOPS = 4
 LARGEST_BIAS = 100
 """OpenAI's limits."""
+
+_MOST_TOKENS = 2**31 - 1
+"""More than any context holds, and few enough for the sampler to count."""
+
+_REPEAT_PENALTIES = (0.01, 100.0)
+"""The least and the greatest ``repeat_penalty``, which divides logits; 1 is none."""
 
 _SEEDS = 2**32 - 1
 """The sampler has so many seeds; others stand for one of them."""
@@ -72,7 +78,7 @@ def read_chat_request(body: Mapping[str, Any], settings: Settings) -> ChatReques
     had are refused.
     """
     model = model_name(body)
-    _refuse_unsupported(body)
+    refuse_fields(body, CHAT_FIELDS)
     messages = _messages(body)
     stream = boolean(body, "stream") or False
     options, limit = _options(body)
@@ -125,12 +131,18 @@ def _without_parsed(message: Any) -> Any:
 def _options(body: Mapping[str, Any]) -> tuple[ChatOptions, str]:
     """How to sample and when to stop, and the name of the token limit that counts."""
     options: ChatOptions = {**sampling_options(body), **read_logprobs(body)}
-    limits = {name: integer(body, name, 1) for name in ("max_completion_tokens", "max_tokens")}
-    given = {name: value for name, value in limits.items() if value is not None}
-    limit = min(given, key=lambda name: given[name], default="")
-    if limit:
-        options["max_tokens"] = given[limit]
+    max_tokens, limit = token_limit(body, "max_completion_tokens", "max_tokens")
+    if max_tokens is not None:
+        options["max_tokens"] = max_tokens
     return options, limit
+
+
+def token_limit(body: Mapping[str, Any], *names: str) -> tuple[int | None, str]:
+    """The least of the limits on tokens that a request gives, and its name; ``""`` for none. Raises ``ApiError``."""
+    limits = {name: integer(body, name, 1) for name in names}
+    given = {name: min(value, _MOST_TOKENS) for name, value in limits.items() if value is not None}
+    limit = min(given, key=lambda name: given[name], default="")
+    return given.get(limit), limit
 
 
 def sampling_options(body: Mapping[str, Any]) -> ChatOptions:
@@ -140,6 +152,7 @@ def sampling_options(body: Mapping[str, Any]) -> ChatOptions:
         "top_p": number(body, "top_p", 0, 1),
         "top_k": integer(body, "top_k", 0, 2**31 - 1),
         "min_p": number(body, "min_p", 0, 1),
+        "repeat_penalty": number(body, "repeat_penalty", *_REPEAT_PENALTIES),
         "presence_penalty": number(body, "presence_penalty", -2, 2),
         "frequency_penalty": number(body, "frequency_penalty", -2, 2),
         "seed": None if (seed := integer(body, "seed", -(2**63), 2**63 - 1)) is None else seed % _SEEDS,
@@ -192,13 +205,3 @@ def read_include_usage(body: Mapping[str, Any], *, stream: bool) -> bool:
             code="invalid_value",
         )
     return boolean(mapping(given, "stream_options"), "include_usage", "stream_options.") or False
-
-
-def _refuse_unsupported(body: Mapping[str, Any]) -> None:
-    """Raises ``ApiError`` for what would have to be ignored."""
-    refuse_other_formats(body)
-    modalities = body.get("modalities")
-    if modalities is not None and array(modalities, "modalities") != ["text"]:
-        raise unsupported("modalities", "This server writes text only.")
-    if body.get("web_search_options") is not None:
-        raise unsupported("web_search_options", "This server has no access to the web.")

@@ -20,10 +20,10 @@ from openai.types.chat.chat_completion_message_custom_tool_call import Custom
 from openai.types.chat.chat_completion_message_function_tool_call import Function
 from openai.types.completion_usage import CompletionTokensDetails, PromptTokensDetails
 
-from constrain._completion import told_limits
 from constrain._logprobs import logprob_objects
 from constrain.chat.calls import FunctionCall
 from constrain.chat.reply import Reply
+from constrain.server.extension import extension
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,7 +69,7 @@ def chat_completion(heading: Heading, completions: Sequence[Completion], shape: 
                 message=_message(completion, shape),
                 finish_reason=finish_reason(completion, shape),
                 logprobs=_logprobs(completion),
-                **told_limits(completion),
+                **extension(completion, is_cut=finish_reason(completion, shape) == "length"),
             )
             for index, completion in enumerate(completions)
         ],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from openai.types.chat import ChatCompletionChunk
@@ -27,15 +28,15 @@ from constrain._completion import (
     ReasoningDelta,
     RefusalDelta,
     TextDelta,
-    told_limits,
 )
 from constrain._logprobs import logprob_objects
 from constrain.chat.tools import CustomTool
 from constrain.server.chat_response import chat_completion, finish_reason, usage_of
 from constrain.server.events import LAST_EVENT, data_event
+from constrain.server.extension import extension
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from constrain._completion import Completion, StreamEvent, TokenLogprob
     from constrain.chat.tools import Tool
@@ -104,7 +105,8 @@ class ChunkWriter:
             case Finished(completion):
                 self._completions[number] = completion
                 reason = finish_reason(completion, self._shape)
-                yield self._chunk(number, ChoiceDelta(), reason, **told_limits(completion))
+                facts = extension(completion, is_cut=reason == "length")
+                yield self._chunk(number, ChoiceDelta(), reason, facts=facts)
 
     def end(self) -> Iterator[str]:
         """What follows when all answers are finished."""
@@ -138,12 +140,13 @@ class ChunkWriter:
         number: int,
         delta: ChoiceDelta,
         reason: Any = None,
+        *,
         tokens: Sequence[TokenLogprob] | None = None,
-        **more: Any,
+        facts: Mapping[str, Any] = MappingProxyType({}),
     ) -> str:
         told = None if tokens is None else {"content": logprob_objects(tokens), "refusal": None}
         logprobs = None if told is None else ChoiceLogprobs.model_validate(told)
-        choice = Choice(index=number, delta=delta, finish_reason=reason, logprobs=logprobs, **more)
+        choice = Choice(index=number, delta=delta, finish_reason=reason, logprobs=logprobs, **facts)
         return self._data([choice], self._usage)
 
     def _data(self, choices: list[Choice], usage: dict[str, Any]) -> str:

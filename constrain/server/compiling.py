@@ -193,7 +193,10 @@ def _compiled(
 
     Raises ``ConstrainError``, and ``ApiError`` where one of the parts is to blame.
     """
-    constraint = language.compile(vocabulary, cache=False)
+    try:
+        constraint = language.compile(vocabulary, cache=False)
+    except RecursionError as error:
+        raise LimitError("it is nested too deeply to be compiled; make it flatter") from error
     try:
         matcher = constraint.matcher(
             _ROOM if request.max_tokens is None else request.max_tokens,

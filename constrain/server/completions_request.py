@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from constrain.server.chat_request import MAX_CHOICES, read_include_usage, sampling_options
 from constrain.server.errors import ApiError
 from constrain.server.fields import boolean, integer, model_name, unsupported
-from constrain.server.formats import read_response_format, refuse_other_formats
+from constrain.server.formats import read_response_format
 from constrain.server.logprobs import logprobs_options
+from constrain.server.refusals import COMPLETIONS_FIELDS, refuse_fields
 from constrain.server.texts import read_texts
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def read_completion_request(body: Mapping[str, Any], settings: Settings) -> Comp
     model = model_name(body)
     prompts = read_texts(body, "prompt")
     n = integer(body, "n", 1, MAX_CHOICES) or 1
-    _refuse_unsupported(body)
+    refuse_fields(body, COMPLETIONS_FIELDS)
     stream = boolean(body, "stream") or False
     best_of = _best_of(body, n, stream=stream)
     top_logprobs = _top_logprobs(body)
@@ -110,10 +111,3 @@ def _best_of(body: Mapping[str, Any], n: int, *, stream: bool) -> int:
     else:
         return best_of
     raise ApiError(f"Invalid 'best_of': {problem}.", param="best_of", code="invalid_value")
-
-
-def _refuse_unsupported(body: Mapping[str, Any]) -> None:
-    """Raises ``ApiError`` for what would have to be ignored."""
-    refuse_other_formats(body)
-    if body.get("suffix") not in (None, ""):
-        raise unsupported("suffix", "This server writes what follows a prompt, not what stands between two texts.")

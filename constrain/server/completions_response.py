@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import secrets
 import time
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from openai.types import Completion as TextCompletion
 from openai.types import CompletionChoice
 
-from constrain._completion import Finished, TextDelta, told_limits
+from constrain._completion import Finished, TextDelta
 from constrain.server.chat_response import usage_of
 from constrain.server.completions_logprobs import TextLogprobs
 from constrain.server.events import LAST_EVENT, data_event
+from constrain.server.extension import extension
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from openai.types.completion_choice import Logprobs
 
@@ -69,7 +71,7 @@ class CompletionWriter:
                 text=self._before[number // self._n] + completion.text,
                 finish_reason=self._reason(completion),
                 logprobs=self._told(number, completion.text_logprobs or ()),
-                **told_limits(completion),
+                **extension(completion, is_cut=self._reason(completion) == "length"),
             )
             for number, completion in enumerate(self._best(completions))
         ]
@@ -87,7 +89,9 @@ class CompletionWriter:
             yield self._chunk(number, event.text, logprobs=self._told(number, event.logprobs))
         elif isinstance(event, Finished):
             self._completions[number] = event.completion
-            yield self._chunk(number, "", self._reason(event.completion), **told_limits(event.completion))
+            reason = self._reason(event.completion)
+            facts = extension(event.completion, is_cut=reason == "length")
+            yield self._chunk(number, "", reason, facts=facts)
 
     def end(self) -> Iterator[str]:
         """What follows when all answers are finished."""
@@ -114,12 +118,13 @@ class CompletionWriter:
         number: int,
         text: str,
         reason: FinishReason | None = None,
+        *,
         logprobs: Logprobs | None = None,
-        **more: Any,
+        facts: Mapping[str, Any] = MappingProxyType({}),
     ) -> str:
         # The type in the openai package knows whole answers only; in a stream the reason comes last.
         choice = CompletionChoice.model_construct(
-            index=number, text=text, finish_reason=reason, logprobs=logprobs, **more
+            index=number, text=text, finish_reason=reason, logprobs=logprobs, **facts
         )
         return data_event(self._object([choice], self._usage))
 

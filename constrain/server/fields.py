@@ -11,6 +11,28 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
+MAX_NESTING = 220
+"""Levels of objects and arrays in one field of a request; beyond them the request is a 400. The types of the ``openai``
+package, which write responses, repeat fields of up to 250 levels."""
+
+MAX_SCHEMA_NESTING = 200
+"""Levels of objects and arrays in one JSON Schema of a request, on every endpoint; beyond them the request is a 400.
+What stands around a schema in its field fits between this and ``MAX_NESTING``."""
+
+
+def is_nested_deeper(value: object, levels: int) -> bool:
+    """Whether a JSON value has more levels of objects and arrays. Not recursive."""
+    containers = [value] if isinstance(value, dict | list) else []
+    for _ in range(levels):
+        containers = [
+            inner
+            for outer in containers
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+    return bool(containers)
+
+
 def type_name(value: object) -> str:
     """What a JSON value is, in a sentence."""
     if isinstance(value, bool):

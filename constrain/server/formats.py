@@ -10,8 +10,17 @@ from constrain._errors import ConstrainError, LimitError
 from constrain.chat.checks import is_checked
 from constrain.json_schema.strict import check_strict
 from constrain.server.errors import ApiError
-from constrain.server.fields import boolean, mapping, missing, unsupported, wrong_type, wrong_value
+from constrain.server.fields import (
+    MAX_SCHEMA_NESTING,
+    boolean,
+    is_nested_deeper,
+    mapping,
+    missing,
+    wrong_type,
+    wrong_value,
+)
 from constrain.server.reading import Place, come_to
+from constrain.server.refusals import refuse_beside
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,19 +29,8 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
-_OTHERS = (
-    "ebnf",
-    "grammar",
-    "guided_choice",
-    "guided_grammar",
-    "guided_json",
-    "guided_regex",
-    "json_schema",
-    "regex",
-    "structural_tag",
-    "structured_outputs",
-)
-"""By these names other servers take formats."""
+_READ: dict[str, tuple[str, ...]] = {"text": (), "json_object": ("schema",), "json_schema": ("json_schema",)}
+"""What a format of each type has beside it."""
 
 _ANY_OBJECT: dict[str, Any] = {"type": "object"}
 
@@ -54,11 +52,13 @@ def read_response_format(given: object, subset: StrictSubset) -> Format | None:
         return None
     document = mapping(given, "response_format")
     kind = document.get("type")
+    if isinstance(kind, str) and kind in _READ:
+        refuse_beside(document, "response_format", kind, _READ[kind])
     if kind == "text":
         return None
     if kind == "json_object":
-        schema = document.get("schema")
-        return Format(_ANY_OBJECT if schema is None else {**_ANY_OBJECT, **mapping(schema, "response_format.schema")})
+        at = Place("response_format", "invalid_json_schema", "schema for response_format")
+        return Format(object_schema(document, "response_format", at))
     if kind == "json_schema":
         return _json_schema(document, subset)
     if kind is None:
@@ -66,15 +66,17 @@ def read_response_format(given: object, subset: StrictSubset) -> Format | None:
     raise wrong_value("response_format.type", kind, ("json_schema", "json_object", "text"))
 
 
-def refuse_other_formats(body: Mapping[str, Any]) -> None:
-    """Raises ``ApiError`` for a format under a name that other servers have for it: it must not be ignored."""
-    for name in _OTHERS:
-        if body.get(name) is not None:
-            raise unsupported(
-                name,
-                "This server takes a JSON Schema as 'response_format' ('text.format' of a response), and grammars and "
-                "regular expressions as formats of custom tools.",
-            )
+def object_schema(document: Mapping[str, Any], where: str, at: Place) -> dict[str, Any]:
+    """The schema of a format of the type ``json_object``: any object, or the schema beside the type.
+
+    ``where``: the name of the format in the request; ``at``: the place of its schema, for errors. Raises ``ApiError``.
+    """
+    schema = document.get("schema")
+    if schema is None:
+        return _ANY_OBJECT
+    inner = mapping(schema, f"{where}.schema")
+    require_flat(inner, at)
+    return {**_ANY_OBJECT, **inner}
 
 
 def _json_schema(document: Mapping[str, Any], subset: StrictSubset) -> Format:
@@ -97,12 +99,25 @@ def _json_schema(document: Mapping[str, Any], subset: StrictSubset) -> Format:
         )
     if inner.get("description") is not None and not isinstance(inner["description"], str):
         raise wrong_type(f"{place}.description", "a string", inner["description"])
+    at = Place("response_format", "invalid_json_schema", f"schema for response_format '{name}'")
+    require_flat(schema, at)
     if boolean(inner, "strict", f"{place}."):
-        come_to(Place("response_format", "invalid_json_schema", f"schema for response_format '{name}'"))
+        come_to(at)
         complaint = strict_complaint(schema, name, "response_format", subset)
         if complaint:
             raise ApiError(complaint, param="response_format", code="invalid_json_schema")
     return Format(schema, name)
+
+
+def require_flat(schema: object, place: Place) -> None:
+    """Raises ``ApiError`` for a schema of too many levels, before anything looks into it."""
+    if is_nested_deeper(schema, MAX_SCHEMA_NESTING):
+        raise ApiError(
+            f"Invalid {place.name}: objects and arrays stand within each other more than {MAX_SCHEMA_NESTING} levels "
+            "deep. Move inner schemas to $defs and refer to them with $ref.",
+            param=place.param,
+            code=place.code,
+        )
 
 
 def strict_complaint(schema: Mapping[str, Any], name: str, kind: Any, subset: StrictSubset) -> str:

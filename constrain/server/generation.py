@@ -20,6 +20,7 @@ from constrain._job import Run, make_plan, plan_continuation
 from constrain.server.account import current
 from constrain.server.compiling import compiled
 from constrain.server.errors import ApiError, context_overflow, unavailable
+from constrain.server.extension import log_warnings
 from constrain.server.parts import refused
 from constrain.server.session import Session, Turns
 from constrain.server.sizes import longest_token, text_size
@@ -149,6 +150,8 @@ class Generator:
         account = current.get()
         plans = [await self.aside(partial(_plan, served, question)) for question in questions]
         constraint, seconds = await compiled(plans[0], questions[0].content, session, self.aside)
+        if constraint is not None and constraint.warnings:
+            log_warnings(constraint.warnings)
         session.close()
         jobs = [
             await self.aside(partial(_job, served, question, plan, constraint, seconds))

@@ -30,6 +30,36 @@ _BIAS: Schema = {
     "propertyNames": {"pattern": "^[0-9]{1,9}$"},
     "additionalProperties": {"type": "number", "minimum": -100, "maximum": 100},
 }
+_SAMPLING: dict[str, Schema] = {
+    "logit_bias": _BIAS,
+    "min_p": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
+    "repeat_penalty": {"type": ["number", "null"], "minimum": 0.01, "maximum": 100},
+    "seed": _SEED,
+    "stop": _STOP,
+    "top_k": {"type": ["integer", "null"], "minimum": 0, "maximum": 2**31 - 1},
+}
+"""What all that write text take, beside OpenAI's fields or in their place."""
+
+_EXTENSION: dict[str, Schema] = {
+    "constrain": {
+        "type": "object",
+        "properties": {
+            "ended_early": {"enum": ["length", "timeout"]},
+            "shortened": {"type": "integer", "minimum": 1},
+            "warnings": {"type": "array", "items": {"type": "string"}},
+            "limited": {
+                "type": "object",
+                "properties": {
+                    "masks": {"type": "integer", "minimum": 1},
+                    "limits": {"type": "array", "items": {"type": "string"}},
+                },
+                "required": ["masks", "limits"],
+            },
+        },
+    }
+}
+"""See ``constrain.server.extension``."""
+
 _STREAM_OPTIONS: dict[str, dict[str, Schema]] = {"ChatCompletionStreamOptionsParam": {"include_obfuscation": {}}}
 """Nothing is obfuscated, whatever is asked."""
 
@@ -90,16 +120,7 @@ CHAT_REQUEST = Shape(
         "top_p": {"minimum": 0, "maximum": 1},
     },
     own={
-        "": {
-            "logit_bias": _BIAS,
-            "logprobs": _FLAG,
-            "min_p": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
-            "model": MODEL_NAME,
-            "seed": _SEED,
-            "stop": _STOP,
-            "stream": _FLAG,
-            "top_k": {"type": ["integer", "null"], "minimum": 0, "maximum": 2**31 - 1},
-        },
+        "": {**_SAMPLING, "logprobs": _FLAG, "model": MODEL_NAME, "stream": _FLAG},
         **_STREAM_OPTIONS,
     },
     required={"": ("model",), "JSONSchema": ("schema",)},
@@ -136,7 +157,10 @@ CHUNK = Shape(
     ChatCompletionChunk,
     "response",
     _CHAT_RESPONSE_PARTS,
-    own={"ChoiceDeltaToolCall": {"type": {"enum": ["function", "custom", None]}, "custom": _CUSTOM_DELTA}},
+    own={
+        "Choice": _EXTENSION,
+        "ChoiceDeltaToolCall": {"type": {"enum": ["function", "custom", None]}, "custom": _CUSTOM_DELTA},
+    },
 )
 _RESPONSES_PARTS = frozenset(
     {
@@ -189,7 +213,15 @@ RESPONSES_REQUEST = Shape(
         "top_p": {"minimum": 0, "maximum": 1},
         "user": {},
     },
-    own={"": {"model": MODEL_NAME, "seed": _SEED, "stream": _FLAG}},
+    own={
+        "": {
+            **_SAMPLING,
+            "frequency_penalty": {"type": ["number", "null"], **_PENALTY},
+            "model": MODEL_NAME,
+            "presence_penalty": {"type": ["number", "null"], **_PENALTY},
+            "stream": _FLAG,
+        }
+    },
     required={"": ("model",), "FunctionCallOutput": ("call_id",)},
 )
 _RESPONSE_PARTS = frozenset(
@@ -223,7 +255,7 @@ _RESPONSE_PARTS = frozenset(
         "ToolChoiceFunction",
     }
 )
-RESPONSE = Shape("Response", Response, "response", _RESPONSE_PARTS)
+RESPONSE = Shape("Response", Response, "response", _RESPONSE_PARTS, own={"": _EXTENSION})
 EVENT = Shape(
     "ResponseStreamEvent",
     ResponseStreamEvent,
@@ -272,7 +304,7 @@ COMPLETION_REQUEST = Shape(
         "top_p": {"minimum": 0, "maximum": 1},
     },
     own={
-        "": {"logit_bias": _BIAS, "model": MODEL_NAME, "seed": _SEED, "stop": _STOP, "stream": _FLAG},
+        "": {**_SAMPLING, "model": MODEL_NAME, "stream": _FLAG},
         **_STREAM_OPTIONS,
     },
     required={"": ("model",)},
@@ -285,11 +317,11 @@ COMPLETION_CHUNK = Shape(
     Completion,
     "response",
     _CHAT_RESPONSE_PARTS,
-    own={"CompletionChoice": {"finish_reason": {"enum": ["stop", "length", None]}}},
+    own={"CompletionChoice": {"finish_reason": {"enum": ["stop", "length", None]}, **_EXTENSION}},
 )
-COMPLETION = Shape("Completion", Completion, "response", _CHAT_RESPONSE_PARTS)
+COMPLETION = Shape("Completion", Completion, "response", _CHAT_RESPONSE_PARTS, own={"CompletionChoice": _EXTENSION})
 MODEL_OBJECT = Shape("Model", ModelObject, "response")
-CHAT_COMPLETION = Shape("ChatCompletion", ChatCompletion, "response", _CHAT_RESPONSE_PARTS)
+CHAT_COMPLETION = Shape("ChatCompletion", ChatCompletion, "response", _CHAT_RESPONSE_PARTS, own={"Choice": _EXTENSION})
 EMBEDDINGS = Shape(
     "Embeddings",
     CreateEmbeddingResponse,

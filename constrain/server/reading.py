@@ -120,7 +120,10 @@ def rehearse(read: Callable[[dict[str, Any]], object], body: bytes) -> None:
     document = parse_body(body)
     if is_large(body) and _count(document) > MAX_VALUES:
         raise ApiError(f"The body of the request holds more than {MAX_VALUES} values.", code="request_too_large")
-    read(document)
+    try:
+        read(document)
+    except RecursionError as error:
+        raise LimitError("it is nested too deeply to be read; make it flatter") from error
 
 
 def read_again(read: Callable[[dict[str, Any]], T], document: dict[str, Any]) -> T:

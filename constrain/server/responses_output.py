@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from openai.types.responses import Response
 
-from constrain._completion import told_limits
 from constrain._logprobs import logprob_objects
 from constrain.chat.calls import CustomCall
 from constrain.chat.reply import Refusal, Reply
+from constrain.server.extension import extension
 from constrain.server.responses_input import PREFIXES
 
 if TYPE_CHECKING:
@@ -103,12 +103,12 @@ def response_of(
         "output_tokens_details": {"reasoning_tokens": reasoning_tokens},
         "total_tokens": usage.prompt_tokens + usage.completion_tokens,
     }
-    if not is_cut(completion, head.request):
-        return _response(head, "completed", items, usage=tokens, completed_at=completed_at, **told_limits(completion))
+    cut = is_cut(completion, head.request)
+    facts = {"usage": tokens, **extension(completion, is_cut=cut)}
+    if not cut:
+        return _response(head, "completed", items, completed_at=completed_at, **facts)
     reason = "max_output_tokens" if completion.finish_reason == "length" else None
-    return _response(
-        head, "incomplete", items, usage=tokens, incomplete_details={"reason": reason}, **told_limits(completion)
-    )
+    return _response(head, "incomplete", items, incomplete_details={"reason": reason}, **facts)
 
 
 def is_cut(completion: Completion, request: ResponsesRequest) -> bool:

@@ -11,10 +11,11 @@ from openai.types.shared import Reasoning
 from pydantic import ValidationError
 
 from constrain.llama.sampler import Sampling
+from constrain.server.chat_request import sampling_options, token_limit
 from constrain.server.errors import ApiError
-from constrain.server.fields import array, boolean, integer, mapping, missing, number, unsupported, wrong_type
-from constrain.server.formats import refuse_other_formats
+from constrain.server.fields import array, boolean, mapping, missing, wrong_type
 from constrain.server.logprobs import logprobs_options, top_logprobs
+from constrain.server.refusals import RESPONSES_FIELDS, refuse_fields
 from constrain.server.responses_input import conversation, one_of, optional_text, read_items, required_text
 from constrain.server.responses_tools import TextFormat, read_format, read_requested_tools
 
@@ -33,12 +34,6 @@ _TRUNCATIONS = ("auto", "disabled")
 
 _MOST_METADATA = 16
 """OpenAI's limits."""
-
-_MOST_TOKENS = 2**31 - 1
-"""More than any context holds, and few enough for the sampler to count."""
-
-_SEEDS = 2**32 - 1
-"""The sampler has so many seeds; others stand for one of them."""
 
 _PARAMS = {
     "messages": "input",
@@ -93,7 +88,9 @@ def read_request(body: Mapping[str, Any], *, strict_subset: StrictSubset = "stru
 
     Tools are compiled, which may take long; ``text.format`` is not. Raises ``ApiError``.
     """
-    _refuse_unsupported(body)
+    refuse_fields(body, RESPONSES_FIELDS)
+    if body.get("truncation") is not None:
+        one_of(body["truncation"], _TRUNCATIONS, "truncation")
     model = required_text(body, "model")
     previous = optional_text(body, "previous_response_id")
     if body.get("input") in (None, []) and previous is None:
@@ -150,33 +147,12 @@ def for_responses(error: ApiError) -> ApiError:
     )
 
 
-def _refuse_unsupported(body: Mapping[str, Any]) -> None:
-    refuse_other_formats(body)
-    if boolean(body, "background"):
-        raise unsupported("background", "This server answers while the client waits.")
-    if body.get("conversation") is not None:
-        raise unsupported("conversation", "Send the whole conversation as input, or use previous_response_id.")
-    if body.get("prompt") is not None:
-        raise unsupported("prompt", "This server keeps no prompts; send the text as instructions and input.")
-    if body.get("truncation") is not None:
-        one_of(body["truncation"], _TRUNCATIONS, "truncation")
-
-
 def _options(body: Mapping[str, Any]) -> ChatOptions:
-    options: ChatOptions = {}
-    if (max_tokens := integer(body, "max_output_tokens", 1)) is not None:
-        options["max_tokens"] = min(max_tokens, _MOST_TOKENS)
-    if (temperature := number(body, "temperature", 0, 2)) is not None:
-        options["temperature"] = temperature
-    if (top_p := number(body, "top_p", 0, 1)) is not None:
-        options["top_p"] = top_p
-    # OpenAI's endpoint has no seeds and no penalties.
-    if (seed := integer(body, "seed", -(2**63), 2**63 - 1)) is not None:
-        options["seed"] = seed % _SEEDS
-    if (presence := number(body, "presence_penalty", -2, 2)) is not None:
-        options["presence_penalty"] = presence
-    if (frequency := number(body, "frequency_penalty", -2, 2)) is not None:
-        options["frequency_penalty"] = frequency
+    """How to sample and when to stop, by the rules of chat completions."""
+    options = sampling_options(body)
+    max_tokens, _ = token_limit(body, "max_output_tokens")
+    if max_tokens is not None:
+        options["max_tokens"] = max_tokens
     return options
 
 

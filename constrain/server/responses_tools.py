@@ -10,8 +10,9 @@ from constrain.chat.openai import tool_to_json
 from constrain.chat.tools import CustomTool
 from constrain.server.errors import ApiError
 from constrain.server.fields import array, boolean, mapping, missing
-from constrain.server.formats import Format, strict_complaint
+from constrain.server.formats import Format, object_schema, require_flat, strict_complaint
 from constrain.server.reading import Place, come_to
+from constrain.server.refusals import refuse_beside
 from constrain.server.responses_input import one_of, optional_text, required_text
 from constrain.server.tools import MAX_TOOLS, read_tool_choice, read_tools
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 _FORMAT_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
-_FORMATS = ("text", "json_object", "json_schema")
+_READ = {"text": (), "json_object": ("schema",), "json_schema": ("schema", "strict")}
+"""The types of a format, and what a format of each has beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +61,14 @@ def read_format(text: object, subset: StrictSubset) -> TextFormat:
     if given is None:
         return TextFormat(None, {"type": "text"})
     form = mapping(given, "text.format")
-    kind = one_of(form.get("type"), _FORMATS, "text.format.type")
-    if kind != "json_schema":
-        return TextFormat({"type": "object"} if kind == "json_object" else None, {"type": kind})
+    kind = one_of(form.get("type"), tuple(_READ), "text.format.type")
+    refuse_beside(form, "text.format", kind, _READ[kind])
+    if kind == "text":
+        return TextFormat(None, {"type": kind})
+    if kind == "json_object":
+        at = Place("text.format.schema", "invalid_json_schema", "schema for response_format")
+        schema = object_schema(form, "text.format", at)
+        return TextFormat(schema, {"type": kind, **({} if form.get("schema") is None else {"schema": form["schema"]})})
     name = required_text(form, "name", "text.format.")
     if not _FORMAT_NAME.fullmatch(name):
         raise ApiError(
@@ -76,7 +83,9 @@ def read_format(text: object, subset: StrictSubset) -> TextFormat:
     document: dict[str, Any] = {"type": kind, "name": name, "schema": schema, "strict": strict}
     if (description := optional_text(form, "description", "text.format.")) is not None:
         document["description"] = description
-    come_to(Place("text.format.schema", "invalid_json_schema", f"schema for response_format '{name}'"))
+    at = Place("text.format.schema", "invalid_json_schema", f"schema for response_format '{name}'")
+    require_flat(schema, at)
+    come_to(at)
     if strict and (complaint := strict_complaint(schema, name, "response_format", subset)):
         raise ApiError(complaint, param="text.format.schema", code="invalid_json_schema")
     return TextFormat(schema, document)

@@ -22,11 +22,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from constrain._errors import LimitError
-from constrain.server.errors import ApiError, unavailable
-from constrain.server.worker import LENGTH, At, Done, Failed, TooLarge
+from constrain.server.children import EXIT_CODE
+from constrain.server.errors import ApiError, failure, unavailable
+from constrain.server.worker import LENGTH, At, Done, Ended, Failed, TooLarge
 from constrain.server.workers import workers
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import AsyncIterator, Callable
 
     from constrain.server.reading import Place
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
     from constrain.vocabulary import Vocabulary
 
 T = TypeVar("T")
+
+_Outcome = Done | Failed | TooLarge | Ended
+"""What can become of a call."""
 
 _log = logging.getLogger("constrain.server")
 
@@ -78,6 +83,13 @@ class Turns:
         return self._alone.setdefault(key, asyncio.Semaphore(1))
 
 
+class RemoteTracebackError(Exception):
+    """The traceback of an error that a process raised, for the log."""
+
+    def __init__(self, trace: str) -> None:
+        super().__init__(f"\n{trace}")
+
+
 class Session:
     """One request's process, made for its first call. ``close`` ends it.
 
@@ -96,6 +108,7 @@ class Session:
         self._deadline = 0.0
         self._known: frozenset[bytes] = frozenset()
         self._process = 0
+        self._report: socket.socket | None = None
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._computing = False
@@ -103,7 +116,8 @@ class Session:
     async def run(self, vocabulary: Vocabulary | None, function: Callable[..., T], *args: Any) -> T:
         """What a function returns, called in the process, which knows a vocabulary. All of it can be pickled.
 
-        Raises what it raises; ``LimitError`` if it takes too much; ``ApiError`` if too much else is going on.
+        Raises what it raises; ``LimitError`` if it takes too much; ``ApiError`` if too much else is going on, or if the
+        process has ended for any other reason, which the log tells.
         """
         self._deadline = time.monotonic() + self._left
         self.place = None
@@ -115,9 +129,17 @@ class Session:
             case Done(value):
                 result: T = value
                 return result
-            case Failed(error):
-                raise error
-        raise self._limit()
+            case Failed(error, trace):
+                raise error from RemoteTracebackError(trace) if trace else None
+            case TooLarge():
+                self.close()
+                raise self._limit(f"{self.limits.memory_bytes >> 20} MiB of memory")
+            case Ended() if found.has_used_its_time:
+                self.close()
+                raise self._limit(f"{self.limits.seconds:g} seconds")
+            case Ended():
+                self.close()
+                raise _ended(found)
 
     @contextlib.asynccontextmanager
     async def alone(self, key: bytes) -> AsyncIterator[bool]:
@@ -136,7 +158,7 @@ class Session:
         """A session for the same request, with a share of the time."""
         return Session(self._turns, replace(self.limits, seconds=share * self.limits.seconds))
 
-    async def _found(self, vocabulary: Vocabulary | None, call: object) -> Done | Failed | TooLarge:
+    async def _found(self, vocabulary: Vocabulary | None, call: object) -> _Outcome:
         """What became of a call."""
         if vocabulary is not None and vocabulary.fingerprint not in self._known:
             self.close()
@@ -154,7 +176,7 @@ class Session:
         try:
             if not outcome.done():
                 await self._go_on(outcome)
-            found: Done | Failed | TooLarge = outcome.result()
+            found: _Outcome = outcome.result()
         finally:
             outcome.cancel()
         self._computing = False
@@ -189,18 +211,29 @@ class Session:
             self._signal(signal.SIGKILL)
         self._writer.close()
         self._writer = None
+        self._process = 0
+        if self._report is not None:
+            self._report.close()  # from here on another process may have the number
+            self._report = None
 
     async def _begin(self, vocabulary: Vocabulary | None) -> None:
         begun = time.monotonic()
         try:
             loop = asyncio.get_running_loop()
-            connection, self._known = await loop.run_in_executor(None, workers().fork, vocabulary)
+            forked = await loop.run_in_executor(None, workers().fork, vocabulary)
         except OSError as error:
             _log.exception("no process can be made to compile in")
-            raise unavailable("The server cannot compile anything now.") from error
-        self._reader, self._writer = await asyncio.open_unix_connection(sock=connection)
+            raise _no_process() from error
+        self._known, self._report = forked.known, forked.report
+        self._report.settimeout(0)
+        self._reader, self._writer = await asyncio.open_unix_connection(sock=forked.calls)
         self._send(self.limits)
         self._process = await self._message() or 0
+        if not self._process:
+            ended = await self._end()
+            self.close()
+            _log.error("a process to compile in has ended %s before it began", ended)
+            raise _no_process()
         self._deadline += time.monotonic() - begun  # the first process of all takes a while
 
     def _send(self, value: object) -> None:
@@ -208,16 +241,16 @@ class Session:
         data = pickle.dumps(value)
         self._writer.write(LENGTH.pack(len(data)) + data)
 
-    async def _outcome(self) -> Done | Failed | TooLarge:
+    async def _outcome(self) -> _Outcome:
         """What the process says last of a call."""
         while True:
             match message := await self._message():
                 case At(place, seconds):
                     self.place, self.reached = place, seconds
                 case None:
-                    return TooLarge()
+                    return await self._end()
                 case _:
-                    found: Done | Failed | TooLarge = message
+                    found: _Outcome = message
                     return found
 
     async def _message(self) -> Any:
@@ -228,6 +261,15 @@ class Session:
             return pickle.loads(await self._reader.readexactly(length))  # noqa: S301 - from our own processes
         except (asyncio.IncompleteReadError, ConnectionError):
             return None
+
+    async def _end(self) -> Ended:
+        """How the process, which has closed its socket, has ended."""
+        assert self._report is not None
+        try:
+            data = await asyncio.get_running_loop().sock_recv(self._report, EXIT_CODE.size)
+        except ConnectionError:
+            data = b""
+        return Ended(EXIT_CODE.unpack(data)[0] if data else None)
 
     async def _go_on(self, outcome: asyncio.Future[Any]) -> None:
         """Lets the process go on in turns until it is done."""
@@ -267,15 +309,22 @@ class Session:
                 waiting.cancel()
 
     def _signal(self, number: int) -> None:
-        if self._process:  # else it has ended before it began
+        if self._process:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._process, number)
 
-    def _limit(self) -> LimitError:
-        seconds, memory = self.limits.seconds, self.limits.memory_bytes >> 20
-        return LimitError(
-            f"it takes more than {seconds:g} seconds or {memory} MiB of memory to compile; make it smaller, or simpler"
-        )
+    def _limit(self, limit: str) -> LimitError:
+        return LimitError(f"it takes more than {limit} to compile; make it smaller, or simpler")
+
+
+def _ended(end: Ended) -> ApiError:
+    """What is answered for a process that has ended without having met a limit. The log has the reason."""
+    _log.error("the process that compiles for this request was ended %s", end, extra={"event": "compile_process_ended"})
+    return failure()
+
+
+def _no_process() -> ApiError:
+    return unavailable("The server cannot compile anything now.")
 
 
 def _busy() -> ApiError:

@@ -9,7 +9,7 @@ from constrain.chat.choice import read_choice
 from constrain.chat.openai import tool_from_json
 from constrain.server.errors import ApiError
 from constrain.server.fields import array, mapping, missing, wrong_type, wrong_value
-from constrain.server.formats import refused_schema, strict_complaint
+from constrain.server.formats import refused_schema, require_flat, strict_complaint
 from constrain.server.reading import Place, come_to
 
 if TYPE_CHECKING:
@@ -56,7 +56,9 @@ def _tool(document: Mapping[str, Any], place: str, subset: StrictSubset) -> Tool
         come_to(Place(f"{where}.format", "invalid_grammar", "grammar"))
     else:
         name = inner.get("name") if isinstance(inner, dict) else None
-        come_to(Place(f"{where}.parameters", "invalid_function_parameters", f"schema for function '{name!s:.64}'"))
+        at = Place(f"{where}.parameters", "invalid_function_parameters", f"schema for function '{name!s:.64}'")
+        require_flat(inner.get("parameters") if isinstance(inner, dict) else None, at)
+        come_to(at)
     if kind == "function" and isinstance(inner, dict):
         document = _checked_function(document, inner, where, subset)
     try:

@@ -1,11 +1,13 @@
 """The program in which requests are read and compiled: it forks a process for each, which knows what it knows.
 
     server --control--> this program --fork--> a process for one request
-       ^                                                |
-       +--------------------- socket -------------------+
+       ^  ^                    |                        |
+       |  +--- how it ended ---+                        |
+       +------------ calls and their results -----------+
 
-Nothing of a request stays in here. What a process may take is limited by the system, which ends it without asking; so
-nothing that it does, in Python or below, can be without end.
+Nothing of a request stays in here. What a process may take is limited by the system. A process that has computed for
+its time is ended by SIGPROF, one that asks for too much memory has a ``MemoryError``. Every other end of a process is a
+mistake of the server's, and the server is told the signal.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from constrain._errors import ConstrainError
 from constrain._job import Language
 from constrain.chat.openai import tool_from_json
 from constrain.regex.source import Regex
+from constrain.server.children import Children
 from constrain.server.errors import ApiError
 from constrain.server.reading import on_place
 from constrain.vocabulary import Vocabulary
@@ -46,9 +49,13 @@ LENGTH = struct.Struct("!Q")
 
 FORK = b"f"
 LEARN = b"l"
-"""What the server asks for: a process for the socket that comes with it; a vocabulary to be known from now on."""
+"""What the server asks for: a process for the two sockets that come with it, one for calls and one for the report of
+its end; a vocabulary to be known from now on."""
 
 SEED_BYTES = 16
+
+TIME_IS_UP = signal.SIGPROF
+"""What a process is sent by its timer. It ends a process that does not handle it."""
 
 NICE = 5
 """How far behind the server all of this is: answers that are being written come first."""
@@ -91,15 +98,43 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """What a call raised."""
+    """What a call raised. ``trace``: its traceback, where the error is a mistake of the server's."""
 
     error: Exception
+    trace: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class TooLarge:
-    """A call took more memory than it may."""
+    """A call took more memory than it may, or than there was to receive it. The process takes no other one."""
 
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The process has ended before the call did.
+
+    ``code``: its exit status, or minus the number of the signal that ended it; ``None`` if nobody can tell any more.
+    """
+
+    code: int | None
+
+    @property
+    def has_used_its_time(self) -> bool:
+        """Whether it has computed for as long as it may."""
+        return self.code == -TIME_IS_UP
+
+    def __str__(self) -> str:
+        if self.code is None:
+            return "for a reason that is not known, since the program that it was forked from has ended, too"
+        if self.code >= 0:
+            return f"with exit status {self.code}"
+        with suppress(ValueError):
+            return f"by {signal.Signals(-self.code).name}"
+        return f"by signal {-self.code}"
+
+
+_TOO_LARGE = pickle.dumps(TooLarge())
+"""Made beforehand: there may be no memory to make it in."""
 
 _vocabularies: dict[bytes, Vocabulary] = {}
 
@@ -114,42 +149,47 @@ def main(control: socket.socket) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):  # sent to the whole group, they are meant for the server
         signal.signal(number, signal.SIG_IGN)
     os.nice(NICE)
-    children: set[int] = set()
+    children = Children()
     with control:
         core.offer_seed(_exactly(control, SEED_BYTES))
         _warm_up()
         while True:
-            kind, descriptors, _, _ = socket.recv_fds(control, 1, 1)
-            children -= _ended(children)
+            children.wait_for(control)
+            kind, descriptors, _, _ = socket.recv_fds(control, 1, 2)
             if kind == FORK:
-                children.add(_fork(control, descriptors[0]))
-                os.close(descriptors[0])
+                _fork(control, children, *descriptors)
             elif kind == LEARN:
                 fingerprint, table = pickle.loads(_message(control))  # noqa: S301 - from our own processes
                 _learn(fingerprint, table)
             else:
                 break
-    for child in children - _ended(children):  # also those that stand still
-        os.kill(child, signal.SIGKILL)
+    children.kill()
 
 
-def _fork(control: socket.socket, descriptor: int) -> int:
-    child = os.fork()
-    if child:
-        return child
-    status = 1
-    try:
-        control.close()
-        with socket.socket(fileno=descriptor) as connection:
+def _fork(control: socket.socket, children: Children, calls: int, reports: int) -> None:
+    """Forks a process for two sockets. Where the system has none to give, the session finds both of them closed."""
+    connection, report = socket.socket(fileno=calls), socket.socket(fileno=reports)
+    with connection:
+        try:
+            child = os.fork()
+        except OSError:
+            traceback.print_exc()
+            report.close()
+            return
+        if child:
+            children.add(child, report)
+            return
+        status = 1
+        try:
+            for each in (control, report):
+                each.close()
+            children.forget()
             _serve(connection.makefile("rb"), connection.makefile("wb"))
-        status = 0
-    finally:
-        os._exit(status)
-
-
-def _ended(children: set[int]) -> set[int]:
-    """Those that are gone. Their numbers are not given to others before this asked."""
-    return {child for child in children if os.waitpid(child, os.WNOHANG)[0]}
+            status = 0
+        except BaseException:  # noqa: BLE001 - nothing of the program that was forked may go on here
+            traceback.print_exc()
+        finally:
+            os._exit(status)
 
 
 def _learn(fingerprint: bytes, table: TokenTable) -> None:
@@ -187,24 +227,31 @@ def _serve(calls: BinaryIO, answers: BinaryIO) -> None:
     limits = _receive(calls)
     if limits is None:
         return
-    signal.setitimer(signal.ITIMER_PROF, limits.seconds)  # SIGPROF ends a process that does not handle it
+    signal.setitimer(signal.ITIMER_PROF, limits.seconds)  # sends TIME_IS_UP
     most = _size() + limits.memory_bytes
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     on_place(lambda place: _send(answers, At(place, time.process_time())))
-    while (call := _receive(calls)) is not None:
-        _send(answers, _outcome(*call))
+    while True:
+        try:
+            call = _receive(calls)
+        except MemoryError:  # of the call there may be more to read, so that no other one can follow
+            _send_data(answers, _TOO_LARGE)
+            return
+        if call is None:
+            return
+        _send_data(answers, _outcome(*call))
 
 
-def _outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> Done | Failed | TooLarge:
+def _outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
+    """What became of a call, pickled."""
     try:
-        return Done(function(*args))
+        return pickle.dumps(Done(function(*args)))
     except MemoryError:
-        return TooLarge()
+        return _TOO_LARGE
     except Exception as error:  # noqa: BLE001 - the server raises it again
-        if not isinstance(error, ApiError | ConstrainError | RecursionError):
-            traceback.print_exc()
-        return Failed(error)
+        is_expected = isinstance(error, ApiError | ConstrainError | RecursionError)
+        return pickle.dumps(Failed(error, "" if is_expected else traceback.format_exc()))
 
 
 def _size() -> int:
@@ -213,7 +260,10 @@ def _size() -> int:
 
 
 def _send(stream: BinaryIO, value: object) -> None:
-    data = pickle.dumps(value)
+    _send_data(stream, pickle.dumps(value))
+
+
+def _send_data(stream: BinaryIO, data: bytes) -> None:
     with suppress(BrokenPipeError):  # nobody waits for it any more
         stream.write(LENGTH.pack(len(data)) + data)
         stream.flush()

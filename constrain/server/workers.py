@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,22 @@ main(socket.socket(fileno={descriptor}))
 _END_SECONDS = 5.0
 
 
+@dataclass(frozen=True, slots=True)
+class Forked:
+    """A new process.
+
+    Attributes:
+        calls: the socket for calls and their results.
+        report: the socket on which the end of the process is reported. The process keeps its number until this is
+            closed.
+        known: the fingerprints of the vocabularies that it knows.
+    """
+
+    calls: socket.socket
+    report: socket.socket
+    known: frozenset[bytes]
+
+
 class Workers:
     """The program that they are forked from, started when the first one is needed. Safe to use from any thread."""
 
@@ -47,28 +64,27 @@ class Workers:
                 self._end()
                 self._running(vocabulary)
 
-    def fork(self, vocabulary: Vocabulary | None) -> tuple[socket.socket, frozenset[bytes]]:
-        """A new process: its socket, and the fingerprints of vocabularies that it knows, the given one among them.
-
-        See ``constrain.server.worker``. Raises OSError.
-        """
-        ours, theirs = socket.socketpair()
-        with theirs:
+    def fork(self, vocabulary: Vocabulary | None) -> Forked:
+        """A new process, which knows a vocabulary. See ``constrain.server.worker``. Raises OSError."""
+        calls, their_calls = socket.socketpair()
+        report, their_report = socket.socketpair()
+        with their_calls, their_report:
+            theirs = [their_calls.fileno(), their_report.fileno()]
             try:
                 known = self._fork(theirs, vocabulary)
             except OSError:  # somebody has ended the program
                 known = self._fork(theirs, vocabulary)
-        return ours, known
+        return Forked(calls, report, known)
 
     def close(self) -> None:
         """Ends the program, and with it all processes."""
         with self._lock:
             self._end()
 
-    def _fork(self, connection: socket.socket, vocabulary: Vocabulary | None) -> frozenset[bytes]:
+    def _fork(self, sockets: list[int], vocabulary: Vocabulary | None) -> frozenset[bytes]:
         with self._lock:
             try:
-                socket.send_fds(self._running(vocabulary), [FORK], [connection.fileno()])
+                socket.send_fds(self._running(vocabulary), [FORK], sockets)
             except OSError:
                 self._end()
                 raise

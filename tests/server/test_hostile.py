@@ -103,17 +103,31 @@ def test_a_process_goes_on_after_its_first_turn() -> None:
     assert run(sum, numbers) == numbers[-1] * len(numbers) // 2
 
 
-@pytest.mark.parametrize(("function", "argument"), [(sum, ENDLESS), (bytearray, 1 << 30)])
-def test_a_process_that_takes_too_much_is_ended(function: Any, argument: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("function", "argument", "limit"),
+    [
+        (sum, ENDLESS, r"0\.2 seconds"),
+        (bytearray, 1 << 30, "256 MiB of memory"),
+    ],
+    ids=["time", "memory"],
+)
+def test_a_process_that_takes_too_much_is_told_which_limit_it_met(
+    function: Any, argument: Any, limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(session_module, "_WAITING_SECONDS", SECONDS)
-    with pytest.raises(LimitError, match=r"0\.2 seconds or 256 MiB"):
+    with pytest.raises(LimitError, match=f"^it takes more than {limit} to compile; make it smaller, or simpler$"):
         run(function, argument, limits=Limits(0.2, 256 << 20))
 
 
-def test_a_process_that_fails_is_not_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_module, "_WAITING_SECONDS", SECONDS)
-    with pytest.raises(LimitError):
+def test_a_call_that_there_is_no_memory_to_receive_has_met_the_limit() -> None:
+    with pytest.raises(LimitError, match="more than 16 MiB of memory"):
+        run(len, bytes(32 << 20), limits=Limits(60.0, 16 << 20))
+
+
+def test_a_process_that_fails_has_met_no_limit() -> None:
+    with pytest.raises(ApiError) as caught:
         run(os._exit, 1)
+    assert (caught.value.status, caught.value.kind) == (500, "server_error")
 
 
 def test_a_process_that_waits_for_nothing_is_left() -> None:

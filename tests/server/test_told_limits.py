@@ -30,8 +30,8 @@ def writers() -> list[Any]:
 @pytest.mark.parametrize("which", [0, 1], ids=["chat", "completions"])
 def test_each_answer_tells_its_own_limits(which: int) -> None:
     choices = writers()[which].response([LIMITED, WHOLE])["choices"]
-    assert choices[0]["limited"] == TOLD
-    assert "limited" not in choices[1]
+    assert choices[0]["constrain"]["limited"] == TOLD
+    assert "constrain" not in choices[1]
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["chat", "completions"])

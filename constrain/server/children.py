@@ -1,0 +1,108 @@
+"""The processes that were forked for requests: the server learns how each of them ended.
+
+A session signals its process by number. The system must not give that number to another process meanwhile, so a child
+that has ended is reaped only once the session has closed its report socket.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import socket
+import struct
+from contextlib import suppress
+from dataclasses import dataclass
+
+EXIT_CODE = struct.Struct("!i")
+"""The report of an end: the exit status, or minus the number of the signal that ended the process."""
+
+
+@dataclass(eq=False, slots=True)
+class _Child:
+    """A process. ``report``: the socket to its session; ``None`` once the session has closed its end."""
+
+    process: int
+    report: socket.socket | None
+    has_ended: bool = False
+
+
+class Children:
+    """The children of this process, which must fork no others. For the main thread."""
+
+    def __init__(self) -> None:
+        self._children: list[_Child] = []
+        self._selector = selectors.DefaultSelector()
+        self._woken, self._waker = socket.socketpair()
+        for each in (self._woken, self._waker):
+            each.settimeout(0)
+        self._selector.register(self._woken, selectors.EVENT_READ)
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # a signal without a handler does not write to the waker
+        signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
+
+    def add(self, process: int, report: socket.socket) -> None:
+        """Reports the end of a child to its session."""
+        report.settimeout(0)
+        child = _Child(process, report)
+        self._children.append(child)
+        self._selector.register(report, selectors.EVENT_READ, child)
+
+    def wait_for(self, control: socket.socket) -> None:
+        """Reports ends until there is something to read from a socket."""
+        self._selector.register(control, selectors.EVENT_READ)
+        is_readable = False
+        while not is_readable:
+            ready = self._selector.select()
+            with suppress(BlockingIOError):
+                self._woken.recv(1 << 12)
+            for key, _ in ready:
+                is_readable |= key.fileobj is control
+                if isinstance(key.data, _Child):
+                    self._release(key.data)
+            self._report_ends()
+        self._selector.unregister(control)
+
+    def forget(self) -> None:
+        """Closes in a forked process what belongs to its parent."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        self._selector.close()
+        for child in self._children:
+            if child.report is not None:
+                child.report.close()
+        self._woken.close()
+        self._waker.close()
+
+    def kill(self) -> None:
+        """Ends all children, also those that are stopped."""
+        for child in self._children:
+            if not child.has_ended:
+                os.kill(child.process, signal.SIGKILL)
+
+    def _report_ends(self) -> None:
+        for child in self._children.copy():
+            if child.has_ended:
+                continue
+            ended = os.waitid(os.P_PID, child.process, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is None:
+                continue
+            child.has_ended = True
+            if child.report is None:
+                self._reap(child)
+                continue
+            code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+            with suppress(OSError):  # the session has just closed its end
+                child.report.send(EXIT_CODE.pack(code))
+
+    def _release(self, child: _Child) -> None:
+        """The session signals the child no more."""
+        assert child.report is not None
+        self._selector.unregister(child.report)
+        child.report.close()
+        child.report = None
+        if child.has_ended:
+            self._reap(child)
+
+    def _reap(self, child: _Child) -> None:
+        os.waitpid(child.process, 0)
+        self._children.remove(child)
