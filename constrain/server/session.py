@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from constrain._errors import LimitError
-from constrain.server.errors import ApiError, unavailable
-from constrain.server.worker import LENGTH, At, Done, Failed, TooLarge
+from constrain.server.errors import ApiError, failure, unavailable
+from constrain.server.worker import LENGTH, OUT_OF_MEMORY, At, Done, Failed, TooLarge
 from constrain.server.workers import workers
 
 if TYPE_CHECKING:
@@ -102,7 +102,8 @@ class Session:
     async def run(self, vocabulary: Vocabulary | None, function: Callable[..., T], *args: Any) -> T:
         """What a function returns, called in the process, which knows a vocabulary. All of it can be pickled.
 
-        Raises what it raises; ``LimitError`` if it takes too much; ``ApiError`` if too much else is going on.
+        Raises what it raises; ``LimitError`` if it takes too much; ``ApiError`` if too much else is going on, or the
+        process has ended for another reason.
         """
         self._deadline = time.monotonic() + self._left
         self.place = None
@@ -153,11 +154,21 @@ class Session:
         try:
             if not outcome.done():
                 await self._go_on(outcome)
-            found: Done | Failed | TooLarge = outcome.result()
+            found: Done | Failed | TooLarge | None = outcome.result()
         finally:
             outcome.cancel()
         self._computing = False
-        return found
+        return await self._too_large() if found is None else found
+
+    async def _too_large(self) -> TooLarge:
+        """What a process has found that has ended in the middle of a call, by its limits. Raises ``ApiError`` else."""
+        code = await asyncio.get_running_loop().run_in_executor(None, workers().exit_code, self._process)
+        if code in (-signal.SIGPROF, OUT_OF_MEMORY):
+            return TooLarge()
+        _log.error("a process that read or compiled a request has ended with the exit code %s", code)
+        if code in (None, -signal.SIGKILL):
+            raise unavailable("The process that read or compiled the request was killed. Please try again later.")
+        raise failure()
 
     async def _compute_first(self, outcome: asyncio.Future[Any]) -> None:
         """Waits until the process is done, or has had its first turn. A busy machine is not held against it."""
@@ -194,12 +205,13 @@ class Session:
         try:
             loop = asyncio.get_running_loop()
             connection, self._known = await loop.run_in_executor(None, workers().fork, vocabulary)
-        except OSError as error:
-            _log.exception("no process can be made to compile in")
-            raise unavailable("The server cannot compile anything now.") from error
+        except (OSError, RuntimeError) as error:  # the system has no process, no memory, or no thread to ask for one
+            raise _no_process(error) from error
         self._reader, self._writer = await asyncio.open_unix_connection(sock=connection)
         self._send(self.limits)
         self._process = await self._message() or 0
+        if not self._process:
+            raise _no_process(None)
         self._deadline += time.monotonic() - begun  # the first process of all takes a while
 
     def _send(self, value: object) -> None:
@@ -207,16 +219,14 @@ class Session:
         data = pickle.dumps(value)
         self._writer.write(LENGTH.pack(len(data)) + data)
 
-    async def _outcome(self) -> Done | Failed | TooLarge:
-        """What the process says last of a call."""
+    async def _outcome(self) -> Done | Failed | TooLarge | None:
+        """What the process says last of a call; None if it has ended before."""
         while True:
             match message := await self._message():
                 case At(place, seconds):
                     self.place, self.reached = place, seconds
-                case None:
-                    return TooLarge()
                 case _:
-                    found: Done | Failed | TooLarge = message
+                    found: Done | Failed | TooLarge | None = message
                     return found
 
     async def _message(self) -> Any:
@@ -275,6 +285,12 @@ class Session:
         return LimitError(
             f"it takes more than {seconds:g} seconds or {memory} MiB of memory to compile; make it smaller, or simpler"
         )
+
+
+def _no_process(error: Exception | None) -> ApiError:
+    """What is answered where a process could not be made, or has ended before its first call."""
+    _log.error("no process can be made to compile in", exc_info=error)
+    return unavailable("The server cannot compile anything now. Please try again later.")
 
 
 def _busy() -> ApiError:

@@ -46,7 +46,20 @@ LENGTH = struct.Struct("!Q")
 
 FORK = b"f"
 LEARN = b"l"
-"""What the server asks for: a process for the socket that comes with it; a vocabulary to be known from now on."""
+STATUS = b"s"
+"""What the server asks for: a process for the socket that comes with it; a vocabulary to be known from now on; how a
+process has ended, whose id follows (``NUMBER``), as ``os.waitstatus_to_exitcode`` has it."""
+
+NUMBER = struct.Struct("!i")
+
+OUT_OF_MEMORY = 3
+"""Exit code of a process that could not even say that it took too much memory."""
+
+UNKNOWN = 255
+"""In place of the exit code of a process that the program does not know."""
+
+_REMEMBERED = 256
+"""Processes whose exit codes are kept for the server to ask for; the others are forgotten, first ended first."""
 
 SEED_BYTES = 16
 
@@ -115,21 +128,29 @@ def main(control: socket.socket) -> None:
         signal.signal(number, signal.SIG_IGN)
     os.nice(NICE)
     children: set[int] = set()
+    ended: dict[int, int] = {}
     with control:
         core.offer_seed(_exactly(control, SEED_BYTES))
         _warm_up()
         while True:
             kind, descriptors, _, _ = socket.recv_fds(control, 1, 1)
-            children -= _ended(children)
+            _reap(children, ended)
             if kind == FORK:
-                children.add(_fork(control, descriptors[0]))
+                with suppress(OSError):  # The system has no process for it: the server finds its socket closed.
+                    children.add(_fork(control, descriptors[0]))
                 os.close(descriptors[0])
             elif kind == LEARN:
                 fingerprint, table = pickle.loads(_message(control))  # noqa: S301 - from our own processes
                 _learn(fingerprint, table)
+            elif kind == STATUS:
+                (child,) = NUMBER.unpack(_exactly(control, NUMBER.size))
+                if child in children:
+                    _note_end(child, children, ended, 0)  # it has closed its socket, and is about to end
+                control.sendall(NUMBER.pack(ended.pop(child, UNKNOWN)))
             else:
                 break
-    for child in children - _ended(children):  # also those that stand still
+    _reap(children, ended)
+    for child in children:  # also those that stand still
         os.kill(child, signal.SIGKILL)
 
 
@@ -143,13 +164,29 @@ def _fork(control: socket.socket, descriptor: int) -> int:
         with socket.socket(fileno=descriptor) as connection:
             _serve(connection.makefile("rb"), connection.makefile("wb"))
         status = 0
+    except MemoryError:
+        status = OUT_OF_MEMORY
+    except BaseException:
+        traceback.print_exc()
+        raise
     finally:
         os._exit(status)
 
 
-def _ended(children: set[int]) -> set[int]:
-    """Those that are gone. Their numbers are not given to others before this asked."""
-    return {child for child in children if os.waitpid(child, os.WNOHANG)[0]}
+def _reap(children: set[int], ended: dict[int, int]) -> None:
+    """Takes out the processes that are gone. The system gives their ids to no other process before."""
+    for child in list(children):
+        _note_end(child, children, ended, os.WNOHANG)
+    while len(ended) > _REMEMBERED:
+        del ended[next(iter(ended))]
+
+
+def _note_end(child: int, children: set[int], ended: dict[int, int], options: int) -> None:
+    """Takes out a process, if it is gone, and notes its exit code. ``options``: of ``os.waitpid``."""
+    pid, status = os.waitpid(child, options)
+    if pid:
+        children.discard(child)
+        ended[child] = os.waitstatus_to_exitcode(status)
 
 
 def _learn(fingerprint: bytes, table: TokenTable) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import pickle
 import socket
 import subprocess
@@ -13,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from constrain import core
-from constrain.server.worker import FORK, LEARN, LENGTH
+from constrain.server.worker import FORK, LEARN, LENGTH, NUMBER, STATUS, UNKNOWN
 from constrain.vocabulary import TokenTable
 
 if TYPE_CHECKING:
@@ -27,6 +26,10 @@ main(socket.socket(fileno={descriptor}))
 """
 
 _END_SECONDS = 5.0
+"""Seconds that the program has to end by itself; then it is killed."""
+
+_PATIENCE = 60.0
+"""Seconds that the program may take to read or answer a message; beyond, another one takes its place."""
 
 
 class Workers:
@@ -53,12 +56,35 @@ class Workers:
         See ``constrain.server.worker``. Raises OSError.
         """
         ours, theirs = socket.socketpair()
-        with theirs:
-            try:
-                known = self._fork(theirs, vocabulary)
-            except OSError:  # somebody has ended the program
-                known = self._fork(theirs, vocabulary)
+        try:
+            with theirs:
+                try:
+                    known = self._fork(theirs, vocabulary)
+                except OSError:  # somebody has ended the program
+                    known = self._fork(theirs, vocabulary)
+        except BaseException:
+            ours.close()
+            raise
         return ours, known
+
+    def exit_code(self, process: int) -> int | None:
+        """How a process has ended that has closed its socket, in the terms of ``os.waitstatus_to_exitcode``.
+
+        ``None`` if that is not known, for instance because the program has ended as well.
+        """
+        with self._lock:
+            if self._control is None:
+                return None
+            try:
+                self._control.sendall(STATUS + NUMBER.pack(process))
+                data = self._control.recv(NUMBER.size, socket.MSG_WAITALL)
+            except OSError:
+                data = b""
+            if len(data) < NUMBER.size:
+                self._end()
+                return None
+        (code,) = NUMBER.unpack(data)
+        return None if code == UNKNOWN else int(code)
 
     def close(self) -> None:
         """Ends the program, and with it all processes."""
@@ -76,17 +102,27 @@ class Workers:
 
     def _running(self, vocabulary: Vocabulary | None) -> socket.socket:
         if self._control is None:
-            self._control, theirs = socket.socketpair()
-            with theirs:
-                text = _PROGRAM.format(path=sys.path, descriptor=theirs.fileno())
-                command = [sys.executable, "-c", text]
-                self._program = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])  # noqa: S603
-            self._control.sendall(core.seed())
+            self._control = self._begin()
         if vocabulary is not None and vocabulary.fingerprint not in self._known:
             message = pickle.dumps((vocabulary.fingerprint, _table(vocabulary)))
             self._control.sendall(LEARN + LENGTH.pack(len(message)) + message)
             self._known.add(vocabulary.fingerprint)
         return self._control
+
+    def _begin(self) -> socket.socket:
+        """Starts the program; the socket to control it by. Raises OSError."""
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                text = _PROGRAM.format(path=sys.path, descriptor=theirs.fileno())
+                command = [sys.executable, "-c", text]
+                self._program = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])  # noqa: S603
+            ours.settimeout(_PATIENCE)
+            ours.sendall(core.seed())
+        except BaseException:
+            ours.close()
+            raise
+        return ours
 
     def _end(self) -> None:
         if self._control is None:
@@ -95,8 +131,11 @@ class Workers:
         self._control = None
         self._known.clear()
         assert self._program is not None
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        try:
             self._program.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._program.kill()
+            self._program.wait()
 
 
 @cache

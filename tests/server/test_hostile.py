@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import socket
 import time
 from types import SimpleNamespace
@@ -20,16 +21,18 @@ import pytest
 from constrain._errors import LimitError
 from constrain.server import protocol
 from constrain.server import session as session_module
+from constrain.server import workers as workers_module
 from constrain.server.app import Application
 from constrain.server.errors import ApiError
 from constrain.server.run import Server
 from constrain.server.session import Session, Turns
 from constrain.server.settings import Settings
 from constrain.server.worker import Limits
+from constrain.server.workers import Workers
 from tests.server.attack import attack, http, send, server
 from tests.server.hostile import BODIES, CHAT, PIECES, Hostile, no_http
 from tests.server.support import SECONDS, ask, chat, error_of, served_as, serving
-from tests.support import LONG
+from tests.support import LONG, small_vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,10 +113,102 @@ def test_a_process_that_takes_too_much_is_ended(function: Any, argument: Any, mo
         run(function, argument, limits=Limits(0.2, 256 << 20))
 
 
-def test_a_process_that_fails_is_not_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("function", "arguments", "status"),
+    [
+        (os._exit, (1,), 500),
+        (signal.raise_signal, (signal.SIGSEGV,), 500),
+        (signal.raise_signal, (signal.SIGKILL,), 503),
+    ],
+)
+def test_a_process_that_crashes_is_not_the_server_and_blames_no_request(
+    function: Any, arguments: tuple[int], status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(session_module, "_WAITING_SECONDS", SECONDS)
+    with pytest.raises(ApiError) as caught:
+        run(function, *arguments)
+    assert caught.value.status == status
+    assert run(len, "abc") == 3
+
+
+class Large:
+    """Cannot be pickled: that takes too much memory."""
+
+    def __reduce__(self) -> Any:
+        raise MemoryError
+
+
+def test_a_process_that_has_no_memory_to_answer_takes_too_much() -> None:
     with pytest.raises(LimitError):
-        run(os._exit, 1)
+        run(Large)
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[Workers]:
+    """Processes whose program has not been started."""
+    made = Workers()
+    monkeypatch.setattr(session_module, "workers", lambda: made)
+    yield made
+    made.close()
+
+
+def test_a_program_that_cannot_be_started_is_a_503_and_the_next_request_is_served(
+    fresh: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise OSError(11, "Resource temporarily unavailable")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(workers_module.subprocess, "Popen", fail)
+        with pytest.raises(ApiError) as caught:
+            run(len, "abc")
+    assert caught.value.status == 503
+    assert fresh._program is None
+    assert run(len, "abc") == 3
+
+
+FAILS_ONCE = """
+import os
+fork = os.fork
+
+def fail():
+    os.fork = fork
+    raise OSError(11, "Resource temporarily unavailable")
+
+os.fork = fail
+"""
+
+
+def test_a_program_that_cannot_fork_is_a_503_and_the_next_request_is_served(
+    fresh: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers_module, "_PROGRAM", FAILS_ONCE + workers_module._PROGRAM)
+    with pytest.raises(ApiError) as caught:
+        run(len, "abc")
+    assert caught.value.status == 503
+    program = fresh._program
+    assert run(len, "abc") == 3
+    assert fresh._program is program
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_another_program_takes_the_place_of_one_that_was_killed_or_stands_still(
+    number: signal.Signals, fresh: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vocabulary = small_vocabulary(more=30_000)  # more than fits into the socket
+    monkeypatch.setattr(workers_module, "_END_SECONDS", 0.1)
+    monkeypatch.setattr(workers_module, "_PATIENCE", 1.0)
+    assert run(len, "abc") == 3
+    monkeypatch.setattr(workers_module, "_PATIENCE", SECONDS)
+    program = fresh._program
+    assert program is not None
+    program.send_signal(number)
+    connection, known = fresh.fork(vocabulary)
+    connection.close()
+    assert known == {vocabulary.fingerprint}
+    assert fresh._program is not program
+    assert program.returncode == -signal.SIGKILL
+    assert run(len, "abc") == 3
 
 
 def test_a_process_that_waits_for_nothing_is_left() -> None:
