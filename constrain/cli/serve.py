@@ -120,6 +120,8 @@ def serve(
 
 
 def _serve(config: ServerConfig, model: Path | None, aliases: list[str], sockets: list[Any]) -> None:
+    import logging
+
     from constrain.server.app import Application
     from constrain.server.auth import read_keys
     from constrain.server.logs import log_event
@@ -143,6 +145,7 @@ def _serve(config: ServerConfig, model: Path | None, aliases: list[str], sockets
         grace_seconds=config.grace,
     )
     application = Application(models, settings)
+    logging.captureWarnings(capture=True)  # of a cache that cannot be written to: in the log, in its form
 
     def greet(url: str) -> None:
         if config.log_format == "json":
