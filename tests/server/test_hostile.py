@@ -191,9 +191,8 @@ def test_a_program_that_cannot_fork_is_a_503_and_the_next_request_is_served(
     assert fresh._program is program
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_another_program_takes_the_place_of_one_that_was_killed_or_stands_still(
-    number: signal.Signals, fresh: Workers, monkeypatch: pytest.MonkeyPatch
+def test_another_program_takes_the_place_of_one_that_stands_still(
+    fresh: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vocabulary = small_vocabulary(more=30_000)  # more than fits into the socket
     monkeypatch.setattr(workers_module, "_END_SECONDS", 0.1)
@@ -202,7 +201,7 @@ def test_another_program_takes_the_place_of_one_that_was_killed_or_stands_still(
     monkeypatch.setattr(workers_module, "_PATIENCE", SECONDS)
     program = fresh._program
     assert program is not None
-    program.send_signal(number)
+    program.send_signal(signal.SIGSTOP)
     connection, known = fresh.fork(vocabulary)
     connection.close()
     assert known == {vocabulary.fingerprint}
