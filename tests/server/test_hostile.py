@@ -11,6 +11,7 @@ import contextlib
 import os
 import signal
 import socket
+import threading
 import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -164,6 +165,24 @@ def test_a_program_that_cannot_be_started_is_a_503_and_the_next_request_is_serve
             run(len, "abc")
     assert caught.value.status == 503
     assert fresh._program is None
+    assert run(len, "abc") == 3
+
+
+def test_no_thread_to_ask_for_a_process_is_a_503_and_the_next_request_is_served(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start = threading.Thread.start
+
+    def start_or_fail(thread: threading.Thread) -> None:
+        if thread.name.startswith("asyncio_"):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start_or_fail)
+        with pytest.raises(ApiError) as caught:
+            run(len, "abc")
+    assert caught.value.status == 503
     assert run(len, "abc") == 3
 
 
