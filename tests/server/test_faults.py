@@ -49,8 +49,8 @@ ROUNDS = 10 if LONG else 1
 PATIENCE = 60.0
 """Seconds without a word after which a client hangs."""
 
-ROOM = 10 << 20
-"""Bytes that memory may grow by from the second time to the tenth: less than half of what one context takes."""
+ROOM = 48 << 20
+"""Bytes that memory may grow by from the second time to the tenth: a fourth of what eight contexts left behind take."""
 
 
 @pytest.fixture(scope="module")
