@@ -91,13 +91,13 @@ class Cache:
         if self.seed is not None:
             return True
         try:
-            found = os.lstat(self._name)
+            why = _not_private(os.lstat(self._name), self.path.parent)
         except FileNotFoundError:
             return False
         except OSError as error:
             self._warn(str(error))
             return False
-        if why := _not_private(found, self.path.parent):
+        if why:
             self._warn(why)
             return False
         try:
@@ -182,9 +182,9 @@ class Cache:
         """Says that a file is of no use."""
         warnings.warn(f"{error}; it is made anew", RuntimeWarning, stacklevel=3)
 
-    def warn_not_stored(self, error: OSError) -> None:
+    def warn_not_stored(self, error: OSError | MemoryError) -> None:
         """Says, once, that nothing can be stored."""
-        self._warn(str(error))
+        self._warn(str(error) or "there is too little memory to write to it")
 
     def _warn(self, why: str) -> None:
         if not self._warned:
@@ -260,8 +260,12 @@ def restore_parts(cache: Cache, vocabulary: Vocabulary) -> None:
     except RejectedFileError as error:
         cache.warn_rejected(error)
         return
-    if stored is not None:
+    if stored is None:
+        return
+    try:
         vocabulary._core.restore(stored.tables)
+    except core.StorageError as error:
+        cache.warn_rejected(RejectedFileError(f"{cache.path}: {error}"))
 
 
 def store_parts(cache: Cache, vocabulary: Vocabulary) -> None:

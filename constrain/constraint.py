@@ -239,7 +239,7 @@ class Constraint:
         file = None
         try:
             file = self._keep()
-        except OSError as error:
+        except (OSError, MemoryError) as error:
             assert self._keeping is not None
             self._keeping.cache.warn_not_stored(error)
         return Precomputed(masks, self._core.stats()["memory_bytes"], file)
@@ -669,6 +669,6 @@ def _find_or_make(
     constraint = make(keeping)
     try:
         constraint._keep()
-    except OSError as error:
+    except (OSError, MemoryError) as error:
         cache.warn_not_stored(error)
     return constraint

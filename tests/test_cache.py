@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -9,6 +10,7 @@ import stat
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -486,6 +488,76 @@ def test_a_full_disk_leaves_nothing_behind(cache: Path, monkeypatch: pytest.Monk
         assert made.precompute(max_masks=5).file is None
     assert sorted(file.parent.iterdir()) == before
     assert not list((cache / f"v{_cache.FORMAT}").glob("*.tmp"))
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EROFS])
+@pytest.mark.parametrize("call", ["open", "write", "link", "replace"])
+def test_what_cannot_be_written_fails_no_compilation(
+    call: str, code: int, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = keep()
+    file.write_bytes(b"damaged")
+    before = sorted(cache.rglob("*"))
+    _cache._cache_of.cache_clear()
+    real_open, real_write = os.open, _cache._write_new
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise OSError(code, os.strerror(code))
+
+    def open_or_fail(path: Any, flags: int, *mode: int) -> int:
+        return fail() if flags & os.O_CREAT else real_open(path, flags, *mode)
+
+    def begin(path: Path, *parts: bytes) -> None:
+        real_write(path, *(part[:1] for part in parts))
+        fail()
+
+    owner, name, replacement = {
+        "open": (os, "open", open_or_fail),
+        "write": (_cache, "_write_new", begin),
+        "link": (os, "link", fail),
+        "replace": (Path, "replace", fail),
+    }[call]
+    with monkeypatch.context() as patch, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        patch.setattr(owner, name, replacement)
+        for _ in range(2):
+            assert constrain.compile(SCHEMA, small_vocabulary()).accepts(b'{"name": "x"}')
+    told = [str(warning.message) for warning in caught if "is not used" in str(warning.message)]
+    assert len(told) == 1
+    assert os.strerror(code) in told[0]
+    assert sorted(cache.rglob("*")) == before
+    with pytest.warns(RuntimeWarning, match="made anew"):
+        constrain.compile(SCHEMA, small_vocabulary())
+    assert is_found(constrain.compile(SCHEMA, small_vocabulary()))
+
+
+def test_too_little_memory_to_write_fails_no_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
+    keep().write_bytes(b"damaged")
+    _cache._cache_of.cache_clear()
+
+    def fail(*_: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(_cache.Cache, "store", fail)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        made = constrain.compile(SCHEMA, small_vocabulary())
+    assert made.accepts(b'{"name": "x"}')
+    assert ["too little memory" in str(warning.message) for warning in caught] == [False, True]
+
+
+def test_a_folder_that_cannot_be_looked_at_is_not_used(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep()
+    _cache._cache_of.cache_clear()
+    look = Path.stat
+
+    def fail(path: Path, **options: Any) -> os.stat_result:
+        if path == cache:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return look(path, **options)
+
+    monkeypatch.setattr(Path, "stat", fail)
+    expect_not_used("Input/output error")
 
 
 def test_the_directory_stays_within_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:

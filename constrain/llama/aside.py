@@ -27,7 +27,7 @@ class States(Protocol):
     """What a context knows after a sequence of tokens, as bytes."""
 
     def save(self, sequence: int) -> NDArray[np.uint8] | None:
-        """The state of a sequence; ``None`` if it is not to be had."""
+        """The state of a sequence; ``None`` if llama.cpp does not give it, or there is no memory for it."""
 
     def restore(self, sequence: int, state: NDArray[np.uint8]) -> bool:
         """Makes a state that of a sequence; whether that is possible. If not, the sequence may hold anything."""
@@ -41,9 +41,14 @@ class ContextStates:
 
     def save(self, sequence: int) -> NDArray[np.uint8] | None:
         """See ``States``."""
-        # Pages of its own: of a heap, blocks of so many sizes would leave as much again unused.
         size = llama_cpp.llama_state_seq_get_size(self._context, sequence)
-        pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        if not size:  # llama.cpp's way to say that it failed
+            return None
+        try:
+            # Pages of its own: of a heap, blocks of so many sizes would leave as much again unused.
+            pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        except (OSError, MemoryError):  # There is no memory for it: it costs another evaluation, and no answer.
+            return None
         state = np.frombuffer(pages, np.uint8)
         written = llama_cpp.llama_state_seq_get_data(self._context, _address(state), len(state), sequence)
         return state if written == len(state) else None
@@ -107,6 +112,10 @@ class Aside:
         self._kept = [one for one in self._kept if one is not best]
         return best.tokens if self._states.restore(sequence, best.state) else best.tokens[:0]
 
+    def clear(self) -> None:
+        """Drops all states."""
+        self._kept = []
+
     def _usable(self, known: NDArray[np.intc], wanted: NDArray[np.intc]) -> int:
         length = reusable_prefix(known, wanted)
         return 0 if self._one_state and length < len(known) else length
@@ -121,8 +130,10 @@ class Aside:
         ]
         while kept and sum(len(one.tokens) for one in kept) + len(tokens) > self._room:
             del kept[0]
+        self._kept = kept  # what was dropped is freed before the new state takes its room
         state = self._states.save(sequence)
-        self._kept = kept if state is None else [*kept, _Sequence(partition, tokens, state)]
+        if state is not None:
+            kept.append(_Sequence(partition, tokens, state))
 
 
 def _address(state: NDArray[np.uint8]) -> Any:

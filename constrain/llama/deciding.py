@@ -13,6 +13,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from constrain._errors import ModelError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -27,6 +29,8 @@ class Decision(Generic[T]):
 
     Attributes:
         outcome: what it returns or raises.
+
+    Raises ``ModelError`` if the system has no thread for it.
     """
 
     def __init__(self, decide: Callable[[], T]) -> None:
@@ -34,7 +38,10 @@ class Decision(Generic[T]):
         self._is_lowered = False
         # No daemon: it may be in the kernel or in llama.cpp when the interpreter wants to end.
         self._thread = threading.Thread(target=self._run, args=(decide,), name="constrain-decide", daemon=False)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            raise ModelError(f"the system has no thread to choose the next token in: {error}") from error
 
     def step_back(self) -> None:
         """Lets everything else on the machine compute first."""

@@ -54,12 +54,12 @@ class Embedder:
         self._n_ctx = n_ctx
         self._piece = min(_PIECE, n_ctx)
         self._all = np.ones(self._piece, np.int8)  # of all tokens is something wanted
-        self._context = _make_context(llama, n_ctx, self._piece)
-        self._memory = llama_cpp.llama_get_memory(self._context.ctx)
-        self._threads = Threads(self._context.ctx)
         self._in_use = threading.Lock()
         self._is_closed = False
         self.size: int = llama_cpp.llama_model_n_embd_out(llama._model.model)
+        self._context = _make_context(llama, n_ctx, self._piece)
+        self._memory = llama_cpp.llama_get_memory(self._context.ctx)
+        self._threads = Threads(self._context.ctx)
 
     def close(self) -> None:
         """Frees the context, once nobody uses it; from then on ``embed`` raises ``ModelError``."""

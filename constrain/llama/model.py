@@ -105,9 +105,14 @@ class Model:
         else:
             path = default_model_path() if model is None else Path(model)
             self.llama = load(path, n_ctx, n_gpu_layers, n_threads, verbose=verbose)
-        self.tokenizer = Tokenizer(self.llama)
-        self.vocabulary: Vocabulary = self.tokenizer.vocabulary
-        self.context = Context(self.llama, keep_prompts=keep_prompts)
+        try:
+            self.tokenizer = Tokenizer(self.llama)
+            self.vocabulary: Vocabulary = self.tokenizer.vocabulary
+            self.context = Context(self.llama, keep_prompts=keep_prompts)
+        except BaseException:
+            if self._owns_llama:
+                self.llama.close()  # whoever keeps the error would keep the weights
+            raise
         self.n_ctx = self.context.n_ctx
         own: str = self.llama.metadata.get("tokenizer.chat_template", "")
         self.chat_template = own if chat_template is None else chat_template
@@ -159,33 +164,39 @@ class Model:
     @contextlib.contextmanager
     def turn(self) -> Iterator[Context]:
         """Waits until this model is free and has its context alone. Raises ``ModelError`` if the model is closed."""
-        caller = object()
-        try:
-            self._queue.enter(caller)
-            self._require_open()
-            yield self.context
-        finally:
-            if not self.is_closed:
-                self.context.threads.restore()
-            self._queue.leave(caller)
-            release_workers()
+        with self._queue.turn():
+            try:
+                self._require_open()
+                yield self.context
+            finally:
+                if not self.is_closed:
+                    self.context.threads.restore()
+                release_workers()
 
     @property
     def scheduler(self) -> Scheduler:
-        """Runs ``parallel`` answers at once; made when it is first asked for.
+        """Runs ``parallel`` answers at once; made when it is first asked for, and anew after an error ended it.
 
         Raises ``ModelError`` if the model is closed or there is too little memory.
         """
         with self._lock:
             self._require_open()
+            if self._scheduler is not None and self._scheduler.has_failed:
+                self._scheduler.close()  # there may be no memory for the contexts of two
+                self._scheduler = None
             if self._scheduler is None:
-                with collected_errors(verbose=self.llama.verbose):
-                    flash_attn = self.parallel > 1 and not self._batch_invariant
-                    sequences = Sequences(self.llama, self.parallel, self.n_ctx, flash_attn=flash_attn)
-                self._scheduler = Scheduler(
-                    sequences, keep_prompts=self._keep_prompts, batch_invariant=self._batch_invariant
-                )
+                self._scheduler = self._make_scheduler()
             return self._scheduler
+
+    def _make_scheduler(self) -> Scheduler:
+        with collected_errors(verbose=self.llama.verbose):
+            flash_attn = self.parallel > 1 and not self._batch_invariant
+            sequences = Sequences(self.llama, self.parallel, self.n_ctx, flash_attn=flash_attn)
+        try:
+            return Scheduler(sequences, keep_prompts=self._keep_prompts, batch_invariant=self._batch_invariant)
+        except BaseException:
+            sequences.close()
+            raise
 
     @property
     def embedder(self) -> Embedder:
@@ -204,16 +215,17 @@ class Model:
         """Frees the memory of the model; a ``llama_cpp.Llama`` that was given stays as it is.
 
         Waits for calls and streams of other threads that have their turn. Those that wait for theirs, batches and
-        asynchronous calls end with a ``ModelError``. Raises ``ModelError`` if the model is closed already, or this
-        thread still reads a stream of it.
+        asynchronous calls end with a ``ModelError``. A model that is closed already stays so; where ``close`` was
+        interrupted, the next one goes on. Raises ``ModelError`` if this thread still reads a stream of the model, or
+        is that of a callback.
         """
-        with self.turn():
+        with self._queue.turn():
             with self._lock:
-                scheduler = self._scheduler
+                scheduler, embedder = self._scheduler, self._embedder
                 if scheduler is not None:
                     scheduler.require_other_thread()
-                embedder = self._embedder
                 self.is_closed = True
+            # The contexts before the weights they were made on. Each step may be taken twice.
             if embedder is not None:
                 embedder.close()
             if scheduler is not None:
@@ -228,8 +240,7 @@ class Model:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if not self.is_closed:
-            self.close()
+        self.close()
 
     def _require_open(self) -> None:
         if self.is_closed:
@@ -244,8 +255,17 @@ class _Queue:
         self._callers: list[object] = []
         self._thread = 0
 
-    def enter(self, caller: object) -> None:
-        """Waits until it is the caller's turn. Whatever happens, ``leave`` must follow."""
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """Waits for the caller's turn, and gives it up afterwards. Raises ``ModelError`` if this thread has one."""
+        caller = object()
+        try:
+            self._enter(caller)
+            yield
+        finally:
+            self._leave(caller)
+
+    def _enter(self, caller: object) -> None:
         with self._changed:
             if self._callers and self._thread == threading.get_ident():
                 raise ModelError("this thread is still reading a stream of this model; exhaust or close it first")
@@ -253,7 +273,7 @@ class _Queue:
             self._changed.wait_for(lambda: self._callers[0] is caller)
             self._thread = threading.get_ident()
 
-    def leave(self, caller: object) -> None:
+    def _leave(self, caller: object) -> None:
         """Gives up the turn, or the wait for it."""
         with self._changed:
             if caller in self._callers:

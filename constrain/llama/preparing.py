@@ -7,12 +7,15 @@ need no second thread.
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import wait
 from functools import cache
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from constrain._threads import start_pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 T = TypeVar("T")
 
@@ -37,16 +40,26 @@ def while_preparing(answers: Sequence[Preparable], evaluate: Callable[[], T], pa
     """What ``evaluate`` returns. Meanwhile, answers prepare their next choices.
 
     What has not begun by then is left to the choice itself; so is an error, which it meets again. So is what takes
-    ``patience`` seconds longer than the evaluation: it goes on, and the choice has to wait for it.
+    ``patience`` seconds longer than the evaluation: it goes on, and the choice has to wait for it. All is left to the
+    choices where the system has no second thread.
     """
-    unprepared = [answer for answer in answers if not answer.is_prepared]
-    preparing = [_helper().submit(answer.prepare) for answer in unprepared]
+    preparing = _begin([answer for answer in answers if not answer.is_prepared])
     try:
         return evaluate()
     finally:
         wait([future for future in preparing if not future.cancel()], patience)
 
 
+def _begin(answers: Sequence[Preparable]) -> list[Future[Any]]:
+    if not answers:
+        return []
+    try:
+        helper = _helper()
+        return [helper.submit(answer.prepare) for answer in answers]
+    except RuntimeError:  # there is no thread for it, or the interpreter is about to end
+        return []
+
+
 @cache
 def _helper() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="constrain-mask")
+    return start_pool(1, "constrain-mask")

@@ -130,6 +130,20 @@ class Scheduled:
         self.goal = self.end
         self.held = ()
 
+    def settle(self, error: BaseException | None = None) -> None:
+        """Tells whoever waits that the request has ended: complete, with an error, or cancelled before."""
+        request = self.request
+        if self.chosen:
+            request.generation_seconds = self.lap()
+        elif self.begun:
+            request.prompt_seconds = self.lap()
+        if not request.done.set_running_or_notify_cancel():
+            return
+        if error is None:
+            request.done.set_result(None)
+        else:
+            request.done.set_exception(error)
+
     def lap(self) -> float:
         """Seconds since the last lap."""
         before, self.since = self.since, time.perf_counter()

@@ -11,6 +11,10 @@ of its partition that is just being read is waited for and copied.
 One thread drives the model while there is work, and ends with it; so nothing is left running when the program ends.
 A choice that takes long is made in another thread (``deciding``), and its answer goes on when it is made: what is
 difficult about one answer does not keep the others waiting.
+
+An error that concerns one answer ends that answer alone. A failed evaluation ends all that are being written; those
+that wait go on. Any other error is the end of the scheduler: all its requests end with a ``ModelError``, its evaluator
+is closed, and ``has_failed`` tells the model to make another one.
 """
 
 from __future__ import annotations
@@ -62,6 +66,11 @@ class Scheduler:
 
     Without ``keep_prompts`` every prompt is evaluated from its beginning, whatever the others are. Without
     ``batch_invariant`` runs of tokens are evaluated in the company that costs least; with it, as they would be alone.
+
+    Attributes:
+        n_ctx: the most tokens of a prompt and its answer.
+        slots: the sequences of the evaluator.
+        has_failed: whether an error has ended the scheduler. ``close`` then waits until its evaluator is closed.
     """
 
     def __init__(self, evaluator: Evaluator, *, keep_prompts: bool = True, batch_invariant: bool = True) -> None:
@@ -75,34 +84,63 @@ class Scheduler:
         self._lock = threading.Lock()
         self._waiting: deque[Scheduled] = deque()
         self._active: list[Scheduled] = []  # in the order they came; of the driving thread alone
+        self._unended: set[Scheduled] = set()  # wherever they are on their way
         self._closed = False
         self._thread: threading.Thread | None = None
+        self.has_failed = False
+        self._freeing = threading.Lock()
+        self._is_freed = False
 
     def submit(self, request: Request) -> None:
-        """Queues a request. Raises ``ModelError`` and ``BudgetError`` as ``Answer.begin`` does."""
+        """Queues a request.
+
+        Raises ``ModelError`` and ``BudgetError`` as ``Answer.begin`` does; ``ModelError`` if the scheduler is closed or
+        has failed, or the system has no thread for it.
+        """
         release_workers()  # of this thread: another one evaluates
         answer = request.answer
         sequence = Scheduled(request, answer.begin(self.n_ctx), np.zeros(self.n_ctx, np.intc))
         sequence.append(answer.prompt)
         with self._lock:
+            if self.has_failed:
+                raise ModelError("an error has just ended all generations of this model; ask again")
             if self._closed:
                 raise ModelError("the model is closed")
-            self._waiting.append(sequence)
             if self._thread is None:
-                # No daemon: at exit the interpreter waits for its end, and takes nothing away that llama.cpp uses.
-                self._thread = threading.Thread(target=self._drive, name="constrain-scheduler", daemon=False)
-                self._thread.start()
+                self._start()
+            self._unended.add(sequence)
+            self._waiting.append(sequence)
+
+    def _start(self) -> None:
+        """Starts the thread that drives the model, which waits for the lock. Raises ``ModelError``."""
+        # No daemon: at exit the interpreter waits for its end, and takes nothing away that llama.cpp uses.
+        self._thread = threading.Thread(target=self._drive, name="constrain-scheduler", daemon=False)
+        try:
+            self._thread.start()
+        except BaseException as error:
+            self._thread = None  # if it has begun nevertheless, it ends at once
+            if isinstance(error, RuntimeError | MemoryError):
+                raise ModelError(f"the system has no thread to run the model in: {error}") from error
+            raise
 
     def close(self) -> None:
-        """Ends all requests with a ``ModelError`` and frees the evaluator. Not from within a callback."""
+        """Ends all requests with a ``ModelError`` and frees the evaluator, once. Not from within a callback."""
         self.require_other_thread()
         with self._lock:
-            closed, self._closed = self._closed, True
+            self._closed = True
         self.join()
-        for decision in self._decisions:  # also of answers that were cancelled: they ask the model's tokenizer
-            decision.join()
-        if not closed:
+        self._free()
+
+    def _free(self) -> None:
+        """Closes the evaluator, once nothing uses it; returns when that is done, by whichever thread."""
+        with self._freeing:
+            if self._is_freed:
+                return
+            for decision in self._decisions:  # also of answers that were cancelled: they ask the model's tokenizer
+                decision.join()
+            self.slots.forget()
             self._evaluator.close()
+            self._is_freed = True
 
     def require_other_thread(self) -> None:
         """Raises ``ModelError`` in the thread that drives the model, which cannot wait for itself."""
@@ -111,20 +149,39 @@ class Scheduler:
 
     def join(self) -> None:
         """Waits until there is nothing left to do."""
-        while (thread := self._thread) is not None:
+        while (thread := self._driver()) is not None:
             thread.join()
 
+    def _driver(self) -> threading.Thread | None:
+        """The thread that drives the model, which has been started."""
+        with self._lock:
+            return self._thread
+
     def _drive(self) -> None:
+        if self._driver() is not threading.current_thread():
+            return
         try:
             self._work()
-        except BaseException as error:  # an error of this module: nobody may wait for ever
+        except BaseException as error:
+            if not self._fail(error):
+                raise
+        finally:
             with self._lock:
-                self._closed, self._thread = True, None
-                left = [*self._active, *self._waiting]
-                self._waiting.clear()
-            for sequence in left:
-                self._end(sequence, error)
-            raise
+                if self._thread is threading.current_thread():
+                    self._thread = None
+
+    def _fail(self, error: BaseException) -> bool:
+        """The end of the scheduler, by an error that is not any one answer's; whether somebody was told of it."""
+        with self._lock:
+            self.has_failed = self._closed = True
+            left, self._unended = self._unended, set()
+            self._waiting.clear()
+        self._active.clear()
+        for sequence in left:
+            sequence.slot = sequence.leader = None
+            sequence.settle(_failure(error))
+        self._free()
+        return bool(left)
 
     def _work(self) -> None:
         """Works until nothing is left to do."""
@@ -154,18 +211,22 @@ class Scheduler:
         """Lets sequences in, in the order they came, while there are slots for them."""
         while self._waiting:
             sequence = self._waiting[0]
-            if not sequence.request.answer.is_complete:
-                sequence.slot = self.slots.take(sequence.wanted, sequence.request.partition)
-                if sequence.slot is None:
-                    return
+            try:
+                if not sequence.request.answer.is_complete:
+                    sequence.slot = self.slots.take(sequence.wanted, sequence.request.partition)
+                    if sequence.slot is None:
+                        return
+                    self._active.append(sequence)
+                    self._follow(sequence)
+            except Exception as error:  # noqa: BLE001 - it belongs to whoever waits for the answer
+                self._waiting.popleft()
+                self._end(sequence, error)
+                continue
             self._waiting.popleft()  # Other threads only append.
             self._begin(sequence)
 
     def _begin(self, sequence: Scheduled) -> None:
         request, answer = sequence.request, sequence.request.answer
-        if sequence.slot is not None:
-            self._active.append(sequence)
-            self._follow(sequence)
         sequence.begun = True
         request.begun.set_result(None)
         request.queue_seconds = sequence.lap()
@@ -189,17 +250,21 @@ class Scheduler:
 
     def _take_over(self) -> None:
         """Gives sequences what they waited for, once it is there; lets them look again if it never will be."""
-        for sequence in self._active:
+        for sequence in list(self._active):
             leader = sequence.leader
             if leader is None:
                 continue
             gone = leader.slot is None
             if not gone and leader.place.length < sequence.shared:
                 continue
-            self.slots.fill(sequence.place, sequence.reusable)
-            sequence.leader = None
-            if gone:
-                self._follow(sequence)
+            try:
+                self.slots.fill(sequence.place, sequence.reusable)
+                sequence.leader = None
+                if gone:
+                    self._follow(sequence)
+            except Exception as error:  # noqa: BLE001 - it belongs to whoever waits for the answer
+                self._end(sequence, error)
+                continue
             if not sequence.chosen:
                 sequence.request.cached_tokens = min(sequence.place.length, len(sequence.request.answer.prompt))
 
@@ -232,7 +297,7 @@ class Scheduler:
                 places = self._evaluate_batch(batch)
             except ModelError as error:  # All slots are empty now.
                 for sequence in list(self._active):
-                    self._end(sequence, error)
+                    self._end(sequence, _failure(error))
                 return
             for (sequence, _), place in zip(batch, places, strict=True):
                 if sequence.pending:
@@ -319,9 +384,9 @@ class Scheduler:
         if answer.start is None:
             self._advance(sequence, partial(self._sample, sequence, place))
         elif answer.may_take_long:
-            self._decide(sequence, self._evaluator.logits(place).copy())
+            self._decide(sequence, lambda: self._evaluator.logits(place).copy())
         else:
-            self._advance(sequence, partial(_chosen, answer, self._evaluator.logits(place), self._candidates))
+            self._advance(sequence, lambda: _chosen(answer, self._evaluator.logits(place), self._candidates))
 
     def _choose_late(self, sequence: Scheduled) -> None:
         """Brings an answer to its end whose time is up; what the model says does not matter."""
@@ -329,7 +394,7 @@ class Scheduler:
         if answer.start is None:
             self._advance(sequence, partial(answer.take, _NO_TOKEN))
         else:
-            self._decide(sequence, _NO_LOGITS)
+            self._decide(sequence, lambda: _NO_LOGITS)
 
     def _sample(self, sequence: Scheduled, place: int) -> tuple[int, ...]:
         answer = sequence.request.answer
@@ -338,12 +403,12 @@ class Scheduler:
             self._score(sequence, place)
         return tokens
 
-    def _decide(self, sequence: Scheduled, logits: NDArray[np.float32]) -> None:
-        """Lets an answer choose in a thread of its own."""
-        choose = partial(_chosen, sequence.request.answer, logits, Candidates(self._evaluator.n_vocab))
+    def _decide(self, sequence: Scheduled, logits: Callable[[], NDArray[np.float32]]) -> None:
+        """Lets an answer choose in a thread of its own. An error in preparing that is the end of this answer alone."""
         try:
-            sequence.decision = Decision(choose)
-        except RuntimeError as error:  # the system has no thread for it
+            candidates = Candidates(self._evaluator.n_vocab)
+            sequence.decision = Decision(partial(_chosen, sequence.request.answer, logits(), candidates))
+        except Exception as error:  # noqa: BLE001 - it belongs to whoever waits for the answer
             self._end(sequence, error)
             return
         self._decisions = [one for one in self._decisions if not one.outcome.done()]
@@ -399,17 +464,17 @@ class Scheduler:
             self.slots.release(sequence.slot)
             self._active.remove(sequence)
             sequence.slot = sequence.leader = None
-        request = sequence.request
-        if sequence.chosen:
-            request.generation_seconds = sequence.lap()
-        elif sequence.begun:
-            request.prompt_seconds = sequence.lap()
-        if not request.done.set_running_or_notify_cancel():
-            return
-        if error is None:
-            request.done.set_result(None)
-        else:
-            request.done.set_exception(error)
+        with self._lock:
+            self._unended.discard(sequence)
+        sequence.settle(error)
+
+
+def _failure(error: BaseException) -> ModelError:
+    """What one of many requests is told of an error that ended them all: each raises an exception of its own."""
+    message = error.message if isinstance(error, ModelError) else f"an error ended all generations: {error!r}"
+    told = ModelError(message)
+    told.__cause__ = error
+    return told
 
 
 def _under_way(sequences: Sequence[Scheduled]) -> list[Decision[tuple[int, ...]]]:

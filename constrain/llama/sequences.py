@@ -68,17 +68,21 @@ class Sequences:
         self.n_ctx = n_ctx
         self.n_vocab: int = llama.n_vocab()
         self._path: str = llama.model_path
-        self._context = _make_context(llama, count, n_ctx, flash_attn=flash_attn)
-        self._pointer = self._context.ctx
-        self._memory = llama_cpp.llama_get_memory(self._pointer)
-        self._states = ContextStates(self._pointer)
         model = llama._model.model
         self._window: int = llama_cpp.llama_model_n_swa(model)
         self.one_state: bool = llama_cpp.llama_model_is_recurrent(model) or llama_cpp.llama_model_is_hybrid(model)
-        self.n_batch: int = llama_cpp.llama_n_batch(self._pointer)
-        self._threads = Threads(self._pointer)
-        self._batch = _Batch(self.n_batch)
         self._views: dict[int, NDArray[np.float32]] = {}
+        self._context = _make_context(llama, count, n_ctx, flash_attn=flash_attn)
+        try:
+            self._pointer = self._context.ctx
+            self._memory = llama_cpp.llama_get_memory(self._pointer)
+            self._states = ContextStates(self._pointer)
+            self.n_batch: int = llama_cpp.llama_n_batch(self._pointer)
+            self._threads = Threads(self._pointer)
+            self._batch = _Batch(self.n_batch)
+        except BaseException:
+            self.close()  # the model would keep it
+            raise
 
     @property
     def leaves_a_core(self) -> bool:

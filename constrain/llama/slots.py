@@ -7,6 +7,7 @@ sequences of the same partition count: who asks in one partition cannot tell wha
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -143,26 +144,33 @@ class Slots:
         if known and not source.busy and source.length - known < self.worth_copying:
             target = source
         target.busy = True
-        if self._keep_prompts:
-            self._exchange(target, wanted, known, partition)
-        if target.partition != partition:
-            self.clear(target)
-            target.partition = partition
-        if not self.fill(target, wanted):
-            self._cut(target, self._known(target, wanted, partition))
+        try:
+            if self._keep_prompts:
+                self._exchange(target, wanted, known, partition)
+            if target.partition != partition:
+                self.clear(target)
+                target.partition = partition
+            if not self.fill(target, wanted):
+                self._cut(target, self._known(target, wanted, partition))
+        except BaseException:
+            self.release(target)
+            raise
         return target
 
     def _exchange(self, target: Slot, wanted: Tokens, known: int, partition: str) -> None:
         """Puts aside what a slot holds, and takes back what serves better than the ``known`` tokens of the slots."""
         present = target.tokens
-        now = self._aside.exchange(target.index, present, wanted, known, owner=target.partition, partition=partition)
-        if now is present:
-            return
-        target.partition = partition
-        if not len(now):
-            self._evaluator.clear(target.index)
-        target.buffer[: len(now)] = now
-        target.length = len(now)
+        with self._empty_after_errors(target):
+            now = self._aside.exchange(
+                target.index, present, wanted, known, owner=target.partition, partition=partition
+            )
+            if now is present:
+                return
+            target.partition = partition
+            if not len(now):
+                self._evaluator.clear(target.index)
+            target.buffer[: len(now)] = now
+            target.length = len(now)
 
     def fill(self, target: Slot, wanted: Tokens) -> bool:
         """Makes the beginning of ``wanted`` that another slot knows all of ``target``, if that is worth copying.
@@ -189,10 +197,11 @@ class Slots:
         """
         if self._evaluator.one_state and length != source.length:
             return False
-        possible = self._evaluator.copy(source.index, target.index, length)
-        target.buffer[:length] = source.buffer[:length]
-        target.length = length if possible else 0
-        target.partition = source.partition
+        with self._empty_after_errors(target):
+            possible = self._evaluator.copy(source.index, target.index, length)
+            target.buffer[:length] = source.buffer[:length]
+            target.length = length if possible else 0
+            target.partition = source.partition
         return possible
 
     def cut(self, slot: Slot, length: int) -> None:
@@ -203,6 +212,10 @@ class Slots:
         """Frees the KV cells of a slot."""
         self._evaluator.clear(slot.index)
         slot.length = 0
+
+    def forget(self) -> None:
+        """Frees what was put aside."""
+        self._aside.clear()
 
     def evaluate(self, pieces: Sequence[tuple[Slot, Tokens, bool]]) -> list[int]:
         """Evaluates tokens after those that slots have, and whether their logits are wanted; returns where these are.
@@ -237,7 +250,17 @@ class Slots:
     def _cut(self, slot: Slot, length: int) -> None:
         if length == slot.length:
             return
-        if length and self._evaluator.cut(slot.index, length):
-            slot.length = length
-        else:
+        with self._empty_after_errors(slot):
+            if length and self._evaluator.cut(slot.index, length):
+                slot.length = length
+            else:
+                self.clear(slot)
+
+    @contextlib.contextmanager
+    def _empty_after_errors(self, slot: Slot) -> Iterator[None]:
+        """Empties a slot where changing it ends with an error: its KV cells may hold anything then."""
+        try:
+            yield
+        except BaseException:
             self.clear(slot)
+            raise

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from openai.types.create_embedding_response import Usage
 from starlette.responses import JSONResponse
 
 from constrain._errors import ModelError
+from constrain._threads import start_pool
 from constrain.server.embeddings_request import read_embedding_request, require_dimensions
 from constrain.server.endpoint import Endpoint
 from constrain.server.errors import ApiError, context_overflow, failure, unavailable
@@ -41,7 +41,7 @@ class Embeddings(Endpoint):
 
     def __init__(self, serving: Serving) -> None:
         super().__init__(serving)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="constrain-embed")
+        self._thread = start_pool(1, "constrain-embed")
 
     async def answer(self, body: bytes, request: Request, send: Send) -> None:
         """See ``Endpoint``."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from constrain._completion import Finished
 from constrain._errors import BudgetError, ConstrainError, ModelError, ToolError
 from constrain._job import Run, make_plan, plan_continuation
+from constrain._threads import start_pool
 from constrain.server.account import current
 from constrain.server.compiling import compiled
 from constrain.server.errors import ApiError, context_overflow, unavailable
@@ -97,7 +97,7 @@ class Generator:
         self._limits = limits
         self._turns = Turns(lambda: bool(self._live))
         self._metrics = metrics
-        self._threads = ThreadPoolExecutor(_PREPARING, thread_name_prefix="constrain-prepare")
+        self._threads = start_pool(_PREPARING, "constrain-prepare")
         self._admitted = 0
         self._live: set[Run] = set()
         self._deadline: float | None = None

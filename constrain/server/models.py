@@ -14,13 +14,14 @@ import contextlib
 import itertools
 import logging
 import time
-from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
+from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from openai.types import Model as ModelObject
 
 from constrain._options import ChatOptions
+from constrain._threads import start_pool
 from constrain.server.account import current
 from constrain.server.errors import SERVER_ERROR, ApiError, unavailable
 from constrain.server.waiting import any_done
@@ -121,7 +122,7 @@ class Models:
         self._entries = [_Entry(source) for source in sources]
         self._by_name = {name: entry for entry in self._entries for name in entry.source.names}
         self._clock = itertools.count(1)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="constrain-load")
+        self._thread = start_pool(1, "constrain-load")
         self._waiting: set[Future[None]] = set()
 
     def __iter__(self) -> Iterator[str]:
