@@ -9,14 +9,13 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from constrain import core
 from constrain._cache import RejectedFileError, find_cache, store_parts
 from constrain._digest import grammar_digest, schema_digest, source_digest
-from constrain._errors import ConstrainError
 from constrain._forced import certain_tokens
 from constrain._policies import CHOICES, DEFAULTS, refuse_compile_options
 from constrain._schema_text import parse_schema, schema_text
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from constrain._cache import Cache, Directory
+    from constrain._logits import LogitsProcessor
     from constrain._policies import CompileOptions
     from constrain.json_schema import CompiledSchema
     from constrain.vocabulary import Vocabulary
@@ -291,10 +291,13 @@ class Constraint:
         return np.zeros((batch_size, self._core.n_words), dtype=np.uint32)
 
     def logits_processor(self) -> LogitsProcessor:
-        """A processor for one call of ``Llama.create_completion`` or ``create_chat_completion``.
+        """A processor for one call of ``create_completion`` of llama-cpp-python, or of ``generate`` of transformers.
 
         >>> # llama.create_completion(prompt, logits_processor=LogitsProcessorList([constraint.logits_processor()]))
+        >>> # model.generate(**inputs, logits_processor=LogitsProcessorList([constraint.logits_processor()]))
         """
+        from constrain._logits import LogitsProcessor  # imports NumPy
+
         return LogitsProcessor(self)
 
 
@@ -382,33 +385,6 @@ class Matcher(core.Matcher):
 def name_terminal(name: str, pointer: str) -> str:
     """A terminal for messages, with the place that it comes from, if there is one beside its name."""
     return f"{name} (from {pointer})" if pointer else name
-
-
-@dataclass
-class LogitsProcessor:
-    """Masks the logits of one generation of llama-cpp-python: called with all token ids so far and the next logits."""
-
-    constraint: Constraint
-    _matcher: Matcher = field(init=False)
-    _seen: int | None = field(init=False, default=None)
-
-    def __post_init__(self) -> None:
-        self._matcher = self.constraint.matcher()
-        self._row = self.constraint.allocate_bitmask()[0]
-
-    def __call__(self, input_ids: NDArray[np.intc], scores: NDArray[np.single]) -> NDArray[np.single]:
-        """``input_ids``: shape (n,), prompt included; ``scores``: float32, shape (n_vocab,); returns masked scores."""
-        import numpy as np
-
-        if self._seen is None:  # the first call: all of it is the prompt
-            self._seen = len(input_ids)
-        for token in input_ids[self._seen :]:
-            if not self._matcher.accept(int(token)):
-                raise ConstrainError(f"the generation left the language: {self._matcher.explain(int(token))}")
-        self._seen = len(input_ids)
-        self._matcher.fill_bitmask(self._row)
-        allowed = np.unpackbits(self._row.view(np.uint8), count=len(scores), bitorder="little").view(bool)
-        return np.where(allowed, scores, np.float32("-inf"))
 
 
 @dataclass(slots=True)
