@@ -19,7 +19,7 @@ from pydantic_core import SchemaValidator, core_schema
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-_NO_SCHEMAS = frozenset(("metadata", "serialization", "config", "default", "expected", "members", "cls"))
+NO_SCHEMAS = frozenset(("metadata", "serialization", "config", "default", "expected", "members", "cls"))
 """Entries of a core schema that hold no core schemas, but may hold anything."""
 
 _numbers: ContextVar[Mapping[float, list[str]]] = ContextVar("_numbers")
@@ -79,7 +79,7 @@ def _parts(adapter: TypeAdapter[Any]) -> Iterator[Mapping[str, Any]]:
         part = pending.pop()
         if isinstance(part, Mapping):
             yield part
-            pending += [value for key, value in part.items() if key not in _NO_SCHEMAS]
+            pending += [value for key, value in part.items() if key not in NO_SCHEMAS]
         elif isinstance(part, list | tuple):
             pending += part
 
@@ -91,7 +91,7 @@ def _exact(part: Any) -> Any:
     if not isinstance(part, Mapping):
         return part
     if part.get("type") != "decimal":
-        return {key: value if key in _NO_SCHEMAS else _exact(value) for key, value in part.items()}
+        return {key: value if key in NO_SCHEMAS else _exact(value) for key, value in part.items()}
     own: Any = dict(part)
     spelled = core_schema.chain_schema([core_schema.no_info_plain_validator_function(_spelled), own])
     return core_schema.tagged_union_schema({"number": spelled, "other": own}, _kind)

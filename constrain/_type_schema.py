@@ -4,23 +4,24 @@ Pydantic's JSON Schema says less than its validators where JSON Schema has no wo
 version of a UUID, the schemes of a URL, the digits of a ``Decimal``. What a standard type reads is known, so it is
 said here in patterns and bounds. Some types are narrowed to their usual spelling: bounded ``datetime`` values are
 written in UTC and whole seconds, bounded ``timedelta`` values in seconds, URLs with plain hosts. ``Json`` is refused,
-since a schema cannot look into a string. What a model's own validator functions reject shows when the answer is
-parsed (``OutputValidationError``).
+since a schema cannot look into a string, and so are types that ask for files, imports, classes or checksums. What a
+model's own validator functions reject shows when the answer is parsed (``OutputValidationError``).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from pydantic.json_schema import GenerateJsonSchema
+from pydantic.json_schema import GenerateJsonSchema, WithJsonSchema
 
 from constrain import _type_patterns as patterns
 from constrain._errors import UnsupportedSchemaError
-from constrain._exact_decimals import reads_exactly
+from constrain._exact_decimals import NO_SCHEMAS, reads_exactly
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +52,11 @@ _ALL_WHITESPACE = r"\s\u0085\u001c-\u001f"
 def type_schema(adapter: TypeAdapter[Any]) -> dict[str, Any]:
     """The JSON Schema of the texts that ``adapter`` reads. Raises what ``TypeAdapter.json_schema`` raises."""
     generator = _Generator if reads_exactly(adapter) else _GeneratorOfTexts
-    schema = adapter.json_schema(schema_generator=generator)
+    try:
+        schema = adapter.json_schema(schema_generator=generator)
+    except _RefusedTypeError as error:
+        field = _field_of(error.part, adapter.core_schema)
+        raise UnsupportedSchemaError(f"the field {'.'.join(field)}: {error}" if field else str(error)) from None
     stack: list[Any] = [schema]
     while stack:
         node = stack.pop()
@@ -65,6 +70,54 @@ def type_schema(adapter: TypeAdapter[Any]) -> dict[str, Any]:
 
 def _text(pattern: str, **more: Any) -> dict[str, Any]:
     return {"type": "string", **more, "pattern": patterns.whole(pattern)}
+
+
+_FILE = "must name a file that exists where it is read, which no schema says; use Path, and look at the file afterwards"
+_REFUSED = {
+    "PathType.validate_file": f"FilePath {_FILE}",
+    "PathType.validate_directory": f"DirectoryPath {_FILE.replace('file', 'directory')}",
+    "PathType.validate_socket": f"SocketPath {_FILE.replace('file', 'socket')}",
+    "PathType.validate_new": "NewPath must name no file that exists, which no schema says; use Path",
+    "import_string": "ImportString must name what Python can import, which no schema says; use a Literal of the names",
+    "PaymentCardNumber.validate": "PaymentCardNumber ends in a checksum, which no schema says; use str with a pattern",
+}
+"""Why types are refused whose validators ask for more than any schema says, by the validators' names in Pydantic."""
+
+
+_FUNCTIONS = ("function-before", "function-after", "function-plain", "function-wrap")
+
+
+class _RefusedTypeError(UnsupportedSchemaError):
+    """A type that is refused; ``part`` is its core schema."""
+
+    def __init__(self, message: str, part: Any) -> None:
+        super().__init__(message)
+        self.part = part
+
+
+def _field_of(wanted: Any, part: Any, path: tuple[str, ...] = ()) -> tuple[str, ...] | None:
+    """The class and field that a part of a core schema is in; ``None`` if it is not in there."""
+    if part == wanted:
+        return path
+    if isinstance(part, Mapping):
+        if part.get("type") in ("model", "dataclass", "typed-dict") and isinstance(part.get("cls"), type):
+            path = (part["cls"].__name__,)
+        fields = part.get("fields")
+        for key, value in part.items():
+            if key == "fields" and isinstance(fields, Mapping):
+                found = next(
+                    (one for name in fields if (one := _field_of(wanted, fields[name], (*path[:1], name)))), None
+                )
+            elif key in NO_SCHEMAS:
+                continue
+            else:
+                own = part.get("name") if part.get("type") == "dataclass-field" else None
+                found = _field_of(wanted, value, (*path[:1], own) if isinstance(own, str) else path)
+            if found is not None:
+                return found
+    elif isinstance(part, list | tuple):
+        return next((one for each in part if (one := _field_of(wanted, each, path)) is not None), None)
+    return None
 
 
 class _Generator(GenerateJsonSchema):
@@ -165,10 +218,24 @@ class _Generator(GenerateJsonSchema):
         """A complex number."""
         return _text(patterns.COMPLEX)
 
-    def json_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ARG002
+    def generate_inner(self, schema: Any) -> dict[str, Any]:
+        """A type, unless it asks for more than its schema says, and has no schema of the caller's own."""
+        _refuse_function(schema)
+        result: dict[str, Any] = super().generate_inner(schema)
+        return result
+
+    def is_subclass_schema(self, schema: Any) -> dict[str, Any]:
+        """A class."""
+        name = getattr(schema.get("cls"), "__name__", "...")
+        raise _RefusedTypeError(
+            f"type[{name}] is a class, which no JSON value stands for; use a Literal of the names", schema
+        )
+
+    def json_schema(self, schema: Any) -> dict[str, Any]:
         """JSON within a string."""
-        raise UnsupportedSchemaError(
-            "Json[...] is JSON text inside a string, which cannot be enforced; use the type inside the brackets itself"
+        raise _RefusedTypeError(
+            "Json[...] is JSON text inside a string, which cannot be enforced; use the type inside the brackets itself",
+            schema,
         )
 
     def str_schema(self, schema: Any) -> dict[str, Any]:
@@ -214,6 +281,17 @@ class _Generator(GenerateJsonSchema):
                 result["patternProperties"] = {names["pattern"]: values}
                 result["additionalProperties"] = False
         return result
+
+
+def _refuse_function(schema: Any) -> None:
+    """Raises ``_RefusedTypeError`` if a function of Pydantic's reads a type that is refused."""
+    function = schema["function"]["function"] if schema["type"] in _FUNCTIONS else None
+    if str(getattr(function, "__module__", "")).partition(".")[0] != "pydantic":
+        return
+    why = _REFUSED.get(getattr(function, "__qualname__", ""))
+    own = schema.get("metadata", {}).get("pydantic_js_annotation_functions", ())
+    if why is not None and not any(isinstance(getattr(one, "__self__", None), WithJsonSchema) for one in own):
+        raise _RefusedTypeError(why, schema)
 
 
 class _GeneratorOfTexts(_Generator):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
+import math
 import operator
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterable, Sequence
@@ -60,6 +61,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 from pydantic.networks import IPvAnyAddress, IPvAnyInterface, IPvAnyNetwork
+from pydantic.types import PaymentCardNumber
 from typing_extensions import NotRequired, TypedDict
 
 import constrain
@@ -472,6 +474,49 @@ class Wrapped(BaseModel):
 def test_json_in_a_string_is_refused_with_advice() -> None:
     with pytest.raises(constrain.UnsupportedSchemaError, match="use the type inside the brackets"):
         constrain.compile(Wrapped, byte_vocabulary())
+
+
+class Referring(BaseModel):
+    path: pydantic.FilePath | None
+    parts: list[Referring] = []
+
+
+@dataclass
+class Settings:
+    rules: dict[str, list[Referring]]
+
+
+@dataclass
+class Tool:
+    code: pydantic.ImportString
+
+
+OUTSIDE: dict[str, Any] = {
+    "FilePath": pydantic.FilePath,
+    "DirectoryPath": pydantic.DirectoryPath,
+    "NewPath": pydantic.NewPath,
+    "ImportString": pydantic.ImportString,
+    "ImportString ": pydantic.ImportString[int],
+    "PaymentCardNumber": PaymentCardNumber,
+    r"type\[int\]": type[int],
+    r"type\[Cat\]": type[Cat],
+    r"the field Referring.path: FilePath": Referring,
+    r"the field Referring\.path: FilePath": Settings,
+    r"the field Tool\.code: ImportString": list[Tool],
+}
+
+
+@pytest.mark.parametrize("message", OUTSIDE)
+def test_types_that_ask_for_more_than_a_text_are_refused(message: str) -> None:
+    with pytest.raises(constrain.UnsupportedSchemaError, match=message.strip()):
+        constrain.compile(OUTSIDE[message], byte_vocabulary())
+
+
+def test_a_schema_of_ones_own_says_what_such_a_type_takes() -> None:
+    here = Annotated[pydantic.FilePath, pydantic.WithJsonSchema({"enum": [__file__]})]
+    assert check(here)[0] == Path(__file__)
+    there = Annotated[pydantic.ImportString, pydantic.WithJsonSchema({"const": "math.pi"})]
+    assert check(there)[0] == math.pi
 
 
 def test_a_type_without_a_schema_is_refused() -> None:
