@@ -22,12 +22,14 @@ from constrain._schema_text import parse_schema, schema_text
 from constrain._source import Source
 from constrain._special import resolve_special, special_name
 from constrain.grammar import Grammar
+from constrain.vocabulary import Vocabulary, as_vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
+    from llama_cpp import Llama
     from numpy.typing import NDArray
     from typing_extensions import Unpack
 
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from constrain._logits import LogitsProcessor
     from constrain._policies import CompileOptions
     from constrain.json_schema import CompiledSchema
-    from constrain.vocabulary import Vocabulary
+    from constrain.llama.model import Model
 
 CACHED_CONSTRAINTS = 128
 """Constraints that ``compile`` remembers, the least recently used ones dropped first."""
@@ -404,7 +406,7 @@ _cache_lock = threading.Lock()
 
 def compile(  # noqa: A001 - the name of the public function
     schema: object,
-    vocab: Vocabulary,
+    vocab: Vocabulary | Model | Llama,
     *,
     whitespace: str = "flexible",
     property_order: str = "schema",
@@ -418,7 +420,7 @@ def compile(  # noqa: A001 - the name of the public function
 
     ``schema``: a JSON Schema (dict, bool, or JSON text), anything ``pydantic.TypeAdapter`` takes (a Pydantic model,
     dataclass, TypedDict, ``list[int]``, ...), a ``Regex``, a ``Lark``, a ``Grammar``, or what ``sequence``, ``choice``,
-    ``repeat`` and ``text`` make of these.
+    ``repeat`` and ``text`` make of these. ``vocab``: a ``Vocabulary``, or a model (``Model`` or ``llama_cpp.Llama``).
     The policies say how a language is narrowed on purpose:
     ``whitespace`` "flexible" (what ``json.dumps`` and pretty printers write), "compact" (none) or "any" (RFC 8259);
     ``property_order`` "schema" (keys as ``properties`` lists them, then other named ones, then all others) or "any";
@@ -444,7 +446,7 @@ def compile(  # noqa: A001 - the name of the public function
     """
     return _compile(
         schema,
-        vocab,
+        as_vocabulary(vocab),
         close_objects=False,
         cache=cache,
         whitespace=whitespace,
