@@ -65,6 +65,7 @@ def generate(
     *,
     schema: shared.SchemaFile = None,
     regex: shared.Pattern = None,
+    dialect: shared.PatternDialect = None,
     lark: shared.LarkGrammar = None,
     model: shared.ModelFile = None,
     options: Options,
@@ -76,7 +77,7 @@ def generate(
 ) -> None:
     """Asks a model, and prints its answer: JSON that matches the schema, or text that matches the grammar."""
     asked = sys.stdin.read() if prompt == "-" else prompt
-    wanted = shared.read_wanted(schema, regex, lark)
+    wanted = shared.read_wanted(schema, regex, dialect, lark)
     console = Console(stderr=True)
     with shared.working(console, f"Loading {model.name if model else 'the default model'}"):
         from constrain.llama.model import Model

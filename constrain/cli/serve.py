@@ -24,17 +24,6 @@ _SUBSETS = ("structural", "openai", "off")
 _LOG_FORMATS = ("text", "json")
 
 
-def _one_of(choices: tuple[str, ...], about: str) -> Any:
-    """An option that has one of these values, the first by default."""
-
-    def check(value: str | None) -> str | None:
-        if value is not None and value not in choices:
-            raise typer.BadParameter(f"{value!r} is none of {', '.join(choices)}")
-        return value
-
-    return typer.Option(metavar="|".join(choices), callback=check, help=about, show_default=choices[0])
-
-
 def serve(
     *,
     config: Annotated[
@@ -91,7 +80,7 @@ def serve(
     ] = None,
     strict_subset: Annotated[
         str | None,
-        _one_of(
+        shared.one_of(
             _SUBSETS, 'What schemas with "strict": true must keep: the structural rules, all that OpenAI has, or none.'
         ),
     ] = None,
@@ -102,7 +91,7 @@ def serve(
         float | None, typer.Option(min=1, help="Seconds to finish answers in, when it is stopped.", show_default="30")
     ] = None,
     log_format: Annotated[
-        str | None, _one_of(_LOG_FORMATS, "How requests and events are logged, on standard error.")
+        str | None, shared.one_of(_LOG_FORMATS, "How requests and events are logged, on standard error.")
     ] = None,
 ) -> None:
     """Serves models to OpenAI's clients; every schema, grammar and tool in a request is enforced, or it is refused."""

@@ -31,9 +31,23 @@ HARMLESS = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if chr(cod
 SchemaFile = Annotated[Path | None, typer.Option(help="File with the JSON Schema of the answer.")]
 Pattern = Annotated[
     str | None,
-    typer.Option(
-        "--regex", metavar="PATTERN", help="Regular expression (Rust syntax) of the answer, in place of a schema."
-    ),
+    typer.Option("--regex", metavar="PATTERN", help="Regular expression of the answer, in place of a schema."),
+]
+
+
+def one_of(choices: tuple[str, ...], about: str) -> Any:
+    """An option that has one of these values, the first by default."""
+
+    def check(value: str | None) -> str | None:
+        if value is not None and value not in choices:
+            raise typer.BadParameter(f"{value!r} is none of {', '.join(choices)}")
+        return value
+
+    return typer.Option(metavar="|".join(choices), callback=check, help=about, show_default=choices[0])
+
+
+PatternDialect = Annotated[
+    str | None, one_of(("rust", "ecma", "python"), "Syntax of --regex: the regex crate's, JSON Schema's, or re's.")
 ]
 LarkGrammar = Annotated[
     str | None,
@@ -73,14 +87,7 @@ def takes(**groups: Callable[..., Any]) -> Callable[[Callable[..., None]], Calla
 
 
 def _choice(policy: str, about: str) -> Any:
-    choices = CHOICES[policy]
-
-    def check(value: str | None) -> str | None:
-        if value is not None and value not in choices:
-            raise typer.BadParameter(f"{value!r} is none of {', '.join(choices)}")
-        return value
-
-    return typer.Option(metavar="|".join(choices), callback=check, help=about, show_default=choices[0])
+    return one_of(CHOICES[policy], about)
 
 
 def policies(
@@ -155,14 +162,21 @@ def working(console: Console, what: str) -> Iterator[None]:
         yield
 
 
-def read_wanted(schema: Path | None, regex: str | None, lark: str | None) -> str | Source | None:
+def read_pattern(pattern: str, dialect: str | None) -> Regex:
+    """The pattern in a dialect, by default Rust's. Raises ``PatternError``."""
+    return Regex(pattern, dialect or "rust")  # type: ignore[arg-type]  # checked where it is read
+
+
+def read_wanted(schema: Path | None, regex: str | None, dialect: str | None, lark: str | None) -> str | Source | None:
     """What an answer must be, by the one option that says so: JSON text, or what stands in its place."""
     options = {"--schema": schema, "--regex": regex, "--lark": lark}
     given = [name for name, value in options.items() if value is not None]
     if len(given) > 1:
         raise typer.BadParameter(f"{' and '.join(given)} all say what the answer is; leave one of them")
+    if dialect is not None and regex is None:
+        raise typer.BadParameter("--dialect is about --regex, which is not there")
     if regex is not None:
-        return Regex(regex)
+        return read_pattern(regex, dialect)
     if lark is not None:
         return read_lark(lark)
     return None if schema is None else schema.read_text(encoding="utf-8")
