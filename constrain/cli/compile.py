@@ -85,7 +85,7 @@ def _all_wanted(
     """What is to be compiled: a name for it, itself, and the policies that are about it."""
     for path in schemas:
         read = json.dumps(shared.read_schema(path))
-        for text in dict.fromkeys((read, path.read_text(encoding="utf-8"))):
+        for text in dict.fromkeys((read, shared.read_text(path))):
             yield str(path), text, policies
     others = {} if schemas else policies
     for pattern in patterns:

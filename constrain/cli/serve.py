@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import sys
+from importlib import import_module
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +18,16 @@ from constrain.cli import shared
 if TYPE_CHECKING:
     from constrain.server.config import ServerConfig
     from constrain.server.models import Models
+
+_NEEDED = (
+    "openai",
+    "prometheus_client",
+    "pythonjsonlogger",
+    "starlette",
+    "tomllib" if sys.version_info >= (3, 11) else "tomli",
+    "uvicorn",
+)
+"""Modules of the ``server`` extra."""
 
 _KEY_VARIABLE = "CONSTRAIN_API_KEY"
 
@@ -97,10 +109,12 @@ def serve(
     """Serves models to OpenAI's clients; every schema, grammar and tool in a request is enforced, or it is refused."""
     given = locals()
     try:
-        from constrain.server.config import ServerConfig, read_config
-        from constrain.server.listening import listen
+        for name in _NEEDED:
+            import_module(name)
     except ModuleNotFoundError as error:
         raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[server]'") from error
+    from constrain.server.config import ServerConfig, read_config
+    from constrain.server.listening import listen
 
     flags = {name: given[name] for name in ServerConfig.model_fields if given.get(name) is not None}
     settled = read_config(config, flags)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import os
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,7 +20,7 @@ from constrain.lark.source import Lark
 from constrain.regex.source import Regex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from constrain._source import Source
 
@@ -148,8 +149,35 @@ def options(
 
 
 def show_error(error: Exception) -> None:
-    """Says on standard error what went wrong."""
-    Console(stderr=True, soft_wrap=True).print(f"error: {error}", style="bold red", markup=False, highlight=False)
+    """Says on standard error what went wrong; of a file that cannot be used, which one and why."""
+    said = str(error)
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        why = _WHY.get(type(error), error.strerror.lower())
+        said = f"{os.fsdecode(error.filename)}: {why}"
+    Console(stderr=True, soft_wrap=True).print(f"error: {said}", style="bold red", markup=False, highlight=False)
+
+
+_WHY: dict[type[OSError], str] = {
+    FileNotFoundError: "there is no such file or folder",
+    IsADirectoryError: "this is a folder, not a file",
+    NotADirectoryError: "a part of this path is a file, not a folder",
+    PermissionError: "there is no permission to use it",
+}
+"""What is wrong with a file, in place of the system's words."""
+
+
+def show_warnings(warnings: Iterable[str]) -> None:
+    """Says on standard error what a reader of the schema should know."""
+    for warning in warnings:
+        Console(stderr=True, soft_wrap=True).print(f"warning: {warning}", style="yellow", markup=False, highlight=False)
+
+
+def read_text(path: Path) -> str:
+    """The text in a file. Raises ``OSError``, and ``ValueError`` if it is not UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: this is not UTF-8: {error.reason} at byte {error.start}") from error
 
 
 @contextlib.contextmanager
@@ -179,13 +207,13 @@ def read_wanted(schema: Path | None, regex: str | None, dialect: str | None, lar
         return read_pattern(regex, dialect)
     if lark is not None:
         return read_lark(lark)
-    return None if schema is None else schema.read_text(encoding="utf-8")
+    return None if schema is None else read_text(schema)
 
 
 def read_lark(name: str) -> Lark:
     """The grammar in a file, or else the ready one of that name. Raises ``GrammarError`` if there is neither."""
     path = Path(name)
-    return Lark(path.read_text(encoding="utf-8")) if path.is_file() else grammars.load(name)
+    return Lark(read_text(path)) if path.is_file() else grammars.load(name)
 
 
 def read_registry(path: Path | None) -> CompileOptions:
@@ -202,7 +230,8 @@ def read_schema(path: Path) -> Any:
     """The JSON in a file. Raises ``SchemaError`` if it is none."""
     import json
 
+    text = read_text(path)
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise SchemaError(f"{path} is not JSON: {error}") from error
