@@ -434,8 +434,8 @@ def compile(  # noqa: A001 - the name of the public function
     schema and for metaschemas of one's own; those of the drafts are known, and nothing is ever fetched.
     ``cache``: the directory where constraints are found that ``Constraint.precompute`` or ``constrain compile`` kept,
     in any process; nothing else is written there. By default the one that the environment variable CONSTRAIN_CACHE
-    names (none if it is empty or "0"), else the user's cache directory; False for none. A file that is damaged, or
-    written by another version, is made anew, with a warning.
+    names (none if it is empty or "0"), else the user's cache directory; False for none. A file that is damaged is made
+    anew, with a warning. Each version and build of this package has files of its own, made anew where another has one.
     Raises SchemaError, UnsupportedSchemaError or UnsatisfiableSchemaError with a JSON Pointer; PatternError;
     GrammarError; LimitError.
 
@@ -576,14 +576,15 @@ def _find_or_make(
     if cache is None:
         return make(None)
     keeping = _Keeping(cache, digest, grammar)
-    if not cache.has(vocabulary):
-        return make(keeping)
     try:
-        kept = Constraint._kept(vocabulary, keeping)
+        kept = Constraint._kept(vocabulary, keeping) if cache.has(vocabulary) else None
     except RejectedFileError as error:
         cache.warn_rejected(error)
     else:
-        return make(keeping) if kept is None else kept
+        if kept is not None:
+            return kept
+        if not cache.open() or not cache.has_of_another_build(vocabulary, digest()):
+            return make(keeping)
     constraint = make(keeping)
     try:
         constraint._keep()
