@@ -71,6 +71,7 @@ def log_request(account: Account, scope: Scope) -> None:
         "status": account.status or None,
         "model": account.model,
         "seconds": seconds,
+        "reason": account.reason,
         "prompt_tokens": account.prompt_tokens,
         "completion_tokens": account.completion_tokens,
         "client": client[0] if client else None,
@@ -79,6 +80,8 @@ def log_request(account: Account, scope: Scope) -> None:
     if account.model is not None:
         told.append(f"{account.model}: {account.prompt_tokens} + {account.completion_tokens} tokens")
     told.append(f"from {facts['client']}")
+    if account.reason is not None:
+        told.append(f"because: {account.reason}")
     _requests.info("%s", ", ".join(told), extra=facts)
 
 
