@@ -32,7 +32,7 @@ from constrain._errors import (
     UnsatisfiableSchemaError,
     UnsupportedSchemaError,
 )
-from constrain.constraint import Constraint, LogitsProcessor, Matcher, Report, compile
+from constrain.constraint import Constraint, Matcher, Report, compile
 from constrain.grammar import Grammar, GrammarBuilder
 from constrain.vocabulary import Vocabulary
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from constrain import grammars
     from constrain._async import acomplete, agenerate, astream
     from constrain._batch import complete_batch, generate_batch
+    from constrain._logits import LogitsProcessor
     from constrain.chat.annotations import ToolContext
     from constrain.chat.calls import ToolCall
     from constrain.chat.definition import tool
@@ -129,6 +130,7 @@ _MODULES = {
     "CustomTool": "constrain.chat.tools",
     "FunctionTool": "constrain.chat.tools",
     "Lark": "constrain.lark.source",
+    "LogitsProcessor": "constrain._logits",
     "Model": "constrain.llama.model",
     "Refusal": "constrain.chat.reply",
     "Regex": "constrain.regex.source",

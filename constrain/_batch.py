@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ALL_COMPLETED, FIRST_EXCEPTION, wait
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from constrain._errors import ConstrainError
+from constrain._errors import ConstrainError, OutputValidationError
 from constrain._job import Job, Run, prepare
 from constrain._models import as_model
 from constrain._options import options_beside
@@ -58,12 +58,8 @@ def generate_batch(
     >>> generate_batch(None, ["Is the sky blue?", "Is grass red?"], schema={"const": "yes"})
     ['yes', 'yes']
     """
-    completions = complete_batch(
-        model, prompts, schema=schema, schemas=schemas, n=n, return_errors=return_errors, **options
-    )
-    if n is None:
-        return [_value(one) for one in completions]
-    return [[_value(one) for one in samples] for samples in completions]
+    outcomes = _complete(_jobs(model, prompts, schema, schemas, n, options), return_errors=return_errors)
+    return _returned(list(map(_value, outcomes)), n, return_errors=return_errors)
 
 
 def complete_batch(
@@ -88,12 +84,27 @@ def complete_batch(
         schemas: in its place, one for each prompt; ``None`` among them lets the model say anything.
         n: how many answers to each prompt; with a ``seed``, answer ``i`` is drawn with ``seed + i``.
         return_errors: what goes wrong with one answer alone (``OutputValidationError``, ``BudgetError``, a prompt too
-            long for the context) takes its place in the list. Otherwise the first error ends the batch and is raised.
+            long for the context) takes its place in the list. Otherwise the first error is raised. It ends the batch,
+            unless it is an ``OutputValidationError``: that is raised when all is answered, and has the list in its
+            ``outcomes``.
         options: as for ``complete``, for all; ``timeout`` counts for each answer from its beginning on.
 
     Returns a list with a ``Completion`` for each prompt, or, if ``n`` is given, a list of ``n`` of them. Errors are
     those of ``complete``.
     """
+    outcomes = _complete(_jobs(model, prompts, schema, schemas, n, options), return_errors=return_errors)
+    return _returned(outcomes, n, return_errors=return_errors)
+
+
+def _jobs(
+    model: AnyModel,
+    prompts: Sequence[Prompt],
+    schema: Any,
+    schemas: Sequence[Any] | None,
+    n: int | None,
+    options: ChatOptions,
+) -> list[Job]:
+    """All answers that are wanted; those to one prompt follow one another."""
     if n is not None and n < 1:
         raise ValueError(f"n is {n}; it must be 1 or more")
     if schemas is not None and (schema is not None or len(schemas) != len(prompts)):
@@ -106,13 +117,11 @@ def complete_batch(
         prepare(loaded, prompt, one, options if schemas is None else options_beside(options, one))
         for prompt, one in zip(prompts, each, strict=True)
     ]
-    if n is None:
-        return _run(jobs, return_errors=return_errors)
-    answers = _run([job.sample(number) for job in jobs for number in range(n)], return_errors=return_errors)
-    return [answers[start : start + n] for start in range(0, len(answers), n)]
+    return jobs if n is None else [job.sample(number) for job in jobs for number in range(n)]
 
 
-def _run(jobs: list[Job], *, return_errors: bool) -> list[Completion | ConstrainError]:
+def _complete(jobs: list[Job], *, return_errors: bool) -> list[Completion | ConstrainError]:
+    """The answers, and errors in the place of some: without ``return_errors`` only of those that were finished."""
     runs = [Run(job) for job in jobs]
     try:
         for run in runs:
@@ -122,10 +131,21 @@ def _run(jobs: list[Job], *, return_errors: bool) -> list[Completion | Constrain
         for future in finished:
             if not return_errors:
                 future.result()  # raises the error, if there is one
-        return [_outcome(run, return_errors=return_errors) for run in runs]
+        return [_outcome(run) for run in runs]
     finally:
         for run in runs:  # After an error or Ctrl-C nobody waits for the others.
             run.request.done.cancel()
+
+
+def _returned(outcomes: list[Any], n: int | None, *, return_errors: bool) -> list[Any]:
+    """The list for the caller. Raises the first error in it unless errors are wanted there."""
+    listed = outcomes if n is None else [outcomes[start : start + n] for start in range(0, len(outcomes), n)]
+    error = next((one for one in outcomes if isinstance(one, ConstrainError)), None)
+    if error is None or return_errors:
+        return listed
+    if isinstance(error, OutputValidationError):
+        error.outcomes = listed
+    raise error
 
 
 def _submit(run: Run, *, return_errors: bool) -> None:
@@ -137,13 +157,11 @@ def _submit(run: Run, *, return_errors: bool) -> None:
         run.request.done.set_exception(error)
 
 
-def _outcome(run: Run, *, return_errors: bool) -> Completion | ConstrainError:
+def _outcome(run: Run) -> Completion | ConstrainError:
     try:
         run.request.done.result()
         return run.finish()[1]
     except ConstrainError as error:
-        if not return_errors:
-            raise
         return error
 
 

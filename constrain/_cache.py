@@ -1,9 +1,10 @@
 r"""Constraints and mask parts on disk: where they are kept, and how a file is known to be whole and the right one.
 
 A cache directory belongs to its user alone: what is in it is trusted once it is known to be whole. It holds the seed of
-the kernel's hashes and one folder for each vocabulary, with a file for each constraint and one for the mask parts that
-all constraints share. A file is written beside its place and then put there, so that readers see all of it or none, and
-need no lock; the last writer wins. A file that is in use must not be written to by others: it is mapped, not copied.
+the kernel's hashes and one folder for each vocabulary and build of this package, with a file for each constraint and
+one for the mask parts that all constraints share. A file is written beside its place and then put there, so that
+readers see all of it or none, and need no lock; the last writer wins. A file that is in use must not be written to by
+others: it is mapped, not copied.
 
     offset  bytes
          0      8  "CONSTRN\n"
@@ -57,6 +58,9 @@ _MAGIC = b"CONSTRN\n"
 _START = struct.Struct("<8sII16s")
 _REST = struct.Struct("<QQ32s32s32s")
 _TABLES = _START.size + _REST.size
+_NOT_COMPILING = {"__pycache__", "batch", "cli", "llama", "server", "src"}
+"""Folders of this package without a module that has a say in what a constraint is."""
+
 _PARTS = b"mask parts".ljust(32)
 _SEED_BYTES = 16
 
@@ -131,6 +135,15 @@ class Cache:
         """Is anything kept for a vocabulary?"""
         return self.open() and os.path.isdir(self._folder_name(vocabulary))  # noqa: PTH112
 
+    def has_of_another_build(self, vocabulary: Vocabulary, key: bytes) -> bool:
+        """Has another version or build of this package stored something under a key (32 bytes)?"""
+        if not self.open():
+            return False
+        own, begin = os.path.basename(self._folder_name(vocabulary)), vocabulary.fingerprint.hex()[:32]  # noqa: PTH119
+        with os.scandir(self._name) as folders:
+            others = [each.path for each in folders if each.name.startswith(begin) and each.name != own]
+        return any(os.path.exists(f"{path}/{key.hex()[:32]}") for path in others)  # noqa: PTH110
+
     def load(self, vocabulary: Vocabulary, key: bytes) -> Stored | None:
         """What was stored under a key (32 bytes); None if there is nothing.
 
@@ -192,7 +205,7 @@ class Cache:
             warnings.warn(f"the cache {self.path} is not used: {why}", RuntimeWarning, stacklevel=4)
 
     def _folder_name(self, vocabulary: Vocabulary) -> str:
-        return f"{self._name}/{vocabulary.fingerprint.hex()[:32]}"
+        return f"{self._name}/{vocabulary.fingerprint.hex()[:32]}-{producer().hex()[:16]}"
 
     def _file_name(self, vocabulary: Vocabulary, key: bytes) -> str:
         return f"{self._folder_name(vocabulary)}/{'parts' if key == _PARTS else key.hex()[:32]}"
@@ -291,12 +304,12 @@ def producer() -> bytes:
         known = ""
     parts = [known, sys.byteorder, str(sys.maxsize)]
     package = Path(__file__).parent
-    for folder in (package, package / "json_schema", package / "regex", package / "core"):
-        with os.scandir(folder) as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):
-                if entry.name.endswith((".py", ".so", ".pyd")):
-                    status = entry.stat()
-                    parts.append(f"{folder.name}/{entry.name} {status.st_size} {int(status.st_mtime)}")
+    for folder, folders, files in os.walk(package):
+        folders[:] = sorted(set(folders) - _NOT_COMPILING)
+        for name in sorted(files):
+            if name.endswith((".py", ".so", ".pyd", ".lark")):
+                status = os.stat(f"{folder}/{name}")  # noqa: PTH116 - hundreds of files
+                parts.append(f"{folder[len(str(package)) :]}/{name} {status.st_size} {status.st_mtime_ns}")
     return hashlib.sha256("\n".join(parts).encode()).digest()
 
 

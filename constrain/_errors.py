@@ -15,6 +15,8 @@ ConstrainError
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class ConstrainError(Exception):
     """Base of every error this package raises on purpose.
@@ -85,8 +87,13 @@ class ToolError(ConstrainError):
 
 
 class OutputValidationError(ConstrainError):
-    """The caller's own validators rejected a text that matches the schema; ``text`` is that text."""
+    """The caller's own validators rejected a text that matches the schema; ``text`` is that text.
+
+    ``outcomes``: of a batch, what it would have returned with ``return_errors=True``: all other answers, and the errors
+    in the places of those that were rejected; ``None`` where there was no batch.
+    """
 
     def __init__(self, message: str, *, text: str, pointer: str | None = None) -> None:
         super().__init__(message, pointer=pointer)
         self.text = text
+        self.outcomes: list[Any] | None = None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from constrain._policies import CompileOptions, refuse_compile_options
 from constrain._source import Source
+from constrain._suggestions import unknown_names
 from constrain.grammar import Grammar
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def split_options(options: Options) -> tuple[Sampling, Request]:
 
     given: dict[str, Any] = dict(options)
     if unknown := given.keys() - ChatOptions.__annotations__.keys():
-        raise TypeError(f"unknown options: {', '.join(sorted(unknown))}")
+        raise TypeError(unknown_names("options", unknown, ChatOptions.__annotations__))
     sampling = Sampling(**{key: given.pop(key) for key in _SAMPLING_KEYS & given.keys()})
     return sampling, Request(**{key: value for key, value in given.items() if key not in _COMPILE_KEYS | _CHAT_KEYS})
 

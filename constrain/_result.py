@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,8 @@ from constrain.grammar import Grammar
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
 
+    from constrain._exact_decimals import ExactValidator
+
 
 @dataclass(frozen=True, slots=True)
 class ResultType:
@@ -24,11 +26,20 @@ class ResultType:
         document: the JSON Schema as a parsed JSON value; ``None`` if there is none: then the value is the text.
         adapter: turns the text into the caller's type; ``None`` for parsed JSON or plain text.
         source: what says in place of a JSON Schema what the text is, where it can be shown.
+        exact: takes the adapter's place for a type with decimals, whose digits all count.
     """
 
     document: object | None
     adapter: TypeAdapter[Any] | None
     source: Source | None = None
+    exact: ExactValidator | None = field(init=False, default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.adapter is not None:
+            from constrain._exact_decimals import ExactValidator, holds_decimals
+
+            if holds_decimals(self.adapter):
+                object.__setattr__(self, "exact", ExactValidator(self.adapter))
 
     def parse(self, text: str) -> Any:
         """The value that a finished text stands for. Raises ``OutputValidationError``."""
@@ -37,7 +48,7 @@ class ResultType:
         from pydantic import ValidationError
 
         try:
-            return self.adapter.validate_json(text)
+            return (self.exact or self.adapter).validate_json(text)
         except ValidationError as error:
             message, pointer = _explain(error, text)
             raise OutputValidationError(message, text=text, pointer=pointer) from error

@@ -5,6 +5,14 @@ Where a type reads more than a regular expression can say in a readable size, th
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+NO_TEXT = "[]"
+"""Matches nothing."""
+
 _HEX = "[0-9A-Fa-f]"
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
 _IPV4 = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
@@ -36,7 +44,7 @@ BYTE_SIZE = r"(?:0|[1-9]\d{0,8})(?:\.\d{1,3})? ?(?:[KMGTP]i?)?B"
 KEYS = {
     "int": r"0|-?[1-9]\d{0,17}",
     "float": rf"-?{_UNSIGNED}",
-    "decimal": rf"-?{_UNSIGNED}",
+    "decimal": "",  # its digits and bounds say
     "bool": "true|false",
 }
 """Of the keys of a dict, by the type of key."""
@@ -164,6 +172,72 @@ def whole_numbers(low: int, high: int) -> str:
         least, most = max(low, 10 ** (width - 1) if width > 1 else 0), min(high, 10**width - 1)
         forms.append(between(str(least), str(most)))
     return "|".join(forms)
+
+
+def decimal_bound(name: str, bound: Decimal) -> str:
+    r"""Decimals (``-?`` digits, maybe a point and digits, no zeros in front) that are ``gt``, ``ge``, ``lt`` or ``le``.
+
+    >>> from decimal import Decimal
+    >>> decimal_bound("ge", Decimal("-2.5"))
+    '\\d+(?:\\.\\d+)?|-(?:(?:0|1)(?:\\.\\d+)?|2(?:\\.(?:[0-4]\\d*|50*))?)'
+    """
+    is_lower, is_open = name in ("gt", "ge"), name in ("gt", "lt")
+    if bound.is_infinite():  # beyond all decimals
+        return NO_TEXT
+    magnitude = abs(bound)
+    if not bound:
+        positive = r"(?:[1-9]\d*(?:\.\d+)?|0\.\d*[1-9]\d*)"
+        zero = "" if is_open else r"|-?0(?:\.0+)?"
+        return f"{positive if is_lower else '-' + positive}{zero}"
+    if is_lower and bound > 0:
+        return _more_than(magnitude, is_open=is_open)
+    if is_lower:
+        return rf"\d+(?:\.\d+)?|-(?:{_less_than(magnitude, is_open=is_open)})"
+    if bound > 0:
+        return rf"-\d+(?:\.\d+)?|{_less_than(magnitude, is_open=is_open)}"
+    return f"-(?:{_more_than(magnitude, is_open=is_open)})"
+
+
+_FRACTION_OR_NONE = r"(?:\.\d+)?"
+
+
+def _digits_of(magnitude: Decimal) -> tuple[str, str]:
+    whole, _, fraction = f"{magnitude:f}".partition(".")
+    return whole, fraction.rstrip("0")
+
+
+def _more_than(magnitude: Decimal, *, is_open: bool) -> str:
+    """Decimals without a sign that are at least, or more than, one that is not 0."""
+    whole, fraction = _digits_of(magnitude)
+    forms = [rf"[1-9]\d{{{len(whole)},}}{_FRACTION_OR_NONE}"]
+    following = str(int(whole) + 1)
+    if len(following) == len(whole):
+        forms.append(between(following, "9" * len(whole)) + _FRACTION_OR_NONE)
+    more = [rf"{fraction[:at]}[{int(digit) + 1}-9]\d*" for at, digit in enumerate(fraction) if digit != "9"]
+    more.append(rf"{fraction}\d*[1-9]\d*" if is_open else rf"{fraction}\d*" if fraction else r"\d+")
+    optional = "" if is_open or fraction else "?"
+    forms.append(rf"{whole}(?:\.(?:{'|'.join(more)})){optional}")
+    return "|".join(forms)
+
+
+def _less_than(magnitude: Decimal, *, is_open: bool) -> str:
+    """Decimals without a sign that are at most, or less than, one that is not 0."""
+    whole, fraction = _digits_of(magnitude)
+    forms = []
+    if int(whole):
+        widths = range(1, len(whole))
+        forms += [("0" if width == 1 else rf"[1-9]\d{{{width - 1}}}") + _FRACTION_OR_NONE for width in widths]
+        forms += [rf"[1-9]{_FRACTION_OR_NONE}"] if len(whole) > 1 else []
+        low = "0" if len(whole) == 1 else "1" + "0" * (len(whole) - 1)
+        if int(low) < int(whole):
+            forms.append(between(low, str(int(whole) - 1)) + _FRACTION_OR_NONE)
+    less = [rf"{fraction[:at]}[0-{int(digit) - 1}]\d*" for at, digit in enumerate(fraction) if digit != "0"]
+    less += [fraction[:at] for at in range(1, len(fraction))]
+    if not is_open:
+        less.append(f"{fraction}0*" if fraction else "0+")
+    if less:
+        forms.append(rf"{whole}(?:\.(?:{'|'.join(less)}))?" if fraction or not is_open else rf"{whole}")
+    return "|".join(forms) if forms else NO_TEXT
 
 
 # Patterns of fields.

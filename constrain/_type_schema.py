@@ -4,21 +4,24 @@ Pydantic's JSON Schema says less than its validators where JSON Schema has no wo
 version of a UUID, the schemes of a URL, the digits of a ``Decimal``. What a standard type reads is known, so it is
 said here in patterns and bounds. Some types are narrowed to their usual spelling: bounded ``datetime`` values are
 written in UTC and whole seconds, bounded ``timedelta`` values in seconds, URLs with plain hosts. ``Json`` is refused,
-since a schema cannot look into a string. What a model's own validator functions reject shows when the answer is
-parsed (``OutputValidationError``).
+since a schema cannot look into a string, and so are types that ask for files, imports, classes or checksums. What a
+model's own validator functions reject shows when the answer is parsed (``OutputValidationError``).
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from pydantic.json_schema import GenerateJsonSchema
+from pydantic.json_schema import GenerateJsonSchema, WithJsonSchema
 
 from constrain import _type_patterns as patterns
 from constrain._errors import UnsupportedSchemaError
+from constrain._exact_decimals import NO_SCHEMAS, reads_exactly
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,13 +39,24 @@ _FIRST_MOMENT, _LAST_MOMENT = datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 
 _BYTE_SIZE = patterns.in_both_dialects(r"^\s*(\d*\.?\d+)\s*(\w+)?")
 """The pattern by which Pydantic's ByteSize is known; it also reads the unit."""
 
+_USUAL_DIGITS = 28
+"""Digits before the point, and after it, of a decimal in a text that has no limits: those of Python's arithmetic."""
+
+_FLOAT_DIGITS = 15
+"""Digits of a decimal number that a float always holds."""
+
 _BOUNDS = ("gt", "ge", "lt", "le")
 _ALL_WHITESPACE = r"\s\u0085\u001c-\u001f"
 
 
 def type_schema(adapter: TypeAdapter[Any]) -> dict[str, Any]:
     """The JSON Schema of the texts that ``adapter`` reads. Raises what ``TypeAdapter.json_schema`` raises."""
-    schema = adapter.json_schema(schema_generator=_Generator)
+    generator = _Generator if reads_exactly(adapter) else _GeneratorOfTexts
+    try:
+        schema = adapter.json_schema(schema_generator=generator)
+    except _RefusedTypeError as error:
+        field = _field_of(error.part, adapter.core_schema)
+        raise UnsupportedSchemaError(f"the field {'.'.join(field)}: {error}" if field else str(error)) from None
     stack: list[Any] = [schema]
     while stack:
         node = stack.pop()
@@ -58,8 +72,59 @@ def _text(pattern: str, **more: Any) -> dict[str, Any]:
     return {"type": "string", **more, "pattern": patterns.whole(pattern)}
 
 
+_FILE = "must name a file that exists where it is read, which no schema says; use Path, and look at the file afterwards"
+_REFUSED = {
+    "PathType.validate_file": f"FilePath {_FILE}",
+    "PathType.validate_directory": f"DirectoryPath {_FILE.replace('file', 'directory')}",
+    "PathType.validate_socket": f"SocketPath {_FILE.replace('file', 'socket')}",
+    "PathType.validate_new": "NewPath must name no file that exists, which no schema says; use Path",
+    "import_string": "ImportString must name what Python can import, which no schema says; use a Literal of the names",
+    "PaymentCardNumber.validate": "PaymentCardNumber ends in a checksum, which no schema says; use str with a pattern",
+}
+"""Why types are refused whose validators ask for more than any schema says, by the validators' names in Pydantic."""
+
+
+_FUNCTIONS = ("function-before", "function-after", "function-plain", "function-wrap")
+
+
+class _RefusedTypeError(UnsupportedSchemaError):
+    """A type that is refused; ``part`` is its core schema."""
+
+    def __init__(self, message: str, part: Any) -> None:
+        super().__init__(message)
+        self.part = part
+
+
+def _field_of(wanted: Any, part: Any, path: tuple[str, ...] = ()) -> tuple[str, ...] | None:
+    """The class and field that a part of a core schema is in; ``None`` if it is not in there."""
+    if part == wanted:
+        return path
+    if isinstance(part, Mapping):
+        if part.get("type") in ("model", "dataclass", "typed-dict") and isinstance(part.get("cls"), type):
+            path = (part["cls"].__name__,)
+        fields = part.get("fields")
+        for key, value in part.items():
+            if key == "fields" and isinstance(fields, Mapping):
+                found = next(
+                    (one for name in fields if (one := _field_of(wanted, fields[name], (*path[:1], name)))), None
+                )
+            elif key in NO_SCHEMAS:
+                continue
+            else:
+                own = part.get("name") if part.get("type") == "dataclass-field" else None
+                found = _field_of(wanted, value, (*path[:1], own) if isinstance(own, str) else path)
+            if found is not None:
+                return found
+    elif isinstance(part, list | tuple):
+        return next((one for each in part if (one := _field_of(wanted, each, path)) is not None), None)
+    return None
+
+
 class _Generator(GenerateJsonSchema):
     """Pydantic's generator, with more said about standard types; of defaults, which change no text, nothing."""
+
+    reads_numbers = True
+    """Whether decimals are read from numbers with all their digits."""
 
     def default_schema(self, schema: Any) -> dict[str, Any]:
         """The type without its default, which need not be JSON."""
@@ -67,22 +132,15 @@ class _Generator(GenerateJsonSchema):
         return result
 
     def decimal_schema(self, schema: Any) -> dict[str, Any]:
-        """A number or, exactly, a text; within bounds a number."""
+        """A number, or a text as Pydantic writes decimals; a multiple of something is always a number."""
         digits, places = schema.get("max_digits"), schema.get("decimal_places")
-        if any(name in schema for name in (*_BOUNDS, "multiple_of")):
-            number: dict[str, Any] = {"type": "number"}
-            names = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
-            number |= {names[name]: _plain(schema[name]) for name in _BOUNDS if name in schema}
-            parts = [number, _decimal_number(digits, places)]
-            if "multiple_of" in schema:
-                parts.append({"multipleOf": _plain(schema["multiple_of"])})
-            return {"allOf": [part for part in parts if part]}
-        whole = 28 if digits is None else digits - (places or 0)
-        after = 28 if places is None else places
-        text = [_decimal_text(whole, after)]
-        if digits is not None and places is None:
-            text = [_decimal_text(digits - count, count) for count in range(digits)]
-        return {"anyOf": [{"type": "number", **_decimal_number(digits, places)}, _text("|".join(text))]}
+        bounds = {name: Decimal(schema[name]) for name in _BOUNDS if name in schema}
+        multiple = schema.get("multiple_of")
+        number = _decimal_number(digits, places, bounds, multiple, exact=self.reads_numbers)
+        if multiple is not None:
+            return number
+        text = _decimal_text(digits, places, bounds)
+        return {"anyOf": [number, text]} if self.reads_numbers else text
 
     def date_schema(self, schema: Any) -> dict[str, Any]:
         """A day within its bounds."""
@@ -160,10 +218,24 @@ class _Generator(GenerateJsonSchema):
         """A complex number."""
         return _text(patterns.COMPLEX)
 
-    def json_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ARG002
+    def generate_inner(self, schema: Any) -> dict[str, Any]:
+        """A type, unless it asks for more than its schema says, and has no schema of the caller's own."""
+        _refuse_function(schema)
+        result: dict[str, Any] = super().generate_inner(schema)
+        return result
+
+    def is_subclass_schema(self, schema: Any) -> dict[str, Any]:
+        """A class."""
+        name = getattr(schema.get("cls"), "__name__", "...")
+        raise _RefusedTypeError(
+            f"type[{name}] is a class, which no JSON value stands for; use a Literal of the names", schema
+        )
+
+    def json_schema(self, schema: Any) -> dict[str, Any]:
         """JSON within a string."""
-        raise UnsupportedSchemaError(
-            "Json[...] is JSON text inside a string, which cannot be enforced; use the type inside the brackets itself"
+        raise _RefusedTypeError(
+            "Json[...] is JSON text inside a string, which cannot be enforced; use the type inside the brackets itself",
+            schema,
         )
 
     def str_schema(self, schema: Any) -> dict[str, Any]:
@@ -195,37 +267,104 @@ class _Generator(GenerateJsonSchema):
         result: dict[str, Any] = super().dict_schema(schema)
         if "patternProperties" in result:
             result.setdefault("additionalProperties", False)
-        kind = schema.get("keys_schema", {}).get("type")
-        if kind in patterns.KEYS and "patternProperties" not in result and "propertyNames" not in result:
-            values = result.pop("additionalProperties", True)
-            result["patternProperties"] = {patterns.whole(patterns.KEYS[kind]): values}
-            result["additionalProperties"] = False
+        keys = schema.get("keys_schema", {})
+        if keys.get("type") in patterns.KEYS and "patternProperties" not in result:
+            bounds = {name: Decimal(str(keys[name])) for name in _BOUNDS if name in keys}
+            if keys["type"] == "decimal":
+                names = _decimal_text(keys.get("max_digits"), keys.get("decimal_places"), bounds)
+            else:
+                names = _text(patterns.KEYS[keys["type"]], **_text_bounds(bounds))
+            if "allOf" in names:
+                result["propertyNames"] = names
+            else:
+                values = result.pop("additionalProperties", True)
+                result["patternProperties"] = {names["pattern"]: values}
+                result["additionalProperties"] = False
         return result
 
 
-def _plain(value: Any) -> int | float:
-    """A bound as JSON writes it."""
-    number = Decimal(value)
-    return int(number) if number == number.to_integral_value() else float(number)
+def _refuse_function(schema: Any) -> None:
+    """Raises ``_RefusedTypeError`` if a function of Pydantic's reads a type that is refused."""
+    function = schema["function"]["function"] if schema["type"] in _FUNCTIONS else None
+    if str(getattr(function, "__module__", "")).partition(".")[0] != "pydantic":
+        return
+    why = _REFUSED.get(getattr(function, "__qualname__", ""))
+    own = schema.get("metadata", {}).get("pydantic_js_annotation_functions", ())
+    if why is not None and not any(isinstance(getattr(one, "__self__", None), WithJsonSchema) for one in own):
+        raise _RefusedTypeError(why, schema)
 
 
-def _decimal_text(whole: int, after: int) -> str:
+class _GeneratorOfTexts(_Generator):
+    """The same for types that read decimals exactly from texts only."""
+
+    reads_numbers = False
+
+
+_KEYWORDS = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
+
+
+def _decimal_number(
+    digits: int | None, places: int | None, bounds: dict[str, Decimal], multiple: Any, *, exact: bool
+) -> dict[str, Any]:
+    """The JSON numbers within bounds that have at most so many digits, and so many of them after the point.
+
+    ``exact``: whether all their digits are read; otherwise they have at most as many as floats hold.
+    """
+    parts: list[dict[str, Any]] = [{"type": "number"}]
+    parts[0] |= {_KEYWORDS[name]: _inward(name, bound) for name, bound in bounds.items() if not _is_void(name, bound)}
+    step = Decimal(multiple) if multiple is not None else None
+    if digits is not None and places is None:
+        places = 0
+    if not exact:
+        scale = max(places or 0, 0 if step is None else -int(step.as_tuple().exponent))
+        digits = min(_FLOAT_DIGITS if digits is None else digits, _FLOAT_DIGITS) - (scale - (places or 0))
+    if places is not None:
+        parts.append({"multipleOf": float(Decimal(1).scaleb(-places)) if places else 1})
+    if step is not None:
+        parts.append({"multipleOf": int(step) if step == step.to_integral_value() else float(step)})
+    if digits is not None:
+        most = Decimal(10) ** (digits - (places or 0)) - Decimal(1).scaleb(-(places or 0))
+        parts.append({"minimum": _inward("ge", -most), "maximum": _inward("le", most)})
+    return {"allOf": parts} if len(parts) > 1 else parts[0]
+
+
+def _decimal_text(digits: int | None, places: int | None, bounds: dict[str, Decimal]) -> dict[str, Any]:
+    """The texts of decimals within bounds that have at most so many digits, and so many of them after the point."""
+    longest = max((max(0, bound.adjusted() + 1) for bound in bounds.values() if bound and bound.is_finite()), default=0)
+    after = _USUAL_DIGITS if places is None else places
+    if digits is None:
+        forms = [_decimal_form(max(_USUAL_DIGITS, longest), after)]
+    elif places is None:
+        forms = [_decimal_form(digits - count, count) for count in range(digits + 1)]
+    else:
+        forms = [_decimal_form(digits - places, min(digits, places))]
+    return _text("|".join(forms), **_text_bounds(bounds))
+
+
+def _text_bounds(bounds: dict[str, Decimal]) -> dict[str, Any]:
+    """The keyword that keeps numbers in texts within bounds, if there are any."""
+    limits = [_text(patterns.decimal_bound(name, one)) for name, one in bounds.items() if not _is_void(name, one)]
+    return {"allOf": limits} if limits else {}
+
+
+def _decimal_form(whole: int, after: int) -> str:
     before = rf"(?:0|[1-9]\d{{0,{whole - 1}}})" if whole > 0 else "0"
     return rf"-?{before}" + (rf"(?:\.\d{{1,{after}}})?" if after > 0 else "")
 
 
-def _decimal_number(digits: int | None, places: int | None) -> dict[str, Any]:
-    """Which JSON numbers have at most so many digits, and so many of them after the point."""
-    result: dict[str, Any] = {}
-    if places is not None:
-        result["multipleOf"] = float(Decimal(1).scaleb(-places)) if places else 1
-    if digits is not None:
-        if places is None:
-            result["multipleOf"] = 1
-        # Floats, as which Pydantic reads numbers, are exact to 15 digits.
-        most = Decimal(10) ** min(digits - (places or 0), 15 - (places or 0)) - Decimal(1).scaleb(-(places or 0))
-        result |= {"minimum": -_plain(most), "maximum": _plain(most)}
-    return result
+def _is_void(name: str, bound: Decimal) -> bool:
+    """Whether each finite number is within a bound."""
+    return bound.is_infinite() and bound.is_signed() == (name in ("gt", "ge"))
+
+
+def _inward(name: str, bound: Decimal) -> int | float:
+    """A bound as a JSON Schema has it: itself, or the next float that is within it."""
+    if bound.is_finite() and bound == bound.to_integral_value():
+        return int(bound)
+    nearest = float(bound)
+    if name in ("gt", "ge"):
+        return nearest if Decimal(repr(nearest)) >= bound else math.nextafter(nearest, math.inf)
+    return nearest if Decimal(repr(nearest)) <= bound else math.nextafter(nearest, -math.inf)
 
 
 def _limits(schema: Any, step: timedelta, first: Any, last: Any) -> tuple[Any, Any]:

@@ -10,33 +10,35 @@ import json
 import sys
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from constrain import core
 from constrain._cache import RejectedFileError, find_cache, store_parts
 from constrain._digest import grammar_digest, schema_digest, source_digest
-from constrain._errors import ConstrainError
 from constrain._forced import certain_tokens
 from constrain._policies import CHOICES, DEFAULTS, refuse_compile_options
 from constrain._schema_text import parse_schema, schema_text
 from constrain._source import Source
 from constrain._special import resolve_special, special_name
 from constrain.grammar import Grammar
+from constrain.vocabulary import Vocabulary, as_vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
+    from llama_cpp import Llama
     from numpy.typing import NDArray
     from typing_extensions import Unpack
 
     from constrain._cache import Cache, Directory
+    from constrain._logits import LogitsProcessor
     from constrain._policies import CompileOptions
     from constrain.json_schema import CompiledSchema
-    from constrain.vocabulary import Vocabulary
+    from constrain.llama.model import Model
 
 CACHED_CONSTRAINTS = 128
 """Constraints that ``compile`` remembers, the least recently used ones dropped first."""
@@ -304,10 +306,13 @@ class Constraint:
         return np.zeros((batch_size, self._core.n_words), dtype=np.uint32)
 
     def logits_processor(self) -> LogitsProcessor:
-        """A processor for one call of ``Llama.create_completion`` or ``create_chat_completion``.
+        """A processor for one call of ``create_completion`` of llama-cpp-python, or of ``generate`` of transformers.
 
         >>> # llama.create_completion(prompt, logits_processor=LogitsProcessorList([constraint.logits_processor()]))
+        >>> # model.generate(**inputs, logits_processor=LogitsProcessorList([constraint.logits_processor()]))
         """
+        from constrain._logits import LogitsProcessor  # imports NumPy
+
         return LogitsProcessor(self)
 
 
@@ -405,33 +410,6 @@ def name_terminal(name: str, pointer: str) -> str:
     return f"{name} (from {pointer})" if pointer else name
 
 
-@dataclass
-class LogitsProcessor:
-    """Masks the logits of one generation of llama-cpp-python: called with all token ids so far and the next logits."""
-
-    constraint: Constraint
-    _matcher: Matcher = field(init=False)
-    _seen: int | None = field(init=False, default=None)
-
-    def __post_init__(self) -> None:
-        self._matcher = self.constraint.matcher()
-        self._row = self.constraint.allocate_bitmask()[0]
-
-    def __call__(self, input_ids: NDArray[np.intc], scores: NDArray[np.single]) -> NDArray[np.single]:
-        """``input_ids``: shape (n,), prompt included; ``scores``: float32, shape (n_vocab,); returns masked scores."""
-        import numpy as np
-
-        if self._seen is None:  # the first call: all of it is the prompt
-            self._seen = len(input_ids)
-        for token in input_ids[self._seen :]:
-            if not self._matcher.accept(int(token)):
-                raise ConstrainError(f"the generation left the language: {self._matcher.explain(int(token))}")
-        self._seen = len(input_ids)
-        self._matcher.fill_bitmask(self._row)
-        allowed = np.unpackbits(self._row.view(np.uint8), count=len(scores), bitorder="little").view(bool)
-        return np.where(allowed, scores, np.float32("-inf"))
-
-
 @dataclass(slots=True)
 class CacheCounts:
     """How often ``compile`` was asked for something it remembered, and for something it did not."""
@@ -463,7 +441,7 @@ _cache_lock = threading.Lock()
 
 def compile(  # noqa: A001 - the name of the public function
     schema: object,
-    vocab: Vocabulary,
+    vocab: Vocabulary | Model | Llama,
     *,
     whitespace: str = "flexible",
     property_order: str = "schema",
@@ -478,7 +456,7 @@ def compile(  # noqa: A001 - the name of the public function
 
     ``schema``: a JSON Schema (dict, bool, or JSON text), anything ``pydantic.TypeAdapter`` takes (a Pydantic model,
     dataclass, TypedDict, ``list[int]``, ...), a ``Regex``, a ``Lark``, a ``Grammar``, or what ``sequence``, ``choice``,
-    ``repeat`` and ``text`` make of these.
+    ``repeat`` and ``text`` make of these. ``vocab``: a ``Vocabulary``, or a model (``Model`` or ``llama_cpp.Llama``).
     The policies say how a language is narrowed on purpose:
     ``whitespace`` "flexible" (what ``json.dumps`` and pretty printers write), "compact" (none) or "any" (RFC 8259);
     ``property_order`` "schema" (keys as ``properties`` lists them, then other named ones, then all others) or "any";
@@ -494,8 +472,8 @@ def compile(  # noqa: A001 - the name of the public function
     schema and for metaschemas of one's own; those of the drafts are known, and nothing is ever fetched.
     ``cache``: the directory where constraints are found that ``Constraint.precompute`` or ``constrain compile`` kept,
     in any process; nothing else is written there. By default the one that the environment variable CONSTRAIN_CACHE
-    names (none if it is empty or "0"), else the user's cache directory; False for none. A file that is damaged, or
-    written by another version, is made anew, with a warning.
+    names (none if it is empty or "0"), else the user's cache directory; False for none. A file that is damaged is made
+    anew, with a warning. Each version and build of this package has files of its own, made anew where another has one.
     Raises SchemaError, UnsupportedSchemaError or UnsatisfiableSchemaError with a JSON Pointer; PatternError;
     GrammarError; LimitError.
 
@@ -506,7 +484,7 @@ def compile(  # noqa: A001 - the name of the public function
     """
     return _compile(
         schema,
-        vocab,
+        as_vocabulary(vocab),
         close_objects=False,
         cache=cache,
         whitespace=whitespace,
@@ -658,14 +636,15 @@ def _find_or_make(
     if cache is None:
         return make(None)
     keeping = _Keeping(cache, digest, grammar)
-    if not cache.has(vocabulary):
-        return make(keeping)
     try:
-        kept = Constraint._kept(vocabulary, keeping)
+        kept = Constraint._kept(vocabulary, keeping) if cache.has(vocabulary) else None
     except RejectedFileError as error:
         cache.warn_rejected(error)
     else:
-        return make(keeping) if kept is None else kept
+        if kept is not None:
+            return kept
+        if not cache.open() or not cache.has_of_another_build(vocabulary, digest()):
+            return make(keeping)
     constraint = make(keeping)
     try:
         constraint._keep()

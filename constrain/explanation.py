@@ -13,13 +13,15 @@ from constrain._special import split_special, terminal_special
 from constrain.constraint import _compile, name_terminal
 from constrain.grammar import Grammar
 from constrain.lark.source import excerpt, line_and_column
-from constrain.vocabulary import Vocabulary
+from constrain.vocabulary import Vocabulary, as_vocabulary
 
 if TYPE_CHECKING:
+    from llama_cpp import Llama
     from typing_extensions import Unpack
 
     from constrain._policies import CompileOptions
     from constrain.constraint import Constraint, Matcher
+    from constrain.llama.model import Model
 
 SHOWN_TERMINALS = 20
 """Terminals that ``str()`` of an explanation lists before it says how many more there are."""
@@ -125,7 +127,7 @@ class TextExplanation:
 def explain(
     schema: object,
     text: bytes | str,
-    vocabulary: Vocabulary | None = None,
+    vocabulary: Vocabulary | Model | Llama | None = None,
     *,
     closed: bool = False,
     **policies: Unpack[CompileOptions],
@@ -174,7 +176,9 @@ def explain(
         b"".join(split_special(matcher.shortest_completion())),
         ()
         if vocabulary is None
-        else _steps(_compile(schema, vocabulary, close_objects=closed, **policies), _parts(whole, names)),
+        else _steps(
+            _compile(schema, as_vocabulary(vocabulary), close_objects=closed, **policies), _parts(whole, names)
+        ),
     )
 
 

@@ -168,3 +168,18 @@ def make_table(
     given = special if isinstance(special, Mapping) else {}
     names = {token: name for token, name in given.items() if name and token not in ends}
     return TokenTable(texts, specials, ends, names)
+
+
+def as_vocabulary(given: object) -> Vocabulary:
+    """The vocabulary that a caller names: itself, or a model with it. Raises ``TypeError`` for anything else."""
+    if isinstance(given, Vocabulary):
+        return given
+    if isinstance(own := getattr(given, "vocabulary", None), Vocabulary):  # a Model, without importing llama_cpp
+        return own
+    if type(given).__module__.partition(".")[0] == "llama_cpp":
+        from constrain._models import as_model
+
+        return as_model(given).vocabulary  # type: ignore[arg-type]
+    raise TypeError(
+        f"the vocabulary is {given!r:.80}; it must be a Vocabulary (of Vocabulary.from_gguf(path), for one), or a Model"
+    )

@@ -157,7 +157,7 @@ WRONG_LINES = {
     b'{"messages": ["a"]}': "messages: Input should be a valid dictionary",
     b'{"prompt": "a", "tools": {}}': "tools: Input should be a valid list",
     b'{"prompt": "a", "tool_choice": 1}': "tool_choice: Input should be a valid string",
-    b'{"prompt": "a", "promt": "b"}': "promt: unknown field",
+    b'{"prompt": "a", "promt": "b"}': "promt: unknown field (did you mean prompt?)",
     b'{"prompt": "a", "id": [1]}': "id: Input should be",
     b'{"prompt": "a", "max_tokens": "5"}': "max_tokens: Input should be a valid integer",
     b'{"prompt": "a", "max_tokens": true}': "max_tokens: Input should be a valid integer",
@@ -509,7 +509,7 @@ def test_files_have_one_purpose_each(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="two purposes"):
             check_paths(given, wrong, read=read)
     for wrong_input in (tmp_path, tmp_path / "missing"):
-        with pytest.raises(ValueError, match=r"no file|does not exist"):
+        with pytest.raises(ValueError, match=r"no file|no such file"):
             check_paths(wrong_input, written, read=read)
     with pytest.raises(ValueError, match="no file"):
         check_paths(given, (tmp_path, names["errors"]), read=read)

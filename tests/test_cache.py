@@ -389,12 +389,45 @@ def test_a_file_of_another_schema_is_noticed() -> None:
     expect_rebuilt(file, "something else")
 
 
-def test_a_file_of_another_version_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_builds_keep_files_beside_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a word, however often they take turns; what one has kept, the other keeps, too."""
     with monkeypatch.context() as older:
         older.setattr(_cache, "producer", lambda: bytes(32))
         file = keep()
-        (file.parent / "parts").unlink()
+    content = file.read_bytes()
+    assert not is_found(constrain.compile(SCHEMA, small_vocabulary()))
+    for _ in range(2):
+        assert is_found(constrain.compile(SCHEMA, small_vocabulary()))
+        with monkeypatch.context() as older:
+            older.setattr(_cache, "producer", lambda: bytes(32))
+            assert is_found(constrain.compile(SCHEMA, small_vocabulary()))
+    assert file.read_bytes() == content
+
+
+def test_a_file_that_another_build_wrote_is_noticed_where_ours_should_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = keep()
+    with monkeypatch.context() as older:
+        older.setattr(_cache, "producer", lambda: bytes(32))
+        shutil.copy(keep(), file)
     expect_rebuilt(file, "another version")
+
+
+@pytest.mark.parametrize(
+    "module", ["lark/common.py", "composition/grammar.py", "chat/escapes.py", "regex/parser.py", "constraint.py"]
+)
+def test_an_edit_of_any_module_that_makes_constraints_is_another_build(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "constrain"
+    shutil.copytree(Path(_cache.__file__).parent, package)
+    monkeypatch.setattr(_cache, "__file__", str(package / "_cache.py"))
+    before = _cache.producer.__wrapped__()
+    assert before == _cache.producer.__wrapped__()
+    (package / "server" / "app.py").write_text("")
+    assert before == _cache.producer.__wrapped__()
+    with (package / module).open("a") as file:
+        file.write("#")
+    assert before != _cache.producer.__wrapped__()
 
 
 def test_a_file_of_another_format_is_noticed() -> None:

@@ -130,7 +130,10 @@ def test_a_file_in_another_encoding_is_named(option: str, tmp_path: Path) -> Non
 
 
 FAILURES = {
-    "no schema file": (["--schema", "missing.json"], "missing.json"),
+    "no schema file": (["--schema", "missing.json"], "missing.json: there is no such file"),
+    "no registry file": (["--registry", "missing.json"], "missing.json: there is no such file"),
+    "a folder": (["--schema", "{folder}"], ": this is a folder"),
+    "no UTF-8": (["--schema", "{folder}/latin.json"], "latin.json: this is not UTF-8"),
     "no model file": (["--model", "missing.gguf"], "missing.gguf: cannot be opened"),
     "no model": (["--model", "{folder}/schema.json"], "not a GGUF file"),
     "too few tokens": (["--schema", "{folder}/schema.json", "--max-tokens", "2"], "max_tokens is 2"),
@@ -142,6 +145,7 @@ FAILURES = {
 @pytest.mark.parametrize("case", FAILURES)
 def test_failures_are_one_line(case: str, schema: Path) -> None:
     arguments, message = FAILURES[case]
+    (schema.parent / "latin.json").write_bytes(b'{"const": "\xe9"}')
     done = run("generate", "x", *(argument.format(folder=schema.parent) for argument in arguments))
     assert done.returncode == 1
     assert done.stdout == ""
@@ -331,3 +335,43 @@ def test_explain_has_a_status_of_its_own_for_what_it_cannot_use(arguments: list[
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_version_is_printed() -> None:
+    done = run("--version")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(r"constrain \S.*\n", done.stdout)
+
+
+@pytest.mark.parametrize(
+    "command", [("check",), ("compile",), ("batch", "-o", "out.jsonl"), ("serve", "--config"), ("explain", "--file")]
+)
+def test_every_command_names_the_file_that_is_not_there(command: tuple[str, ...], tmp_path: Path) -> None:
+    more = ("--regex", "a") if command[0] == "explain" else ()
+    done = run(*command, tmp_path / "none.json", *more)
+    assert done.returncode in (1, 2)
+    assert "none.json: there is no such file" in done.stderr
+    assert "Errno" not in done.stderr
+
+
+def test_generate_shows_the_warnings_of_a_schema(tmp_path: Path) -> None:
+    (tmp_path / "schema.json").write_text('{"type": "string", "minLenght": 3, "maxLength": 5}')
+    done = run("generate", "Say hello.", "--schema", tmp_path / "schema.json")
+    assert done.returncode == 0
+    assert "minLenght" in done.stderr
+
+
+def test_a_pattern_has_the_dialect_that_is_said() -> None:
+    assert run("explain", "b", "--regex", "b(?!a)", "--dialect", "python").returncode == 0
+    refused = run("explain", "b", "--regex", "b(?!a)")
+    assert (refused.returncode, "dialect='python'" in refused.stderr) == (2, True)
+    assert "about --regex" in run("explain", "b", "--dialect", "python").stderr
+
+
+def test_serve_says_what_to_install() -> None:
+    code = (
+        "import sys; sys.modules['starlette'] = None; from constrain.cli import main; sys.argv[1:] = ['serve']; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr == "constrain: starlette is missing; pip install 'constrain-llm[server]'\n"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 import json
+import math
+import operator
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +21,7 @@ from zoneinfo import ZoneInfo
 
 import pydantic
 import pytest
+import regress
 from pydantic import (
     UUID1,
     UUID4,
@@ -58,9 +61,11 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 from pydantic.networks import IPvAnyAddress, IPvAnyInterface, IPvAnyNetwork
+from pydantic.types import PaymentCardNumber
 from typing_extensions import NotRequired, TypedDict
 
 import constrain
+from constrain import _type_patterns as patterns
 from constrain._result import result_type
 from tests.support import Tokens, Walker, byte_vocabulary
 
@@ -471,6 +476,49 @@ def test_json_in_a_string_is_refused_with_advice() -> None:
         constrain.compile(Wrapped, byte_vocabulary())
 
 
+class Referring(BaseModel):
+    path: pydantic.FilePath | None
+    parts: list[Referring] = []
+
+
+@dataclass
+class Settings:
+    rules: dict[str, list[Referring]]
+
+
+@dataclass
+class Tool:
+    code: pydantic.ImportString
+
+
+OUTSIDE: dict[str, Any] = {
+    "FilePath": pydantic.FilePath,
+    "DirectoryPath": pydantic.DirectoryPath,
+    "NewPath": pydantic.NewPath,
+    "ImportString": pydantic.ImportString,
+    "ImportString ": pydantic.ImportString[int],
+    "PaymentCardNumber": PaymentCardNumber,
+    r"type\[int\]": type[int],
+    r"type\[Cat\]": type[Cat],
+    r"the field Referring.path: FilePath": Referring,
+    r"the field Referring\.path: FilePath": Settings,
+    r"the field Tool\.code: ImportString": list[Tool],
+}
+
+
+@pytest.mark.parametrize("message", OUTSIDE)
+def test_types_that_ask_for_more_than_a_text_are_refused(message: str) -> None:
+    with pytest.raises(constrain.UnsupportedSchemaError, match=message.strip()):
+        constrain.compile(OUTSIDE[message], byte_vocabulary())
+
+
+def test_a_schema_of_ones_own_says_what_such_a_type_takes() -> None:
+    here = Annotated[pydantic.FilePath, pydantic.WithJsonSchema({"enum": [__file__]})]
+    assert check(here)[0] == Path(__file__)
+    there = Annotated[pydantic.ImportString, pydantic.WithJsonSchema({"const": "math.pi"})]
+    assert check(there)[0] == math.pi
+
+
 def test_a_type_without_a_schema_is_refused() -> None:
     with pytest.raises(constrain.SchemaError, match="no JSON Schema"):
         constrain.compile(type(lambda: None), byte_vocabulary())
@@ -493,8 +541,38 @@ ACCEPTED: dict[str, tuple[Any, list[str], list[str]]] = {
         ['"10.0.0.1/8"', '"192.168.4.0/21"'],
     ),
     "Decimal": (Decimal, ["12.5", '"12.50"', '"0.1234567890123456789"'], ['"x"', '"1e5"']),
-    "price": (SCALARS["Decimal price"], ["12.5", "0", "999999.99"], ["-1", "0.001", "1000000"]),
+    "long Decimal": (Decimal, ["12345678901234567890.12", '"12345678901234567890.12"'], []),
+    "price": (
+        SCALARS["Decimal price"],
+        ["12.5", "0", "999999.99", '"1.00"', '"0"', '"999999.99"'],
+        ["-1", "0.001", "1000000", '"-1"', '"-0.01"', '"0.001"', '"10.000"', '"1000000"'],
+    ),
+    "Decimal with bounds": (
+        SCALARS["Decimal with bounds"],
+        ['"0.01"', '"99.50"', '"99.4999"', "99.5"],
+        ['"0"', '"0.00"', '"-1"', '"99.51"', '"100"', "0"],
+    ),
+    "Decimal between negative bounds": (
+        Annotated[Decimal, Field(ge=Decimal("-12.5"), lt=Decimal("-0.05"))],
+        ['"-12.5"', '"-12.50"', '"-9"', '"-0.051"'],
+        ['"-12.51"', '"-13"', '"-0.05"', '"-0.0"', '"1"', '"-100"'],
+    ),
+    "Decimal of four digits": (
+        SCALARS["Decimal with digits"],
+        ['"0.1234"', '"12.34"', '"1234"', "1234"],
+        ['"1.2345"', '"12345"', '"0.12345"', "12345"],
+    ),
+    "dict by Decimal": (
+        dict[Annotated[Decimal, Field(ge=1, max_digits=3, decimal_places=1)], bool],
+        ['{"1.5": true, "99.9": false}'],
+        ['{"0.5": true}', '{"1.55": true}', '{"100": true}'],
+    ),
     "places": (SCALARS["Decimal with places"], ["999.99", '"-999.99"', '"0.5"'], ["1000", '"1000"', '"0.125"']),
+    "dict by bounded number": (
+        dict[Annotated[int, Field(gt=-2, le=120)], bool],
+        ['{"-1": true, "0": false, "120": true}'],
+        ['{"-2": true}', '{"121": true}', '{"1.5": true}'],
+    ),
     "date": (
         SCALARS["date between"],
         ['"2024-02-29"', '"2024-03-01"'],
@@ -533,6 +611,86 @@ def test_usual_spellings_are_accepted_and_wrong_ones_are_not(name: str) -> None:
         assert constraint.accepts(text), text
     for text in rejected:
         assert not constraint.accepts(text), text
+
+
+LONG = "12345678901234567890.12"
+"""A float would make 12345678901234567000 of it."""
+
+
+@dataclass
+class Boxed:
+    amount: Decimal
+
+
+class Bill(BaseModel):
+    amount: Decimal
+    limited: Annotated[Decimal, Field(gt=0, max_digits=22, decimal_places=2)]
+    by_name: dict[str, Decimal]
+    listed: list[Decimal | None]
+    box: Boxed
+    either: int | Decimal | bool
+    parts: list[Bill] = []
+    unread: Any = None
+
+
+class StrictBill(Bill):
+    model_config = ConfigDict(strict=True)
+
+
+def bill(number: str, parts: str = "") -> str:
+    one = f'"amount": {number}, "limited": {number}, "by_name": {{"a": {number}}}, "listed": [null, {number}]'
+    return f'{{{one}, "box": {{"amount": {number}}}, "either": {number}, "parts": [{parts}], "unread": {number}}}'
+
+
+@pytest.mark.parametrize("model", [Bill, StrictBill])
+@pytest.mark.parametrize("number", [LONG, f'"{LONG}"', "1.50", "0.30"])
+def test_every_digit_of_a_decimal_is_read(model: type[Bill], number: str) -> None:
+    text, digits = bill(number, bill(number)), number.strip('"')
+    assert constrain.compile(model, byte_vocabulary()).accepts(text)
+    value = result_type(model).parse(text)
+    assert type(value) is model
+    for one in (value, value.parts[0]):
+        found = [one.amount, one.limited, one.by_name["a"], one.listed[1], one.box.amount, one.either]
+        assert [str(amount) for amount in found] == [digits] * 6
+    assert type(value.unread) is (str if '"' in number else float)
+    assert str(result_type(list[Decimal]).parse(f"[{number}]")[0]) == digits
+
+
+def test_decimals_that_floats_cannot_tell_apart_are_not_mixed_up() -> None:
+    kind = result_type(list[Decimal])
+    assert kind.parse("[0.1, 0.10]") == [Decimal("0.1"), Decimal("0.1")]
+    with pytest.raises(constrain.OutputValidationError, match="same as floats") as caught:
+        kind.parse(f"[1, {LONG}, {LONG}3]")
+    assert caught.value.pointer == "/1"
+
+
+class Built(BaseModel):
+    amount: Decimal
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(**fields)
+
+
+def test_a_model_that_builds_itself_reads_decimals_from_texts() -> None:
+    """Its arguments are floats already, which have too few digits."""
+    constraint = constrain.compile(Built, byte_vocabulary())
+    text = f'{{"amount": "{LONG}"}}'
+    assert constraint.accepts(text)
+    assert result_type(Built).parse(text).amount == Decimal(LONG)
+    assert not constraint.accepts(f'{{"amount": {LONG}}}')
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bounds_of_decimal_texts_are_compared_by_value(seed: int) -> None:
+    rng = Random(seed)
+    texts = [f"{rng.randint(-(10**5), 10**5) * 10 ** rng.randint(0, 2):d}" for _ in range(40)]
+    decimals = [Decimal(text).scaleb(-rng.randint(0, 6)) for text in [*texts, "0", "1", "-1", "9", "99", "100"]]
+    compare = {"gt": operator.gt, "ge": operator.ge, "lt": operator.lt, "le": operator.le}
+    for bound in decimals[::4]:
+        for name, holds in compare.items():
+            within = regress.Regex(patterns.whole(patterns.decimal_bound(name, bound)))
+            for value in [*decimals, bound, bound + Decimal("1e-7"), bound - Decimal("1e-7")]:
+                assert bool(within.find(f"{value:f}")) == holds(value, bound), (value, name, bound)
 
 
 def test_the_schema_that_is_shown_is_pydantics_own() -> None:

@@ -126,7 +126,7 @@ class BatchFiles:
 def check_paths(prompts: Path, written: tuple[Path, Path], *, read: Iterable[Path]) -> None:
     """Raises ``ValueError`` if files cannot play their parts: each another one, and the prompts read more than once."""
     if not prompts.is_file():
-        raise ValueError(f"{prompts} is no file" if prompts.exists() else f"{prompts} does not exist")
+        raise ValueError(f"{prompts} is no file" if prompts.exists() else f"{prompts}: there is no such file")
     roles = [prompts, *written, note_path(written[0]), *read]
     seen: set[Path] = set()
     for path in (each.resolve() for each in roles[:4]):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from constrain._options import options_beside
+from constrain._suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -169,6 +170,12 @@ def _not_json(name: str) -> object:
 def _complaint(error: ValidationError) -> str:
     said: dict[str, list[str]] = {}
     for each in error.errors(include_url=False):
-        wrong = "unknown field" if each["type"] == "extra_forbidden" else each["msg"]
-        said.setdefault(str(each["loc"][0]), []).append(wrong)
+        name = str(each["loc"][0])
+        is_unknown = each["type"] == "extra_forbidden"
+        wrong = (
+            f"unknown field{did_you_mean(name, (field.alias or key for key, field in _Line.model_fields.items()))}"
+            if is_unknown
+            else each["msg"]
+        )
+        said.setdefault(name, []).append(wrong)
     return "; ".join(f"{name}: {', or: '.join(wrong)}" for name, wrong in said.items())

@@ -16,6 +16,7 @@ from constrain.chat.checks import check_function, check_name, check_schema, name
 from constrain.chat.parameters import callers_parameters
 from constrain.chat.tools import CustomTool, FunctionTool, Tool
 from constrain.lark.source import Lark
+from constrain.regex.parser import parse_pattern
 from constrain.regex.source import Regex
 
 if TYPE_CHECKING:
@@ -132,6 +133,7 @@ def _format(document: Mapping[str, Any], pointer: str) -> Source | None:
         return Lark(definition)
     if "\n" in definition:
         raise PatternError(r"a pattern is one line; write \n for a line break", column=definition.index("\n") + 1)
+    parse_pattern(definition, "rust")  # of what ``Regex`` takes beyond it, OpenAI refuses all
     return Regex(definition)
 
 

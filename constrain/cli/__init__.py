@@ -53,8 +53,26 @@ def main() -> None:
         sys.exit(shared.INTERRUPTED)
 
 
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - an option's value
+    if not wanted:
+        return
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        known = version("constrain-llm")
+    except PackageNotFoundError:
+        known = "(not installed: run from its sources)"
+    sys.stdout.write(f"constrain {known}\n")
+    raise typer.Exit
+
+
 @app.callback()
-def about() -> None:
+def about(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
+    ] = False,
+) -> None:
     """Makes a local language model answer in exactly the shape you asked for."""
 
 
@@ -65,6 +83,7 @@ def generate(
     *,
     schema: shared.SchemaFile = None,
     regex: shared.Pattern = None,
+    dialect: shared.PatternDialect = None,
     lark: shared.LarkGrammar = None,
     model: shared.ModelFile = None,
     options: Options,
@@ -76,7 +95,7 @@ def generate(
 ) -> None:
     """Asks a model, and prints its answer: JSON that matches the schema, or text that matches the grammar."""
     asked = sys.stdin.read().removeprefix("\ufeff") if prompt == "-" else prompt
-    wanted = shared.read_wanted(schema, regex, lark)
+    wanted = shared.read_wanted(schema, regex, dialect, lark)
     console = Console(stderr=True)
     with shared.working(console, f"Loading {model.name if model else 'the default model'}"):
         from constrain.llama.model import Model
@@ -85,6 +104,7 @@ def generate(
     completion = _answer(
         console, loaded, asked, wanted, {**options, **policies, **shared.read_registry(registry), "seed": seed}
     )
+    shared.show_warnings(() if completion.report is None else completion.report.warnings)
     note = f"{completion.usage.completion_tokens} tokens in {completion.timings.generation:.2f} s"
     if completion.timings.generation > 0 and completion.usage.completion_tokens > 1:
         note += f" ({completion.usage.completion_tokens / completion.timings.generation:.0f} per second)"

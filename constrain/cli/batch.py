@@ -38,6 +38,7 @@ def batch(
     parallel: Annotated[int, typer.Option(min=1, help="Lines that are answered at the same time.")] = 8,
     schema: shared.SchemaFile = None,
     regex: shared.Pattern = None,
+    dialect: shared.PatternDialect = None,
     lark: shared.LarkGrammar = None,
     model: shared.ModelFile = None,
     options: Options,
@@ -62,7 +63,7 @@ def batch(
     errors = errors or output.with_name(f"{output.stem}.errors{output.suffix}")
     read = [schema, model, Path(lark) if lark and Path(lark).is_file() else None]
     check_paths(prompts, (output, errors), read=[path for path in read if path is not None])
-    wanted = shared.read_wanted(schema, regex, lark)
+    wanted = shared.read_wanted(schema, regex, dialect, lark)
     options = {**options, **policies, **shared.read_registry(registry), "seed": seed}
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     made_from = {**batches.settings(prompts, wanted, model, options), "ctx": n_ctx}

@@ -12,12 +12,12 @@ from rich.console import Console
 
 from constrain._policies import CompileOptions  # noqa: TC001 - typer reads the annotations
 from constrain.cli import shared
-from constrain.regex.source import Regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from constrain._source import Source
+    from constrain.regex.source import Regex
 
 
 @shared.takes(policies=shared.policies)
@@ -25,8 +25,9 @@ def compile_(
     schemas: Annotated[list[Path] | None, typer.Argument(metavar="SCHEMA...", help="Files with JSON Schemas.")] = None,
     *,
     regex: Annotated[
-        list[str] | None, typer.Option(metavar="PATTERN", help="A regular expression (Rust syntax); any number.")
+        list[str] | None, typer.Option(metavar="PATTERN", help="A regular expression; any number.")
     ] = None,
+    dialect: shared.PatternDialect = None,
     lark: Annotated[
         list[str] | None,
         typer.Option(
@@ -53,6 +54,7 @@ def compile_(
     """
     if not schemas and not regex and not lark:
         raise typer.BadParameter("no schema, pattern or grammar to compile")
+    patterns = [shared.read_pattern(pattern, dialect) for pattern in regex or []]
     from constrain.constraint import PRECOMPUTED_BYTES, PRECOMPUTED_MASKS, _compile
     from constrain.vocabulary import Vocabulary
 
@@ -63,7 +65,7 @@ def compile_(
     console = Console(stderr=True)
     with shared.working(console, f"Reading the vocabulary of {model.name}"):
         vocabulary = Vocabulary.from_gguf(model)
-    for name, wanted, options in _all_wanted(schemas or [], regex or [], lark or [], policies):
+    for name, wanted, options in _all_wanted(schemas or [], patterns, lark or [], policies):
         with shared.working(console, f"Compiling {name}"):
             constraint = _compile(wanted, vocabulary, close_objects=closed, cache=cache, **options)
             done = constraint.precompute(
@@ -78,7 +80,7 @@ def compile_(
 
 
 def _all_wanted(
-    schemas: list[Path], patterns: list[str], grammars: list[str], policies: CompileOptions
+    schemas: list[Path], patterns: list[Regex], grammars: list[str], policies: CompileOptions
 ) -> Iterator[tuple[str, str | Source, CompileOptions]]:
     """What is to be compiled: a name for it, itself, and the policies that are about it."""
     for path in schemas:
@@ -87,6 +89,6 @@ def _all_wanted(
             yield str(path), text, policies
     others = {} if schemas else policies
     for pattern in patterns:
-        yield pattern, Regex(pattern), others
+        yield pattern.pattern, pattern, others
     for name in grammars:
         yield name, shared.read_lark(name), others

@@ -27,6 +27,7 @@ def explain(
     file: Annotated[Path | None, typer.Option(help="File with the text, in its place.")] = None,
     schema: shared.SchemaFile = None,
     regex: shared.Pattern = None,
+    dialect: shared.PatternDialect = None,
     lark: shared.LarkGrammar = None,
     model: Annotated[
         Path | None, typer.Option(help="GGUF file; its tokens are listed. Only the vocabulary is read.")
@@ -45,7 +46,7 @@ def explain(
     from constrain.explanation import explain as explain_text
 
     try:
-        given, wanted = _read(text, file), shared.read_wanted(schema, regex, lark)
+        given, wanted = _read(text, file), shared.read_wanted(schema, regex, dialect, lark)
         if wanted is None:
             raise typer.BadParameter("no schema, pattern or grammar to explain the text by")
         vocabulary = None if model is None else _vocabulary(model)

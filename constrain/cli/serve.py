@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import sys
+from importlib import import_module
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,22 +20,21 @@ if TYPE_CHECKING:
     from constrain.server.models import Models
     from constrain.server.settings import Settings
 
+_NEEDED = (
+    "openai",
+    "prometheus_client",
+    "pythonjsonlogger",
+    "starlette",
+    "tomllib" if sys.version_info >= (3, 11) else "tomli",
+    "uvicorn",
+)
+"""Modules of the ``server`` extra."""
+
 _KEY_VARIABLE = "CONSTRAIN_API_KEY"
 
 _SUBSETS = ("structural", "openai", "off")
 
 _LOG_FORMATS = ("text", "json")
-
-
-def _one_of(choices: tuple[str, ...], about: str) -> Any:
-    """An option that has one of these values, the first by default."""
-
-    def check(value: str | None) -> str | None:
-        if value is not None and value not in choices:
-            raise typer.BadParameter(f"{value!r} is none of {', '.join(choices)}")
-        return value
-
-    return typer.Option(metavar="|".join(choices), callback=check, help=about, show_default=choices[0])
 
 
 def serve(
@@ -92,7 +93,7 @@ def serve(
     ] = None,
     strict_subset: Annotated[
         str | None,
-        _one_of(
+        shared.one_of(
             _SUBSETS, 'What schemas with "strict": true must keep: the structural rules, all that OpenAI has, or none.'
         ),
     ] = None,
@@ -115,16 +116,18 @@ def serve(
         float | None, typer.Option(min=1, help="Seconds to finish answers in, when it is stopped.", show_default="30")
     ] = None,
     log_format: Annotated[
-        str | None, _one_of(_LOG_FORMATS, "How requests and events are logged, on standard error.")
+        str | None, shared.one_of(_LOG_FORMATS, "How requests and events are logged, on standard error.")
     ] = None,
 ) -> None:
     """Serves models to OpenAI's clients; every schema, grammar and tool in a request is enforced, or it is refused."""
     given = locals()
     try:
-        from constrain.server.config import ServerConfig, read_config
-        from constrain.server.listening import listen
+        for name in _NEEDED:
+            import_module(name)
     except ModuleNotFoundError as error:
         raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[server]'") from error
+    from constrain.server.config import ServerConfig, read_config
+    from constrain.server.listening import listen
 
     flags = {name: given[name] for name in ServerConfig.model_fields if given.get(name) is not None}
     settled = read_config(config, flags)

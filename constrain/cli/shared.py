@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import os
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,7 +20,7 @@ from constrain.lark.source import Lark
 from constrain.regex.source import Regex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from constrain._source import Source
 
@@ -31,9 +32,23 @@ HARMLESS = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if chr(cod
 SchemaFile = Annotated[Path | None, typer.Option(help="File with the JSON Schema of the answer.")]
 Pattern = Annotated[
     str | None,
-    typer.Option(
-        "--regex", metavar="PATTERN", help="Regular expression (Rust syntax) of the answer, in place of a schema."
-    ),
+    typer.Option("--regex", metavar="PATTERN", help="Regular expression of the answer, in place of a schema."),
+]
+
+
+def one_of(choices: tuple[str, ...], about: str) -> Any:
+    """An option that has one of these values, the first by default."""
+
+    def check(value: str | None) -> str | None:
+        if value is not None and value not in choices:
+            raise typer.BadParameter(f"{value!r} is none of {', '.join(choices)}")
+        return value
+
+    return typer.Option(metavar="|".join(choices), callback=check, help=about, show_default=choices[0])
+
+
+PatternDialect = Annotated[
+    str | None, one_of(("rust", "ecma", "python"), "Syntax of --regex: the regex crate's, JSON Schema's, or re's.")
 ]
 LarkGrammar = Annotated[
     str | None,
@@ -76,14 +91,7 @@ def takes(**groups: Callable[..., Any]) -> Callable[[Callable[..., None]], Calla
 
 
 def _choice(policy: str, about: str) -> Any:
-    choices = CHOICES[policy]
-
-    def check(value: str | None) -> str | None:
-        if value is not None and value not in choices:
-            raise typer.BadParameter(f"{value!r} is none of {', '.join(choices)}")
-        return value
-
-    return typer.Option(metavar="|".join(choices), callback=check, help=about, show_default=choices[0])
+    return one_of(CHOICES[policy], about)
 
 
 def policies(
@@ -147,8 +155,35 @@ def options(
 
 
 def show_error(error: Exception) -> None:
-    """Says on standard error what went wrong."""
-    Console(stderr=True, soft_wrap=True).print(f"error: {error}", style="bold red", markup=False, highlight=False)
+    """Says on standard error what went wrong; of a file that cannot be used, which one and why."""
+    said = str(error)
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        why = _WHY.get(type(error), error.strerror.lower())
+        said = f"{os.fsdecode(error.filename)}: {why}"
+    Console(stderr=True, soft_wrap=True).print(f"error: {said}", style="bold red", markup=False, highlight=False)
+
+
+_WHY: dict[type[OSError], str] = {
+    FileNotFoundError: "there is no such file or folder",
+    IsADirectoryError: "this is a folder, not a file",
+    NotADirectoryError: "a part of this path is a file, not a folder",
+    PermissionError: "there is no permission to use it",
+}
+"""What is wrong with a file, in place of the system's words."""
+
+
+def show_warnings(warnings: Iterable[str]) -> None:
+    """Says on standard error what a reader of the schema should know."""
+    for warning in warnings:
+        Console(stderr=True, soft_wrap=True).print(f"warning: {warning}", style="yellow", markup=False, highlight=False)
+
+
+def read_text(path: Path) -> str:
+    """The text in a file, without a byte order mark. Raises ``OSError``, and ``ValueError`` if it is not UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: this is not UTF-8: {error.reason} at byte {error.start}") from error
 
 
 @contextlib.contextmanager
@@ -161,14 +196,21 @@ def working(console: Console, what: str) -> Iterator[None]:
         yield
 
 
-def read_wanted(schema: Path | None, regex: str | None, lark: str | None) -> str | Source | None:
+def read_pattern(pattern: str, dialect: str | None) -> Regex:
+    """The pattern in a dialect, by default Rust's. Raises ``PatternError``."""
+    return Regex(pattern, dialect or "rust")  # type: ignore[arg-type]  # checked where it is read
+
+
+def read_wanted(schema: Path | None, regex: str | None, dialect: str | None, lark: str | None) -> str | Source | None:
     """What an answer must be, by the one option that says so: JSON text, or what stands in its place."""
     options = {"--schema": schema, "--regex": regex, "--lark": lark}
     given = [name for name, value in options.items() if value is not None]
     if len(given) > 1:
         raise typer.BadParameter(f"{' and '.join(given)} all say what the answer is; leave one of them")
+    if dialect is not None and regex is None:
+        raise typer.BadParameter("--dialect is about --regex, which is not there")
     if regex is not None:
-        return Regex(regex)
+        return read_pattern(regex, dialect)
     if lark is not None:
         return read_lark(lark)
     return None if schema is None else read_text(schema)
@@ -178,14 +220,6 @@ def read_lark(name: str) -> Lark:
     """The grammar in a file, or else the ready one of that name. Raises ``GrammarError`` if there is neither."""
     path = Path(name)
     return Lark(read_text(path)) if path.is_file() else grammars.load(name)
-
-
-def read_text(path: Path) -> str:
-    """The text in a file, without the byte order mark that some programs write in front. Raises ``ValueError``."""
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is no text in UTF-8: {error}") from error
 
 
 def read_registry(path: Path | None) -> CompileOptions:

@@ -96,7 +96,7 @@ class _Composer:
                 case str():
                     expression: Expression = Literal(part.encode())
                 case Regex(pattern, dialect):
-                    expression = parse_pattern(pattern, dialect)
+                    expression = parse_pattern(pattern, dialect, all_rust=True)
                     if core.is_empty(expression):
                         raise PatternError(f"{label(part)} matches no text at all")
                 case FreeText():

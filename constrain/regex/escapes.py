@@ -36,7 +36,7 @@ def read_escape(scanner: Scanner, *, in_class: bool) -> str | Ranges:
     if letter in "dDsSwW":
         return _perl_class(scanner, letter)
     if letter not in _LETTERS_AND_DIGITS:
-        if letter in "<>" and scanner.dialect == "rust":
+        if letter in "<>" and scanner.dialect == "rust":  # outside of brackets, if word boundaries are read at all
             scanner.fail(_REFUSED["b"], start)
         if letter > "\x7f" and scanner.dialect == "rust":
             return scanner.fail(f"\\{letter} is not an escape; write {letter} alone", start)

@@ -8,7 +8,14 @@ if TYPE_CHECKING:
     from constrain.regex.scanner import Scanner
 
 _LOOKAROUND = {"=": "lookahead", "!": "negative lookahead", "<=": "lookbehind", "<!": "negative lookbehind"}
-_FLAG_FIELDS = {"i": "ignore_case", "s": "dot_all", "x": "verbose", "m": "multi_line", "a": "ascii", "R": "any_newline"}
+_FLAG_FIELDS = {
+    "i": "ignore_case",
+    "s": "dot_all",
+    "x": "verbose",
+    "m": "multi_line",
+    "a": "ascii",
+    "R": "any_newline",
+} | {"U": "lazy"}
 _FLAGS_KNOWN = {"ecma": "ims", "rust": "imsuxR", "python": "aimsux"}
 _OTHER_GROUPS = {
     ">": "atomic groups are not supported",
@@ -54,7 +61,7 @@ def read_group(scanner: Scanner) -> bool:
     if rest[:1] == "#" and scanner.dialect == "python":
         return _read_comment(scanner, start)
     for opening, message in _OTHER_GROUPS.items():
-        if rest.startswith(opening):
+        if rest.startswith(opening) and not (opening == "U" and scanner.all_rust):
             scanner.fail(message, start)
     return _read_flags(scanner, start)
 
@@ -83,7 +90,7 @@ def _read_comment(scanner: Scanner, start: int) -> bool:
 
 def _read_flags(scanner: Scanner, start: int) -> bool:
     r"""Reads ``flags-flags:`` or ``flags)``."""
-    text, known = scanner.text, _FLAGS_KNOWN[scanner.dialect]
+    text, known = scanner.text, _FLAGS_KNOWN[scanner.dialect] + ("U" if scanner.all_rust else "")
     first = scanner.position
     changed: dict[str, bool] = {}
     value = True

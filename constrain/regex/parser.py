@@ -5,11 +5,11 @@ Three dialects:
     ecma     ECMA-262 with the ``u`` flag, as JSON Schema wants it; patterns written for no flag are read as validators
              read them where that is unambiguous: ``\-`` and other escaped punctuation, ``{``, ``}`` and ``]`` alone,
              ``-`` beside a class escape
-    rust     the ``regex`` crate; no lazy quantifiers, which say something about submatches only, and no anchors but at
-             the ends
+    rust     the ``regex`` crate; no anchors but at the ends; as the syntax of terminals, no word boundaries, no anchors
+             at lines, and no lazy quantifiers, which promise a shortest match that a longest match is not
     python   ``re`` with str patterns; ``\B`` matches in the empty text, too (as of Python 3.14)
 
-Lookaround, word boundaries and anchors at every line are read in the dialects "ecma" and "python" (``lookaround``).
+Word boundaries and anchors at every line are read by ``lookaround``, as lookaround is in "ecma" and "python".
 What expression trees cannot say is refused: backreferences, for one.
 """
 
@@ -75,6 +75,12 @@ _IN_LINE: dict[str, Ranges] = {
 }
 """The characters that end no line."""
 
+_BOUNDARIES = ("b", "B", "<", ">")
+_HALVES_BY_NAME = re.compile(r"\{(start|end|start-half|end-half)\}")
+_HALVES = {"start-half": ("<!",), "end-half": ("!",), "start": ("<!", "="), "end": ("<=", "!")}
+_HALVES |= {"<": _HALVES["start"], ">": _HALVES["end"]}
+"""What word boundaries other than ``\\b`` ask of the characters before and after them."""
+
 _Part = Union[Fragment, "Looking"]
 _Item = str | _Part
 """What a sequence is made of while it is read; characters stay text until the sequence is complete."""
@@ -90,18 +96,21 @@ def _pattern_bytes(text: str, *_: object, **__: object) -> int:
 
 
 @remembered(1024, PATTERN_BYTES, _pattern_bytes)
-def parse_pattern(text: str, dialect: Dialect, *, json: bool = False, anchored: bool = True) -> Expression:
+def parse_pattern(
+    text: str, dialect: Dialect, *, json: bool = False, anchored: bool = True, all_rust: bool = False
+) -> Expression:
     """The expression tree of a pattern; the same object for the same arguments, as far as the cache goes.
 
     ``dialect``: "ecma", "rust" or "python".
     ``json``: the tree matches spellings inside a JSON string, without the quotes, instead of UTF-8 text.
     ``anchored``: the pattern matches the text as a whole; otherwise it is to be found somewhere in it.
+    ``all_rust``: "rust" is read as for whole texts, with what terminals do not have.
     Raises ``PatternError`` with a 1-based column (in code points).
 
     >>> parse_pattern("a[bc]*", "ecma")  # doctest: +ELLIPSIS
     Concatenation(parts=(Literal(text=b'a'), Repetition(part=CharClass(ranges=((98, 99),), json=False), ...
     """
-    parser = _Parser(text, dialect, json=json, anchored=anchored)
+    parser = _Parser(text, dialect, json=json, anchored=anchored, all_rust=all_rust)
     fragment = parser.parse()
     if parser.elimination is not None:
         return parser.elimination.texts(fragment, anchored=anchored)
@@ -151,8 +160,8 @@ class _Parser:
     around it.
     """
 
-    def __init__(self, text: str, dialect: Dialect, *, json: bool, anchored: bool) -> None:
-        self.scanner = Scanner(text, dialect)
+    def __init__(self, text: str, dialect: Dialect, *, json: bool, anchored: bool, all_rust: bool) -> None:
+        self.scanner = Scanner(text, dialect, all_rust=all_rust)
         self.json = json
         self.anchored = anchored
         self.alternatives: list[list[_Item]] = []
@@ -240,23 +249,38 @@ class _Parser:
         if (anchor == "A" and scanner.dialect != "ecma") or anchor == {"rust": "z", "python": "Z"}.get(scanner.dialect):
             scanner.position += 2
             self._add_anchor(scanner.position - 2, at_start=anchor == "A")
-        elif anchor in ("b", "B") and scanner.dialect != "rust":
+        elif (anchor in ("b", "B") and scanner.dialect != "rust") or (scanner.all_rust and anchor in _BOUNDARIES):
             scanner.position += 2
-            words = unicode.perl_class("w", scanner.folding)
-            if scanner.flags.ignore_case and scanner.dialect == "ecma":
-                words = unicode.fold_case(words, "ecma")
-            word = char_class(words, json=self.json)
-            self.items.append(self._looking().boundary(word, scanner.position - 2, inside=anchor == "B"))
-            self.quantifiable = False
+            self._boundary(anchor)
         else:
             self._add(read_escape(scanner, in_class=False))
+
+    def _boundary(self, letter: str) -> None:
+        r"""``\b`` or ``\B``, and what ``regex`` has beside them: ``\<``, ``\>`` and ``\b`` with a name."""
+        scanner = self.scanner
+        start = scanner.position - 2
+        words = unicode.perl_class("w", scanner.folding)
+        if scanner.flags.ignore_case and scanner.dialect == "ecma":
+            words = unicode.fold_case(words, "ecma")
+        word = char_class(words, json=self.json)
+        name = _HALVES_BY_NAME.match(scanner.text, scanner.position) if letter == "b" and scanner.all_rust else None
+        if name:
+            scanner.position = name.end()
+        halves = _HALVES[name[1] if name else letter] if name or letter in "<>" else ()
+        for opening in halves:
+            self.items.append(self._looking().look(opening, word, start))
+        if not halves:
+            self.items.append(self._looking().boundary(word, start, inside=letter == "B"))
+        self.quantifiable = False
 
     def _anchor(self, char: str) -> None:
         scanner, start = self.scanner, self.scanner.position
         scanner.position += 1
         if scanner.flags.multi_line:
-            if scanner.dialect == "rust":
+            if scanner.dialect == "rust" and not scanner.all_rust:
                 scanner.fail(f"{char} at every line (flag m) is not supported", start)
+            if scanner.flags.any_newline:
+                scanner.fail(f"{char} at every line of several kinds (flags m and R) is not supported", start)
             inside = char_class(self._in_line(), json=self.json)
             self.items.append(self._looking().line_edge(inside, start, start=char == "^"))
             self.quantifiable = False
@@ -321,11 +345,14 @@ class _Parser:
         self.quantifiable = scanner.dialect == "rust"
         following = text[scanner.position : scanner.position + 1]
         if following == "?":
-            if scanner.dialect == "rust":
-                scanner.fail("lazy quantifiers are not supported; leave the ? out", scanner.position)
+            if scanner.dialect == "rust" and not scanner.all_rust:
+                advice = "say which characters may be repeated, such as [^>]* for what goes up to a >"
+                scanner.fail(
+                    f"lazy quantifiers are not supported: the longest match counts; {advice}", scanner.position
+                )
             scanner.position += 1
         elif following == "+" and scanner.dialect == "python":
-            scanner.fail("possessive quantifiers are not supported; leave the second + out", scanner.position)
+            scanner.fail("possessive quantifiers are not supported", scanner.position)
         item = self.items.pop()
         if isinstance(item, str):
             if len(item) > 1:

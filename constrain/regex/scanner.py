@@ -26,16 +26,18 @@ class Flags(NamedTuple):
     multi_line: bool = False  # m
     ascii: bool = False  # a (python), -u (rust)
     any_newline: bool = False  # R (rust)
+    lazy: bool = False  # U (rust): which quantifiers are lazy, of which whole texts know nothing
 
 
 class Scanner:
-    """A pattern and a position in it (an index into ``text``)."""
+    """A pattern and a position in it (an index into ``text``); ``all_rust``: see ``parse_pattern``."""
 
-    __slots__ = ("dialect", "flags", "look", "names", "position", "text")
+    __slots__ = ("all_rust", "dialect", "flags", "look", "names", "position", "text")
 
-    def __init__(self, text: str, dialect: Dialect) -> None:
+    def __init__(self, text: str, dialect: Dialect, *, all_rust: bool = False) -> None:
         self.text = text
         self.dialect = dialect
+        self.all_rust = all_rust and dialect == "rust"
         self.flags = Flags()
         self.names: set[str] = set()  # of groups
         self.position = 0

@@ -23,8 +23,8 @@ class Regex(Source):
     Args:
         pattern: the regular expression.
         dialect: its syntax: "rust" (the ``regex`` crate), "ecma" (ECMA-262 with the flag ``u``, as in JSON Schema) or
-            "python" (``re``). What does not denote a regular language is refused in all of them, and so is what only
-            tells how a match is found: lazy and possessive quantifiers say nothing about whole texts.
+            "python" (``re``). What does not denote a regular language is refused in all of them. Whether quantifiers
+            are lazy makes no difference to whole texts; possessive ones are refused.
 
     Raises ``PatternError`` with a column for a pattern that cannot be read, ``ValueError`` for another dialect. That
     no text at all matches is found out when the pattern is compiled.
@@ -44,11 +44,20 @@ class Regex(Source):
             raise TypeError(f"a pattern is a text, not {self.pattern!r}")
         if self.dialect not in get_args(Dialect):
             raise ValueError(f"dialect must be one of {', '.join(map(repr, get_args(Dialect)))}, not {self.dialect!r}")
-        parse_pattern(self.pattern, self.dialect)
+        try:
+            parse_pattern(self.pattern, self.dialect, all_rust=True)
+        except PatternError as error:
+            others = [
+                repr(other) for other in get_args(Dialect) if other != self.dialect and _reads(other, self.pattern)
+            ]
+            if not others:
+                raise
+            known = f"the syntax of this pattern is that of dialect={' or dialect='.join(others)}"
+            raise PatternError(f"{error.message}; {known}", column=error.column) from error
 
     def grammar(self) -> Grammar:
         """One terminal, optional if the pattern matches the empty text. Raises ``PatternError`` if it matches none."""
-        expression = parse_pattern(self.pattern, self.dialect)
+        expression = parse_pattern(self.pattern, self.dialect, all_rust=True)
         builder = GrammarBuilder()
         start = builder.rule("start")
         alternatives: list[list[int]] = []
@@ -69,3 +78,11 @@ class Regex(Source):
     def describe(self) -> str:
         """The instruction that is added to the prompt."""
         return f"{_INSTRUCTION}: {self.pattern}"
+
+
+def _reads(dialect: Dialect, pattern: str) -> bool:
+    try:
+        parse_pattern(pattern, dialect, all_rust=True)
+    except PatternError:
+        return False
+    return True

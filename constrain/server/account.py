@@ -26,6 +26,7 @@ class Account:
         begun: when it came (``time.monotonic()``).
         has_answer: whether a model has begun with the answer, which will be ended in time. Else nothing was sent yet.
         status: that of the response; 0 if there is none yet.
+        reason: what an error in its place says; ``None`` if there was none.
         model: the name of the model that was asked, as it is served.
         prompt_tokens, completion_tokens: of what was answered.
         limited_masks, limits_met: of the answers (``Completion``).
@@ -37,6 +38,7 @@ class Account:
     begun: float = field(default_factory=time.monotonic)
     has_answer: bool = False
     status: int = 0
+    reason: str | None = None
     model: str | None = None
     prompt_tokens: int = 0
     completion_tokens: int = 0

@@ -31,6 +31,7 @@ from pydantic import (
     ValidationError,
 )
 
+from constrain._suggestions import did_you_mean
 from constrain.server.cors import origin_of
 from constrain.server.hosts import ANY_HOST, host_of
 from constrain.server.settings import LogFormat, StrictSubset  # noqa: TC001 - pydantic reads the annotations
@@ -160,7 +161,8 @@ def _told(error: ErrorDetails, path: Path | None, flags: Mapping[str, Any]) -> s
         key += f"[{part}]" if isinstance(part, int) else part if key.endswith(": ") else f".{part}"
     if error["type"] == "extra_forbidden":
         table = ModelTable if error["loc"][0] == "models" else ServerConfig
-        return f"{key}: there is no such key; there are {', '.join(table.model_fields)}"
+        near = did_you_mean(str(error["loc"][-1]), table.model_fields)
+        return f"{key}: there is no such key{near}; there are {', '.join(table.model_fields)}"
     if error["type"] == "missing":
         return f"{key}: is missing"
     return f"{key}: {error['msg']}, not {error['input']!r:.80}"

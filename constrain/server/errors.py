@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse
 
+from constrain.server.account import current
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -13,6 +15,9 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 SERVER_ERROR = "server_error"
+
+_LOGGED_REASON = 500
+"""Characters of the reason of an error that the line of its request has in the log."""
 
 
 class ApiError(Exception):
@@ -50,7 +55,10 @@ class ApiError(Exception):
         return {"error": {"message": self.message, "type": self.kind, "param": self.param, "code": self.code}}
 
     def response(self) -> JSONResponse:
-        """The response that says it."""
+        """The response that says it, as the log will."""
+        account = current.get(None)
+        if account is not None:
+            account.reason = self.message[:_LOGGED_REASON]
         return JSONResponse(self.body(), self.status, self.headers)
 
 

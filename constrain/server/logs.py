@@ -71,6 +71,7 @@ def log_request(account: Account, scope: Scope) -> None:
         "status": account.status or None,
         "model": account.model,
         "seconds": seconds,
+        "reason": account.reason,
         "prompt_tokens": account.prompt_tokens,
         "completion_tokens": account.completion_tokens,
         "limited_masks": account.limited_masks,
@@ -83,6 +84,8 @@ def log_request(account: Account, scope: Scope) -> None:
     if account.limited_masks:
         told.append(f"{account.limited_masks} masks limited by {' and '.join(account.limits_met)}")
     told.append(f"from {facts['client']}")
+    if account.reason is not None:
+        told.append(f"because: {account.reason}")
     _requests.info("%s", ", ".join(told), extra=facts)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,7 @@ class Server(uvicorn.Server):
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=max(1, round(grace_seconds)),
         )
+        logging.captureWarnings(capture=True)  # of a cache, say: as lines of the log
         super().__init__(config)
         self._app = app
         self._sockets = sockets

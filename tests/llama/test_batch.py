@@ -154,6 +154,20 @@ def test_the_first_error_ends_a_batch(batched: constrain.Model) -> None:
     assert all(recorded == held for recorded, held in positions(batched))
 
 
+def test_a_rejected_answer_does_not_lose_the_others(batched: constrain.Model) -> None:
+    with pytest.raises(constrain.OutputValidationError, match="not even") as caught:
+        constrain.generate_batch(batched, ["Hello", "Hi", "x"], schemas=[bool, Even, bool])
+    assert caught.value.outcomes is not None
+    assert [type(value) for value in caught.value.outcomes] == [bool, constrain.OutputValidationError, bool]
+    with pytest.raises(constrain.OutputValidationError) as caught:
+        constrain.complete_batch(batched, ["Hello", "Hi"], schemas=[bool, Even], n=2)
+    assert caught.value.outcomes is not None
+    assert [[type(one) for one in samples] for samples in caught.value.outcomes] == [
+        [constrain.Completion] * 2,
+        [constrain.OutputValidationError] * 2,
+    ]
+
+
 def test_errors_may_take_the_place_of_answers(batched: constrain.Model) -> None:
     values = constrain.generate_batch(
         batched, ["Hello", "word " * 600, "Hi", "x"], schemas=[bool, bool, Even, bool], return_errors=True
@@ -167,7 +181,8 @@ BAD_ARGUMENTS: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
     (["x"], {"n": 0}, ValueError, "n is 0"),
     (["x"], {"schemas": []}, ValueError, "schemas"),
     (["x"], {"schema": bool, "schemas": [bool]}, ValueError, "schemas"),
-    (["x"], {"max_token": 3}, TypeError, "max_token"),
+    (["x"], {"max_token": 3}, TypeError, r"max_token \(did you mean max_tokens\?\); there are .*temperature"),
+    (["x"], {"temprature": 0}, TypeError, r"unknown options: temprature \(did you mean temperature\?\)"),
     (["x"], {"schema": {"enum": []}}, constrain.SchemaError, "enum"),
 ]
 

@@ -101,3 +101,14 @@ def test_policies_may_be_named_in_any_order_or_not_at_all() -> None:
     assert swapped is not _compile({"enum": [1]}, vocabulary, close_objects=False, property_order="any")
     plain = _compile(SCHEMA, vocabulary, close_objects=False)
     assert constrain.compile(SCHEMA, vocabulary) is plain
+
+
+def test_a_model_stands_for_its_vocabulary(model: constrain.Model) -> None:
+    assert constrain.compile({"const": 1}, model) is constrain.compile({"const": 1}, model.vocabulary)
+    assert constrain.explain({"const": 1}, "1", model).steps
+
+
+@pytest.mark.parametrize("given", ["model.gguf", None, 5])
+def test_something_else_is_told_what_a_vocabulary_is(given: object) -> None:
+    with pytest.raises(TypeError, match=r"vocabulary is .*; it must be a Vocabulary .* or a Model"):
+        constrain.compile({"const": 1}, given)  # type: ignore[arg-type]

@@ -311,6 +311,16 @@ def test_messages_that_overflow_the_context_are_refused(application: Application
     assert "1024 tokens" in error["message"]
 
 
+def test_a_schema_that_overflows_the_context_is_named(application: Application) -> None:
+    schema = {"type": "object", "properties": {f"key_{index}": {"type": "integer"} for index in range(300)}}
+    asked = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+    error = error_of(chat(application, response_format=asked))
+    assert (error["code"], error["param"]) == ("context_length_exceeded", "messages")
+    counts = re.search(r"resulted in (\d+) tokens, about (\d+) of which are the schema", error["message"])
+    assert counts is not None
+    assert 0.8 * int(counts[1]) < int(counts[2]) < int(counts[1])
+
+
 def test_an_answer_for_which_the_context_has_no_room_is_refused(application: Application) -> None:
     schema = {"const": "word " * 2000}
     asked = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}

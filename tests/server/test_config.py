@@ -70,7 +70,7 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("prt = 1", "server.toml: prt: there is no such key; there are ctx, "),
+        ("prt = 1", "server.toml: prt: there is no such key (did you mean port?); there are ctx, "),
         ('port = "80"', "server.toml: port: Input should be a valid integer, not '80'"),
         ("port = 70000", "server.toml: port: "),
         ("timeout = nan", "server.toml: timeout: "),
@@ -81,7 +81,7 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
         ("[[models]]", "server.toml: models[0].path: is missing"),
         (
             '[[models]]\npath = "a"\n[[models]]\npath = "b"\nctxt = 1',
-            "server.toml: models[1].ctxt: there is no such key",
+            "server.toml: models[1].ctxt: there is no such key (did you mean ctx?)",
         ),
         ('[[models]]\npath = "a"\nctx = 1.5', "server.toml: models[0].ctx: Input should be a valid integer, not 1.5"),
         ('[[models]]\npath = "a"\nalias = ["\\n"]', "server.toml: models[0].alias[0]: "),

@@ -54,6 +54,17 @@ def test_every_request_is_logged_with_the_id_of_its_response(caplog: pytest.LogC
     assert facts["request_id"] == response.headers["x-request-id"]
 
 
+def test_the_reason_of_a_refusal_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "constrain.server"):
+        refused = ask(application(), "POST", "/v1/chat/completions", json={"model": "small"})
+        unknown = ask(application(), "GET", "/v1/nothing")
+    for response in (refused, unknown):
+        logged = logged_of(caplog, response)
+        reason = json.loads(JsonLines().format(logged))["reason"]
+        assert reason == response.json()["error"]["message"]
+        assert f"because: {reason}" in logged.getMessage()
+
+
 def test_an_id_is_logged_with_all_that_happens_meanwhile() -> None:
     handler = logging.StreamHandler()
     configured = log_config("json")
