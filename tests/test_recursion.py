@@ -99,6 +99,9 @@ PACKAGE = {
         chat.annotations.is_context
         chat.annotations.mentions_context
         chat.signatures._model""",
+    "levels of a type, which Pydantic has built with more calls for each": """
+        _exact_decimals._exact
+        _type_schema._field_of""",
     "structure around calls that a chat template writes, of a few pieces": """
         chat.structure.tree
         chat.reading._leads_to_end""",
@@ -106,6 +109,7 @@ PACKAGE = {
         chat.reading.Reader._read_reached chat.reading.Reader._read_section""",
     "special tokens of a text, each cut once": "llama.tokenizer.Tokenizer._continued llama.tokenizer.Tokenizer._plain",
     "a method or function of the same name of something else, which is within it or made by it": """
+        _exact_decimals.ExactValidator.validate_json
         _job.Run.finish
         _job.Run.submit
         _progress.TextProgress.feed
@@ -122,9 +126,9 @@ PACKAGE = {
         chat.reply.ReplyProgress.feed chat.reply.ReplyProgress.finish
         chat.tools.FunctionTool.__get__
         chat.tools.FunctionTool.read
-        composition.parts.Schema.grammar
         constraint.Constraint.accepts
         constraint.Constraint.precompute
+        constraint._Kept.memory_bytes
         json_schema.disjoint._is_cheap
         json_schema.emission.Emitter._argument json_schema.emission.Emitter.key
         json_schema.goals.Goals.child
@@ -137,14 +141,17 @@ PACKAGE = {
         lark.syntax.Range.at
         llama.answer.Answer._choose llama.answer.Answer.choose
         llama.binding.Candidates.selected
+        llama.cores.Linux.sleep
         llama.embedding.Embedder.close
         llama.model.Model.close
+        llama.model.Model.turn
         llama.scheduler.Scheduler.close
         llama.sequences.Sequences.close
         llama.sequences.Sequences.restore
         llama.sequences.Sequences.save
         llama.slots.Slots._cut llama.slots.Slots.cut
         llama.slots.Slots.evaluate
+        server.children.Children.kill
         server.generation.Answers.begun
         server.generation.Answers.end_by server.generation.Generator.end_by
         server.generation.Answers.submit

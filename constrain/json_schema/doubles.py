@@ -110,32 +110,47 @@ def _beyond(bound: Number, shape: NumberShape) -> tuple[Number, bool]:
 
 def _exact_multiples(shape: NumberShape, step: Fraction) -> Iterator[NumberShape]:
     """The multiples of a shape whose doubles are multiples, too; ``step`` is what all are multiples of."""
+    limit = _greatest_exact(step, shape)
+    if limit is None:
+        yield shape
+        return
+    yield from _both(shape, NumberShape(minimum=-limit, maximum=limit))
+    if step.denominator == 1:
+        return
+    whole = lcm(step, _ONE)  # integers are exact for longer
+    beyond = _greatest_exact(whole, shape)
+    if beyond is None and not shape.not_multiples:
+        # Doubles from 2**53 on are integers, each of them a multiple: that of any number is.
+        yield from _both(shape, NumberShape(minimum=GREATEST_EXACT), NumberShape(maximum=-GREATEST_EXACT))
+        beyond = GREATEST_EXACT
+    if beyond is not None and beyond > limit:
+        yield from _both(
+            shape._replace(multiple=whole),
+            NumberShape(minimum=limit, exclusive_minimum=True, maximum=beyond),
+            NumberShape(minimum=-beyond, maximum=-limit, exclusive_maximum=True),
+        )
+
+
+def _greatest_exact(step: Fraction, shape: NumberShape) -> Number | None:
+    """Up to where the double of a multiple of ``step`` is one, too; ``None`` if without end."""
     odd = step.numerator
     while odd % 2 == 0:
         odd //= 2
     is_binary = step.denominator & (step.denominator - 1) == 0
     if is_binary and odd == 1 and not shape.not_multiples:
-        yield shape  # multiples of a power of two stay that when they are rounded to a double
-        return
-    if is_binary and odd <= GREATEST_EXACT:
-        greatest = GREATEST_EXACT * step / odd  # these multiples are doubles
-        if shape.not_multiples:
-            greatest = min(greatest, Fraction(GREATEST_EXACT))
-    else:
-        greatest = Fraction(10) ** (DECIMAL_DIGITS - _places(to_decimal(step)))
-    limit = to_decimal(greatest)
-    near = intersect_numbers(shape, NumberShape(minimum=-limit, maximum=limit))
-    if near is not None:
-        yield near
-    if step.denominator > 1:  # integers are exact for longer
-        whole = lcm(step, _ONE)
-        for bounds in (
-            NumberShape(minimum=limit, exclusive_minimum=True),
-            NumberShape(maximum=-limit, exclusive_maximum=True),
-        ):
-            far = intersect_numbers(shape._replace(multiple=whole), bounds)
-            if far is not None:
-                yield from _exact_multiples(far, whole)
+        return None  # multiples of a power of two stay that when they are rounded to a double
+    if not is_binary or odd > GREATEST_EXACT:
+        return to_decimal(Fraction(10) ** (DECIMAL_DIGITS - _places(to_decimal(step))))
+    exact = GREATEST_EXACT * step / odd  # these multiples are doubles
+    return to_decimal(min(exact, Fraction(GREATEST_EXACT)) if shape.not_multiples else exact)
+
+
+def _both(shape: NumberShape, *others: NumberShape) -> Iterator[NumberShape]:
+    """What a shape has in common with each of the others."""
+    for other in others:
+        common = intersect_numbers(shape, other)
+        if common is not None:
+            yield common
 
 
 def _places(value: Number) -> int:
@@ -169,15 +184,15 @@ def _check_constants(goals: Goals) -> None:
             same.setdefault(value, pointer)
             if other is not None and double in several:
                 raise UnsupportedSchemaError(
-                    f"readers of IEEE doubles cannot tell {value} from {other} (at {same[other]}); "
+                    f"readers of IEEE doubles cannot tell {value!s:.40} from {other!s:.40} (at {same[other]}); "
                     'precision="decimal" compares numbers as exact decimals',
                     pointer=pointer,
                 )
             for divisor in () if is_short(value) else divisors:
                 if _is_multiple(value, divisor) != _is_multiple(_read(double), divisor):
                     raise UnsupportedSchemaError(
-                        f"readers of IEEE doubles take {value} for {double!r} and judge multiples of {divisor} "
-                        'differently; precision="decimal" compares numbers as exact decimals',
+                        f"readers of IEEE doubles take {value!s:.40} for {double!r}, and is it a multiple of "
+                        f'{divisor!s:.40}? Decimals and doubles differ; precision="decimal" compares exact decimals',
                         pointer=pointer,
                     )
 
