@@ -126,7 +126,7 @@ def test_a_file_in_another_encoding_is_named(option: str, tmp_path: Path) -> Non
         else run("explain", "x", option, path)
     )
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert done.stderr.startswith(f"error: {path} is no text in UTF-8: ")
+    assert done.stderr.startswith(f"error: {path}: this is not UTF-8: ")
 
 
 FAILURES = {

@@ -82,7 +82,7 @@ def test_unknown_paths_and_methods_are_errors_in_the_same_shape(method: str, pat
         (b"\xff{}", "no UTF-8"),
         (b'{"a": NaN}', "NaN"),
         (b'{"a": "\\ud800"}', "surrogate"),
-        (b"[" * 200_000, "nested too deeply"),
+        (b"[" * 200_000, "nested more than 220 levels deep"),
         (b'{"a": ' + b"9" * 5000 + b"}", "could not parse"),
         (b"[]", "is an object, not an array"),
     ],

@@ -312,7 +312,8 @@ def test_a_body_of_any_depth_is_a_400(application: Application, endpoint: str, l
     deep = "[" * levels + "]" * levels
     start = json.dumps(body(endpoint, {}))[:-1]
     for field in ("metadata", "tools", "some_new_field"):
-        response = ask(application, "POST", endpoint, content=f'{start}, "{field}": {deep}}}')
+        content = f'{start}, "{field}": {deep}}}'
+        response = ask(application, "POST", endpoint, content=content, headers={"Content-Type": "application/json"})
         assert response.status_code == 400
         assert "levels" in error_of(response)["message"]
 

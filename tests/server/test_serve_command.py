@@ -72,7 +72,7 @@ def test_a_port_in_use_is_a_line_of_its_own() -> None:
 def test_a_model_that_is_not_there_is_a_line_of_its_own(tmp_path: Path) -> None:
     done = serve("--model", str(tmp_path / "none.gguf"))
     assert done.returncode == 1
-    assert done.stderr == f"error: [Errno 2] No such file or directory: '{tmp_path / 'none.gguf'}'\n"
+    assert done.stderr == f"error: {tmp_path / 'none.gguf'}: there is no such file or folder\n"
 
 
 def test_models_of_a_file_wait_until_they_are_asked_for_and_json_is_logged(tmp_path: Path) -> None:
