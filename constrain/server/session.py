@@ -25,7 +25,7 @@ from constrain._errors import LimitError
 from constrain.server.children import EXIT_CODE
 from constrain.server.errors import ApiError, failure, unavailable
 from constrain.server.worker import LENGTH, At, Done, Ended, Failed, TooLarge
-from constrain.server.workers import workers
+from constrain.server.workers import PATIENCE, workers
 
 if TYPE_CHECKING:
     import socket
@@ -131,15 +131,13 @@ class Session:
                 return result
             case Failed(error, trace):
                 raise error from RemoteTracebackError(trace) if trace else None
-            case TooLarge():
-                self.close()
-                raise self._limit(f"{self.limits.memory_bytes >> 20} MiB of memory")
+        self.close()
+        match found:
             case Ended() if found.has_used_its_time:
-                self.close()
                 raise self._limit(f"{self.limits.seconds:g} seconds")
-            case Ended():
-                self.close()
+            case Ended() if not found.has_used_its_memory:
                 raise _ended(found)
+        raise self._limit(f"{self.limits.memory_bytes >> 20} MiB of memory")
 
     @contextlib.asynccontextmanager
     async def alone(self, key: bytes) -> AsyncIterator[bool]:
@@ -205,12 +203,12 @@ class Session:
 
     def close(self) -> None:
         """Ends the process."""
-        if self._writer is None:
-            return
         if self._computing:  # else it ends by itself
             self._signal(signal.SIGKILL)
-        self._writer.close()
-        self._writer = None
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+        self._computing = False
         self._process = 0
         if self._report is not None:
             self._report.close()  # from here on another process may have the number
@@ -221,18 +219,24 @@ class Session:
         try:
             loop = asyncio.get_running_loop()
             forked = await loop.run_in_executor(None, workers().fork, vocabulary)
-        except OSError as error:
+        except (OSError, RuntimeError) as error:  # the system has no process, no memory, or no thread to ask for one
             _log.exception("no process can be made to compile in")
             raise _no_process() from error
         self._known, self._report = forked.known, forked.report
         self._report.settimeout(0)
         self._reader, self._writer = await asyncio.open_unix_connection(sock=forked.calls)
         self._send(self.limits)
-        self._process = await self._message() or 0
-        if not self._process:
-            ended = await self._end()
+        try:
+            self._process = await asyncio.wait_for(self._message(), PATIENCE) or 0
+        except asyncio.TimeoutError as error:
+            _log.error("the program that forks processes to compile in stands still: another one takes its place")
+            forked.program.kill()
+            forked.program.wait()  # so that the next request finds it gone
             self.close()
-            _log.error("a process to compile in has ended %s before it began", ended)
+            raise _no_process() from error
+        if not self._process:
+            _log.error("no process can be made to compile in: the program that forks them could not, or has ended")
+            self.close()
             raise _no_process()
         self._deadline += time.monotonic() - begun  # the first process of all takes a while
 

@@ -52,6 +52,9 @@ LEARN = b"l"
 """What the server asks for: a process for the two sockets that come with it, one for calls and one for the report of
 its end; a vocabulary to be known from now on."""
 
+OUT_OF_MEMORY = 77
+"""Exit status of a process that had no memory left to say that it took too much."""
+
 SEED_BYTES = 16
 
 TIME_IS_UP = signal.SIGPROF
@@ -123,6 +126,11 @@ class Ended:
         """Whether it has computed for as long as it may."""
         return self.code == -TIME_IS_UP
 
+    @property
+    def has_used_its_memory(self) -> bool:
+        """Whether it has taken so much memory that it could not even say so."""
+        return self.code == OUT_OF_MEMORY
+
     def __str__(self) -> str:
         if self.code is None:
             return "for a reason that is not known, since the program that it was forked from has ended, too"
@@ -186,6 +194,8 @@ def _fork(control: socket.socket, children: Children, calls: int, reports: int) 
             children.forget()
             _serve(connection.makefile("rb"), connection.makefile("wb"))
             status = 0
+        except MemoryError:
+            status = OUT_OF_MEMORY
         except BaseException:  # noqa: BLE001 - nothing of the program that was forked may go on here
             traceback.print_exc()
         finally:

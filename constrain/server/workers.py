@@ -28,6 +28,10 @@ main(socket.socket(fileno={descriptor}))
 """
 
 _END_SECONDS = 5.0
+"""Seconds that the program has to end by itself; then it is killed."""
+
+PATIENCE = 60.0
+"""Seconds that the program may take to read a message, or to fork; then another one takes its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +43,13 @@ class Forked:
         report: the socket on which the end of the process is reported. The process keeps its number until this is
             closed.
         known: the fingerprints of the vocabularies that it knows.
+        program: what it is forked from.
     """
 
     calls: socket.socket
     report: socket.socket
     known: frozenset[bytes]
+    program: subprocess.Popen[bytes]
 
 
 class Workers:
@@ -66,43 +72,57 @@ class Workers:
 
     def fork(self, vocabulary: Vocabulary | None) -> Forked:
         """A new process, which knows a vocabulary. See ``constrain.server.worker``. Raises OSError."""
-        calls, their_calls = socket.socketpair()
-        report, their_report = socket.socketpair()
-        with their_calls, their_report:
+        with contextlib.ExitStack() as ours, contextlib.ExitStack() as all_theirs:
+            calls, their_calls = _pair(ours, all_theirs)
+            report, their_report = _pair(ours, all_theirs)
             theirs = [their_calls.fileno(), their_report.fileno()]
             try:
-                known = self._fork(theirs, vocabulary)
-            except OSError:  # somebody has ended the program
-                known = self._fork(theirs, vocabulary)
-        return Forked(calls, report, known)
+                known, program = self._fork(theirs, vocabulary)
+            except OSError:  # somebody has ended the program, or it stands still
+                known, program = self._fork(theirs, vocabulary)
+            ours.pop_all()
+        return Forked(calls, report, known, program)
 
     def close(self) -> None:
         """Ends the program, and with it all processes."""
         with self._lock:
             self._end()
 
-    def _fork(self, sockets: list[int], vocabulary: Vocabulary | None) -> frozenset[bytes]:
+    def _fork(
+        self, sockets: list[int], vocabulary: Vocabulary | None
+    ) -> tuple[frozenset[bytes], subprocess.Popen[bytes]]:
         with self._lock:
             try:
                 socket.send_fds(self._running(vocabulary), [FORK], sockets)
             except OSError:
                 self._end()
                 raise
-            return frozenset(self._known)
+            assert self._program is not None
+            return frozenset(self._known), self._program
 
     def _running(self, vocabulary: Vocabulary | None) -> socket.socket:
         if self._control is None:
-            self._control, theirs = socket.socketpair()
-            with theirs:
-                text = _PROGRAM.format(path=sys.path, descriptor=theirs.fileno())
-                command = [sys.executable, "-c", text]
-                self._program = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])  # noqa: S603
-            self._control.sendall(core.seed())
+            self._control = self._begin()
         if vocabulary is not None and vocabulary.fingerprint not in self._known:
             message = pickle.dumps((vocabulary.fingerprint, _table(vocabulary)))
             self._control.sendall(LEARN + LENGTH.pack(len(message)) + message)
             self._known.add(vocabulary.fingerprint)
         return self._control
+
+    def _begin(self) -> socket.socket:
+        """Starts the program; the socket to control it by. Raises OSError."""
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                text = _PROGRAM.format(path=sys.path, descriptor=theirs.fileno())
+                command = [sys.executable, "-c", text]
+                self._program = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])  # noqa: S603
+            ours.settimeout(PATIENCE)
+            ours.sendall(core.seed())
+        except BaseException:
+            ours.close()
+            raise
+        return ours
 
     def _end(self) -> None:
         if self._control is None:
@@ -111,8 +131,11 @@ class Workers:
         self._control = None
         self._known.clear()
         assert self._program is not None
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        try:
             self._program.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._program.kill()
+            self._program.wait()
 
 
 @cache
@@ -121,6 +144,12 @@ def workers() -> Workers:
     made = Workers()
     atexit.register(made.close)
     return made
+
+
+def _pair(ours: contextlib.ExitStack, theirs: contextlib.ExitStack) -> tuple[socket.socket, socket.socket]:
+    """Two sockets that are connected, each closed with what it belongs to."""
+    mine, other = socket.socketpair()
+    return ours.enter_context(mine), theirs.enter_context(other)
 
 
 def _table(vocabulary: Vocabulary) -> TokenTable:

@@ -16,6 +16,7 @@ from constrain.llama import model as model_module
 from constrain.llama import scheduler as scheduler_module
 from constrain.llama.scheduler import Scheduler
 from constrain.llama.sequences import Sequences
+from constrain.llama.threads import Threads
 from tests.llama.test_scheduler import Scripted, expected, request
 
 if TYPE_CHECKING:
@@ -95,24 +96,22 @@ def test_a_start_that_is_interrupted_leaves_one_thread_to_drive(monkeypatch: pyt
     scheduler.close()
 
 
-def test_masks_without_a_thread_are_computed_by_the_choices(small: constrain.Model, no_thread: set[str]) -> None:
+def test_masks_without_a_thread_are_computed_by_the_choices(
+    small: constrain.Model, no_thread: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     schema = {"enum": ["red", "green"]}
     usual = ask(small, schema=schema)
-    preparing._helper.cache_clear()
-    for model in (small, small.context):
-        _leave_a_core(model)
+    monkeypatch.setattr(Threads, "leave_a_core", True)
     no_thread.add("constrain-mask_0")
     other = {"enum": ["red", "green"], "title": "compiled anew"}
-    assert ask(small, schema=other) == usual
-    assert constrain.generate(small, "Say hello.", schema={**other, "title": "again"}, temperature=0) in (
-        "red",
-        "green",
-    )
-
-
-def _leave_a_core(model: Any) -> None:
-    evaluator = model.scheduler._evaluator if isinstance(model, constrain.Model) else model
-    evaluator.leaves_a_core = True
+    again = {**other, "title": "again"}
+    for call in (
+        lambda: ask(small, schema=other),
+        lambda: constrain.generate(small, "Say hello.", schema=again, temperature=0),
+    ):
+        preparing._helper.cache_clear()
+        assert call() == usual
+        assert preparing._helper.cache_info().misses == 1  # a thread was asked for
 
 
 def test_a_decision_without_a_thread_ends_that_answer_alone(small: constrain.Model, no_thread: set[str]) -> None:

@@ -232,6 +232,10 @@ def raises(error: BaseException) -> Any:
 # Faults
 
 
+only_long = pytest.mark.skipif(not LONG, reason="takes seconds; its cause has a quick test where it is met")
+
+
+@only_long
 @pytest.mark.parametrize("name", ["constrain-scheduler", "constrain-decide"])
 def test_a_thread_that_cannot_be_started(suffer: Any, name: str) -> None:
     start = threading.Thread.start
@@ -284,6 +288,7 @@ def failing_step(owner: Any, name: str, fail: Callable[[], Any]) -> Iterator[Non
         yield
 
 
+@only_long
 @pytest.mark.parametrize("error", [ValueError, MemoryError])
 def test_an_exception_in_a_step(suffer: Any, error: type[Exception]) -> None:
     ends = suffer(f"{error.__name__} in a step", lambda: failing_step(Sequences, "evaluate", lambda: raises(error())))
@@ -296,6 +301,7 @@ def test_an_evaluation_that_fails(suffer: Any) -> None:
     assert ROUNDS <= ends["error"] <= PARALLEL * ROUNDS
 
 
+@only_long
 def test_no_memory_to_set_a_sequence_aside(suffer: Any) -> None:
     failures: list[int] = []
 
@@ -371,10 +377,11 @@ def test_a_process_or_program_that_is_killed(suffer: Any) -> None:
             yield
 
     ends = suffer("killed worker", fault)
-    assert set(ends) == {"503", "whole"}
-    assert ends["503"] >= 3 * ROUNDS
+    assert {"500", "whole"} <= set(ends) <= {"500", "503", "whole"}  # 503: the program was killed before it forked
+    assert ends["500"] == 3 * ROUNDS
 
 
+@only_long
 def test_sockets_that_are_closed(suffer: Any) -> None:
     ends = suffer("closed sockets", contextlib.nullcontext, leaving=5)
     assert ends == {"left": 5 * ROUNDS, "whole": (CLIENTS - 5) * ROUNDS}

@@ -8,30 +8,39 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import gc
 import os
+import signal
 import socket
+import threading
 import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import httpx
+import psutil  # type: ignore[import-untyped]
 import pytest
 
 from constrain._errors import LimitError
 from constrain.server import protocol
 from constrain.server import session as session_module
+from constrain.server import workers as workers_module
 from constrain.server.app import Application
 from constrain.server.errors import ApiError
 from constrain.server.run import Server
 from constrain.server.session import Session, Turns
 from constrain.server.settings import Settings
 from constrain.server.worker import Limits
+from constrain.server.workers import Workers
+from tests.server import crash
 from tests.server.attack import attack, http, send, server
 from tests.server.hostile import BODIES, CHAT, PIECES, Hostile, no_http
 from tests.server.support import SECONDS, ask, chat, error_of, served_as, serving
-from tests.support import LONG
+from tests.support import LONG, small_vocabulary
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator
 
     import constrain
@@ -122,6 +131,132 @@ def test_a_process_that_takes_too_much_is_told_which_limit_it_met(
 def test_a_call_that_there_is_no_memory_to_receive_has_met_the_limit() -> None:
     with pytest.raises(LimitError, match="more than 16 MiB of memory"):
         run(len, bytes(32 << 20), limits=Limits(60.0, 16 << 20))
+
+
+@pytest.mark.parametrize("function", [crash.Large, crash.answer_without_memory])
+def test_a_process_that_has_no_memory_to_answer_takes_too_much(function: Any) -> None:
+    with pytest.raises(LimitError, match="more than 256 MiB of memory"):
+        run(function)
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[Workers]:
+    """Processes whose program has not been started."""
+    made = Workers()
+    monkeypatch.setattr(session_module, "workers", lambda: made)
+    yield made
+    made.close()
+
+
+def assert_there_is_no_process() -> None:
+    """A request is a 503, and leaves no descriptor behind."""
+    gc.collect()
+    before = psutil.Process().num_fds()
+    with pytest.raises(ApiError) as caught:
+        run(len, "abc")
+    assert caught.value.status == 503
+    del caught
+    assert psutil.Process().num_fds() <= before
+
+
+def test_a_program_that_cannot_be_started_is_a_503_and_the_next_request_is_served(
+    fresh: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    gc.disable()  # what is not closed shall stay open
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(workers_module.subprocess, "Popen", fail)
+            assert_there_is_no_process()
+    finally:
+        gc.enable()
+    assert fresh._program is None
+    assert run(len, "abc") == 3
+
+
+def test_no_thread_to_ask_for_a_process_is_a_503_and_the_next_request_is_served(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start = threading.Thread.start
+
+    def start_or_fail(thread: threading.Thread) -> None:
+        if thread.name.startswith("asyncio_"):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start_or_fail)
+        assert_there_is_no_process()
+    assert run(len, "abc") == 3
+
+
+FAILS_ONCE = """
+import os
+fork = os.fork
+
+def fail():
+    os.fork = fork
+    raise OSError(11, "Resource temporarily unavailable")
+
+os.fork = fail
+"""
+
+
+def test_a_program_that_cannot_fork_is_a_503_and_the_next_request_is_served(
+    fresh: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers_module, "_PROGRAM", FAILS_ONCE + workers_module._PROGRAM)
+    with pytest.raises(ApiError) as caught:
+        run(len, "abc")
+    assert caught.value.status == 503
+    program = fresh._program
+    assert run(len, "abc") == 3
+    assert fresh._program is program
+
+
+def stand_still(workers: Workers) -> subprocess.Popen[bytes]:
+    """Stops the program, which has been started."""
+    program = workers._program
+    assert program is not None
+    program.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, program.pid, os.WSTOPPED)
+    return program
+
+
+def test_another_program_takes_the_place_of_one_that_stands_still(
+    fresh: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(len, "abc") == 3
+    program = stand_still(fresh)
+    monkeypatch.setattr(session_module, "PATIENCE", 0.1)
+    with pytest.raises(ApiError) as caught:
+        run(len, "abc")
+    assert caught.value.status == 503
+    assert program.returncode == -signal.SIGKILL
+    monkeypatch.undo()
+    monkeypatch.setattr(session_module, "workers", lambda: fresh)
+    assert run(len, "abc") == 3
+    assert fresh._program is not program
+
+
+def test_another_program_learns_what_one_that_stands_still_does_not_read(
+    fresh: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vocabulary = small_vocabulary(more=30_000)  # more than fits into the socket
+    assert run(len, "abc") == 3
+    program = stand_still(fresh)
+    assert fresh._control is not None
+    fresh._control.settimeout(0.1)
+    monkeypatch.setattr(workers_module, "_END_SECONDS", 0.1)
+    forked = fresh.fork(vocabulary)
+    for each in (forked.calls, forked.report):
+        each.close()
+    assert forked.known == {vocabulary.fingerprint}
+    assert fresh._program is forked.program is not program
+    assert program.returncode == -signal.SIGKILL
+    assert run(len, "abc") == 3
 
 
 def test_a_process_that_fails_has_met_no_limit() -> None:
