@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from constrain._errors import LimitError, SchemaError, UnsatisfiableSchemaError
+from constrain._errors import LimitError, SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError
 from constrain.json_schema.assertions import Assertions
 from constrain.json_schema.complements import complement
 from constrain.json_schema.goal import ANY, NOTHING, Goal, origin
@@ -83,7 +83,11 @@ class Goals:
             elif "$ref" in schema and (
                 parent.resource.dialect.ref_ignores_siblings or REFERENCE_KEYWORDS.issuperset(schema)
             ):
-                return self._referenced(self.references.child(parent, token, schema))
+                location = self.references.child(parent, token, schema)
+                goal = self._referenced(location)
+                if goal is None:
+                    raise endless(location, "$ref")
+                return goal
         elif schema is True:
             return ANY
         elif schema is False:
@@ -102,14 +106,22 @@ class Goals:
         """The goal of the whole document."""
         schema = self.references.root.schema
         if isinstance(schema, dict) and "$ref" in schema:
-            return self._referenced(self.references.root)
+            root = self._referenced(self.references.root)
+            if root is None:
+                raise UnsatisfiableSchemaError(
+                    "a $ref cycle with no value: the schema is nothing but a reference to itself",
+                    pointer=self.references.root.pointer(),
+                )
+            return root
         if isinstance(schema, bool):
             return ANY if schema else NOTHING
         return goal_at(self.references.root)
 
-    def _referenced(self, location: Location) -> Goal:
-        """The goal of a schema that is a ``$ref`` and nothing else: that of the schema at the end of the chain."""
-        start = location
+    def _referenced(self, location: Location) -> Goal | None:
+        """The goal of a schema that is a ``$ref`` and nothing else: that of the schema at the end of the chain.
+
+        ``None`` if the chain has no end.
+        """
         seen = {location}
         while True:
             schema = location.schema
@@ -122,7 +134,7 @@ class Goals:
                 break
             location = self.references.resolve(location, schema["$ref"])
             if location in seen:
-                raise endless(start)
+                return None
             seen.add(location)
         if PLAIN_KEYWORDS.issuperset(schema):
             kind = schema.get("type")
@@ -337,8 +349,13 @@ def goal_at(location: Location) -> Goal:
     return goal
 
 
-def endless(location: Location) -> UnsatisfiableSchemaError:
-    """The error for a schema that reaches itself without descending into the value."""
-    return UnsatisfiableSchemaError(
-        "a $ref cycle with no value: the schema applies itself to the same value again", pointer=location.pointer()
+def endless(location: Location, *tokens: str) -> UnsupportedSchemaError:
+    """The error for a schema that reaches itself without descending into the value.
+
+    JSON Schema does not say what such a schema means, so that nobody can say whether a value satisfies it.
+    """
+    return UnsupportedSchemaError(
+        "a $ref cycle that says nothing: the schema applies itself to the same value again; "
+        "let the $ref stand below a keyword such as properties or items, or leave it out",
+        pointer=location.pointer(*tokens),
     )
