@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from constrain._errors import SchemaError, UnsatisfiableSchemaError
 from constrain.json_schema.contradictions import why_empty
-from constrain.json_schema.dialects import DRAFT_4, DRAFT_4_URI, sign_of_draft_4
+from constrain.json_schema.dialects import DRAFT_4_URI, sign_of_draft_4
 from constrain.json_schema.documents import Documents
 from constrain.json_schema.doubles import settle_numbers
 from constrain.json_schema.dynamic_scope import DynamicScopeNeeded
@@ -145,8 +145,13 @@ def _compile(references: References, asked: _Asked) -> CompiledSchema:
         order = settle_unique_items(goals, root, order)
     if not root.productive:
         raise why_empty(goals, root)
-    plain_integers = goals.references.root.resource.dialect is DRAFT_4
-    emitter = Emitter(policies, plain_integers=plain_integers, keys_apart=asked.keys_apart, arguments=asked.arguments)
+    emitter = Emitter(
+        policies,
+        plain_integers=goals.has_integers_by_spelling,
+        plainly_whole=goals.has_integers_by_spelling and goals.negates_integers,
+        keys_apart=asked.keys_apart,
+        arguments=asked.arguments,
+    )
     grammar = emitter.emit(root, order)
     raw = emitter.raw_arguments() if asked.arguments is not None else frozenset()
     return CompiledSchema(grammar, policies._asdict(), goals.report(), raw)

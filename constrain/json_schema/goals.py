@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from constrain._errors import LimitError, SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError
 from constrain.json_schema.assertions import Assertions
 from constrain.json_schema.complements import complement
+from constrain.json_schema.dialects import DRAFT_4
 from constrain.json_schema.goal import ANY, NOTHING, Goal, origin
 from constrain.json_schema.keyword_sets import ABOUT_STRINGS, ANNOTATIONS
 from constrain.json_schema.keywords import Handler, keywords_of, unknown_keyword
@@ -52,6 +53,8 @@ class Goals:
         self.warnings: dict[str, None] = {}
         self.numbers: list[tuple[Location, str, Sequence[Number]]] = []  # constants, with where they were read
         self.has_unique_items = False
+        self.has_integers_by_spelling = references.root.resource.dialect is DRAFT_4
+        self.negates_integers = False  # asks somewhere for what is no integer
         self.shortages: dict[Goal, str] = {}  # why goals lost shapes whose items cannot all be different
         self.enumerations: dict[frozenset[Value], Goal] = {}  # what several arrays of different items compete for
         self._conjunctions: dict[frozenset[Goal], Goal] = {}
@@ -79,6 +82,7 @@ class Goals:
                 if kind.__class__ is str:
                     goal = PLAIN.get(kind)
                     if goal is not None:
+                        self.note_dialect(parent)
                         return goal
             elif "$ref" in schema and (
                 parent.resource.dialect.ref_ignores_siblings or REFERENCE_KEYWORDS.issuperset(schema)
@@ -139,6 +143,7 @@ class Goals:
         if PLAIN_KEYWORDS.issuperset(schema):
             kind = schema.get("type")
             if isinstance(kind, str) and kind in PLAIN:
+                self.note_dialect(location)
                 return PLAIN[kind]
         return goal_at(location)
 
@@ -183,6 +188,7 @@ class Goals:
         if negation is None:
             if goal.is_fixed:  # shared by all compilations, and so is its negation
                 assert goal.shapes is not None
+                self.note_negated(goal.shapes)
                 negation = fixed_goal(complement(self, goal.shapes))
             else:
                 negation = Goal(None)
@@ -320,6 +326,16 @@ class Goals:
             raise
 
     # What handlers report.
+
+    def note_dialect(self, at: Location) -> None:
+        """Notes that a schema restricts types: in draft 4, ``integer`` is a matter of spelling, too."""
+        if at.resource.dialect is DRAFT_4:
+            self.has_integers_by_spelling = True
+
+    def note_negated(self, shapes: Shapes) -> None:
+        """Notes what is asked for the opposite of."""
+        if any(shape.integer for shape in shapes.numbers):
+            self.negates_integers = True
 
     def count(self, at: Location, keyword: str, value: object) -> int:
         """A keyword's value that must be a whole number of at least 0."""
