@@ -4,7 +4,7 @@ A schema location becomes a *goal*, a goal a disjunction of *shapes* (one JSON t
 rules. Modules:
 
 - ``references``: where subschemas are, with ``dialects``, ``documents`` and ``dynamic_scope``
-- ``keywords``: the table of which function reads which keyword
+- ``keywords``: the table of which function reads which keyword; ``unknown_keywords``: what is said of all others
 - ``assertions``: what one schema object asserts; ``combinators`` and ``formats_keyword``: keywords for any type
 - ``numeric``, ``strings``, ``arrays``, ``objects``: a shape, its intersection, its keywords
 - ``numbers`` and ``number_spellings``: the texts of a number shape, under either policy; ``cells`` and ``doubles``:

@@ -1,7 +1,5 @@
 """Keywords about the value as a whole: ``type``, ``const``, ``enum``, ``$ref`` and the combinations of schemas."""
 
-
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

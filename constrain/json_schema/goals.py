@@ -349,12 +349,12 @@ class Goals:
 
     def report(self) -> tuple[str, ...]:
         """What a reader should know, in the order it was met."""
-        unknown = (
-            f"the keyword {keyword!r:.80} is not one of {location.resource.dialect.name} and is ignored "
-            f"(first at {location.pointer(keyword)})"
-            for keyword, location in self._unknown.items()
-        )
-        return (*self.references.notes(), *self.warnings, *unknown)
+        warnings = (*self.references.notes(), *self.warnings)
+        if not self._unknown:
+            return warnings
+        from constrain.json_schema.unknown_keywords import about_unknown
+
+        return (*warnings, *(about_unknown(keyword, location) for keyword, location in self._unknown.items()))
 
 
 def goal_at(location: Location) -> Goal:
