@@ -10,8 +10,9 @@ import json
 import sys
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from constrain import core
@@ -86,6 +87,15 @@ class Report:
     memory_bytes: int
     limited_masks: int
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """A read-only mapping cannot be pickled or copied as it is."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return _report_of, ({**values, "policies": dict(self.policies)},)
+
+
+def _report_of(values: dict[str, Any]) -> Report:
+    return Report(**{**values, "policies": MappingProxyType(values["policies"])})
+
 
 @dataclass(frozen=True, slots=True)
 class Precomputed:
@@ -146,7 +156,7 @@ class Constraint:
         self._places: bytes | None = None
         self._keeping = keeping
         self.vocabulary = vocabulary
-        self.policies = policies
+        self.policies = MappingProxyType(dict(policies))
         self.warnings = warnings
         self._core = core.CompiledGrammar(resolve_special(grammar, vocabulary), vocabulary._core)
         self._bytes_beside = _DESCRIPTION_SHARE * self._core.memory_bytes
@@ -186,7 +196,7 @@ class Constraint:
         self._make = make
         self._keeping = keeping
         self.vocabulary = vocabulary
-        self.policies = noted["policies"]
+        self.policies = MappingProxyType(noted["policies"])
         self.warnings = tuple(noted["warnings"])
         self._core = core.CompiledGrammar.restore(tables, vocabulary._core)
         self._bytes_beside = len(notes)
@@ -251,7 +261,7 @@ class Constraint:
         """Policies in force, warnings, sizes and limits met."""
         stats = self._core.stats()
         return Report(
-            policies=dict(self.policies),
+            policies=self.policies,
             warnings=self.warnings,
             min_tokens=self.matcher().min_tokens_left,
             rules=stats["rules"],
@@ -262,8 +272,13 @@ class Constraint:
         )
 
     def accepts(self, text: bytes | str) -> bool:
-        """Is this whole text in the language? A ``str`` is taken as UTF-8."""
-        return self._core.accepts(text.encode() if isinstance(text, str) else text)
+        """Is this whole text in the language? A ``str`` is taken as UTF-8; one with a lone surrogate is in none."""
+        if isinstance(text, str):
+            try:
+                text = text.encode()
+            except UnicodeEncodeError:
+                return False
+        return self._core.accepts(text)
 
     def matcher(
         self,

@@ -145,7 +145,7 @@ def explain(
     """
     if closed and isinstance(schema, Grammar | Source):
         raise ValueError(f"closed is about JSON Schemas, but this is a {type(schema).__name__}")
-    whole = text.encode() if isinstance(text, str) else text
+    whole = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text  # it stops at a lone surrogate
     names = _special_names(schema)
     constraint = _compile(schema, _byte_vocabulary(names), close_objects=closed, cache=False, **policies)
     matcher = constraint.matcher()

@@ -13,6 +13,7 @@ import time
 import warnings
 from pathlib import Path
 from random import Random
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,9 @@ def test_a_found_constraint_tells_all_that_a_made_one_does() -> None:
     keep(schema, vocabulary)
     found = constrain.compile(schema, vocabulary)
     assert (found.policies, found.warnings) == (made.policies, made.warnings)
+    assert found.policies["formats"] == "assert"
+    for each in (found.policies, made.policies, found.report.policies, made.report.policies):
+        assert isinstance(each, MappingProxyType)
     assert (found.report.rules, found.report.terminals) == (made.report.rules, made.report.terminals)
     explanations = []
     for each in (made, found):

@@ -60,6 +60,12 @@ def test_place(case: str) -> None:
     assert found.matches == (whole and offset == len(text.encode()))
 
 
+def test_a_text_stops_at_a_lone_surrogate() -> None:
+    found = constrain.explain({"type": "string"}, '"a\ud800"')
+    assert (found.matches, found.accepted, found.line, found.column) == (False, b'"a', 1, 3)
+    assert found.completion == b'"'
+
+
 EXPECTED: dict[str, tuple[Any, str, list[tuple[str, str]]]] = {
     "a JSON Pointer": (PERSON, '{"name": "A", "age": ', [("integer", "/properties/age")]),
     "what goes on, and what may follow it": (

@@ -5,7 +5,10 @@ A text is probed under every value of the policy it is about; all other policies
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -356,3 +359,18 @@ def test_policies_are_reported() -> None:
 def test_unknown_policies_are_refused(policy: str) -> None:
     with pytest.raises(ValueError, match=policy):
         constrain.compile({}, byte_vocabulary(), **{policy: "maybe"})  # type: ignore[arg-type]
+
+
+def test_a_report_can_be_pickled_and_copied() -> None:
+    report = compile_probe({"type": "integer"}, numbers="any").report
+    for copied in (pickle.loads(pickle.dumps(report)), copy.deepcopy(report)):
+        assert copied == report
+        assert isinstance(copied.policies, MappingProxyType)
+
+
+@pytest.mark.parametrize("language", [{"type": "string"}, constrain.Regex(".*"), constrain.Lark("start: /.*/s")])
+def test_a_text_with_a_lone_surrogate_is_in_no_language(language: Any) -> None:
+    constraint = constrain.compile(language, byte_vocabulary(), cache=False)
+    for text in ("\ud800", '"\udfff"', '"a\ud83d\ud83d"'):
+        assert constraint.accepts(text) is False
+    assert constraint.accepts('"\U0001f600"')

@@ -4,7 +4,7 @@ A schema location becomes a *goal*, a goal a disjunction of *shapes* (one JSON t
 rules. Modules:
 
 - ``references``: where subschemas are, with ``dialects``, ``documents`` and ``dynamic_scope``
-- ``keywords``: the table of which function reads which keyword
+- ``keywords``: the table of which function reads which keyword; ``unknown_keywords``: what is said of all others
 - ``assertions``: what one schema object asserts; ``combinators`` and ``formats_keyword``: keywords for any type
 - ``numeric``, ``strings``, ``arrays``, ``objects``: a shape, its intersection, its keywords
 - ``numbers`` and ``number_spellings``: the texts of a number shape, under either policy; ``cells`` and ``doubles``:
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from constrain._errors import SchemaError, UnsatisfiableSchemaError
 from constrain.json_schema.contradictions import why_empty
-from constrain.json_schema.dialects import DRAFT_4, DRAFT_4_URI, sign_of_draft_4
+from constrain.json_schema.dialects import DRAFT_4_URI, sign_of_draft_4
 from constrain.json_schema.documents import Documents
 from constrain.json_schema.doubles import settle_numbers
 from constrain.json_schema.dynamic_scope import DynamicScopeNeeded
@@ -145,8 +145,13 @@ def _compile(references: References, asked: _Asked) -> CompiledSchema:
         order = settle_unique_items(goals, root, order)
     if not root.productive:
         raise why_empty(goals, root)
-    plain_integers = goals.references.root.resource.dialect is DRAFT_4
-    emitter = Emitter(policies, plain_integers=plain_integers, keys_apart=asked.keys_apart, arguments=asked.arguments)
+    emitter = Emitter(
+        policies,
+        plain_integers=goals.has_integers_by_spelling,
+        plainly_whole=goals.has_integers_by_spelling and goals.negates_integers,
+        keys_apart=asked.keys_apart,
+        arguments=asked.arguments,
+    )
     grammar = emitter.emit(root, order)
     raw = emitter.raw_arguments() if asked.arguments is not None else frozenset()
     return CompiledSchema(grammar, policies._asdict(), goals.report(), raw)

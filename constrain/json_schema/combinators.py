@@ -1,7 +1,5 @@
 """Keywords about the value as a whole: ``type``, ``const``, ``enum``, ``$ref`` and the combinations of schemas."""
 
-# ruff: noqa: ARG001  (all keyword functions have one signature)
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -50,6 +48,7 @@ def type_(goals: Goals, at: Location, value: object, found: Assertions) -> None:
             raise SchemaError(f"{name!r:.80} is not a type of JSON Schema", pointer=at.pointer("type"))
         types |= bits
     found.types = types
+    goals.note_dialect(at)
 
 
 def const(goals: Goals, at: Location, value: object, found: Assertions) -> None:

@@ -32,6 +32,7 @@ def complement(goals: Goals, shapes: Shapes) -> Shapes:
         return NO_SHAPES
     if shapes is NO_SHAPES:
         return ANY_SHAPES
+    goals.note_negated(shapes)
     arrays = _complement_arrays(goals, (*shapes.arrays, *filter(is_array, shapes.combined)))
     objects = _complement_objects(goals, (*shapes.objects, *(s for s in shapes.combined if not is_array(s))))
     return _with_structures(

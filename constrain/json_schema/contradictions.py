@@ -9,6 +9,7 @@ from constrain.json_schema.arrays import unproductive_item
 from constrain.json_schema.goal import NOTHING, Goal
 from constrain.json_schema.objects import unproductive_member
 from constrain.json_schema.references import Location, escape
+from constrain.json_schema.strings import matches_nothing, pattern_expression
 
 if TYPE_CHECKING:
     from constrain.json_schema.goals import Goals
@@ -95,6 +96,12 @@ def _within(location: Location) -> tuple[str, str] | None:
             strict = "exclusive" in low + high and least == greatest
             if least > greatest or strict:
                 return location.pointer(low), f"{low} {least} and {high} {greatest} exclude each other"
+    if (
+        "pattern" in schema
+        and _is_about_strings(schema)
+        and matches_nothing(pattern_expression(location, schema["pattern"], "pattern"))
+    ):
+        return location.pointer("pattern"), f"no text matches the pattern {schema['pattern']!a:.80}"
     for keyword in ("allOf", "anyOf", "oneOf"):
         branches = schema.get(keyword)
         for branch in branches if isinstance(branches, list) else ():
@@ -104,3 +111,8 @@ def _within(location: Location) -> tuple[str, str] | None:
                 if found is not None:
                     return found
     return None
+
+
+def _is_about_strings(schema: dict[str, object]) -> bool:
+    kinds = schema.get("type", "string")
+    return "string" in kinds if isinstance(kinds, list) else kinds == "string"

@@ -11,6 +11,7 @@ from constrain.json_schema.arrays import unproductive_item
 from constrain.json_schema.closing import emitted, emitted_strings, has_value, is_productive
 from constrain.json_schema.combined_automata import add_combined
 from constrain.json_schema.goal import NOTHING, Goal, place
+from constrain.json_schema.numeric import plainly_whole
 from constrain.json_schema.object_automata import add_object
 from constrain.json_schema.objects import ObjectShape
 from constrain.json_schema.productivity import children
@@ -41,6 +42,7 @@ class Emitter:
         policies: Policies,
         *,
         plain_integers: bool = False,
+        plainly_whole: bool = False,
         keys_apart: bool = False,
         arguments: Writing | None = None,
     ) -> None:
@@ -52,6 +54,7 @@ class Emitter:
         self._outermost_symbols: dict[str, int] = {}
         self._outermost_values: dict[Goal, tuple[int, ...]] = {}
         self._raw: set[int] = set()
+        self._plainly_whole = plainly_whole
         self._number_spellings = number_spellings(policies.numbers, policies.precision, plain_integers=plain_integers)
         self.terminals: list[Terminal] = []
         self.rules: list[Rule | None] = []
@@ -230,6 +233,8 @@ class Emitter:
             if terminals is None:
                 try:
                     scalars = shapes if strings is shapes.strings else shapes._replace(strings=strings)
+                    if self._plainly_whole:
+                        scalars = scalars._replace(numbers=plainly_whole(scalars.numbers))
                     terminals = scalar_terminals(scalars, goal.location, self._number_spellings)
                 except LimitError as error:
                     place(error, goal)

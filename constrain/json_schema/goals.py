@@ -5,9 +5,10 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from constrain._errors import LimitError, SchemaError, UnsatisfiableSchemaError
+from constrain._errors import LimitError, SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError
 from constrain.json_schema.assertions import Assertions
 from constrain.json_schema.complements import complement
+from constrain.json_schema.dialects import DRAFT_4
 from constrain.json_schema.goal import ANY, NOTHING, Goal, origin
 from constrain.json_schema.keyword_sets import ABOUT_STRINGS, ANNOTATIONS
 from constrain.json_schema.keywords import Handler, keywords_of, unknown_keyword
@@ -52,6 +53,8 @@ class Goals:
         self.warnings: dict[str, None] = {}
         self.numbers: list[tuple[Location, str, Sequence[Number]]] = []  # constants, with where they were read
         self.has_unique_items = False
+        self.has_integers_by_spelling = references.root.resource.dialect is DRAFT_4
+        self.negates_integers = False  # asks somewhere for what is no integer
         self.shortages: dict[Goal, str] = {}  # why goals lost shapes whose items cannot all be different
         self.enumerations: dict[frozenset[Value], Goal] = {}  # what several arrays of different items compete for
         self._conjunctions: dict[frozenset[Goal], Goal] = {}
@@ -79,11 +82,16 @@ class Goals:
                 if kind.__class__ is str:
                     goal = PLAIN.get(kind)
                     if goal is not None:
+                        self.note_dialect(parent)
                         return goal
             elif "$ref" in schema and (
                 parent.resource.dialect.ref_ignores_siblings or REFERENCE_KEYWORDS.issuperset(schema)
             ):
-                return self._referenced(self.references.child(parent, token, schema))
+                location = self.references.child(parent, token, schema)
+                goal = self._referenced(location)
+                if goal is None:
+                    raise endless(location, "$ref")
+                return goal
         elif schema is True:
             return ANY
         elif schema is False:
@@ -102,14 +110,22 @@ class Goals:
         """The goal of the whole document."""
         schema = self.references.root.schema
         if isinstance(schema, dict) and "$ref" in schema:
-            return self._referenced(self.references.root)
+            root = self._referenced(self.references.root)
+            if root is None:
+                raise UnsatisfiableSchemaError(
+                    "a $ref cycle with no value: the schema is nothing but a reference to itself",
+                    pointer=self.references.root.pointer(),
+                )
+            return root
         if isinstance(schema, bool):
             return ANY if schema else NOTHING
         return goal_at(self.references.root)
 
-    def _referenced(self, location: Location) -> Goal:
-        """The goal of a schema that is a ``$ref`` and nothing else: that of the schema at the end of the chain."""
-        start = location
+    def _referenced(self, location: Location) -> Goal | None:
+        """The goal of a schema that is a ``$ref`` and nothing else: that of the schema at the end of the chain.
+
+        ``None`` if the chain has no end.
+        """
         seen = {location}
         while True:
             schema = location.schema
@@ -122,11 +138,12 @@ class Goals:
                 break
             location = self.references.resolve(location, schema["$ref"])
             if location in seen:
-                raise endless(start)
+                return None
             seen.add(location)
         if PLAIN_KEYWORDS.issuperset(schema):
             kind = schema.get("type")
             if isinstance(kind, str) and kind in PLAIN:
+                self.note_dialect(location)
                 return PLAIN[kind]
         return goal_at(location)
 
@@ -171,6 +188,7 @@ class Goals:
         if negation is None:
             if goal.is_fixed:  # shared by all compilations, and so is its negation
                 assert goal.shapes is not None
+                self.note_negated(goal.shapes)
                 negation = fixed_goal(complement(self, goal.shapes))
             else:
                 negation = Goal(None)
@@ -309,6 +327,16 @@ class Goals:
 
     # What handlers report.
 
+    def note_dialect(self, at: Location) -> None:
+        """Notes that a schema restricts types: in draft 4, ``integer`` is a matter of spelling, too."""
+        if at.resource.dialect is DRAFT_4:
+            self.has_integers_by_spelling = True
+
+    def note_negated(self, shapes: Shapes) -> None:
+        """Notes what is asked for the opposite of."""
+        if any(shape.integer for shape in shapes.numbers):
+            self.negates_integers = True
+
     def count(self, at: Location, keyword: str, value: object) -> int:
         """A keyword's value that must be a whole number of at least 0."""
         if isinstance(value, (float, Decimal)):
@@ -321,12 +349,12 @@ class Goals:
 
     def report(self) -> tuple[str, ...]:
         """What a reader should know, in the order it was met."""
-        unknown = (
-            f"the keyword {keyword!r:.80} is not one of {location.resource.dialect.name} and is ignored "
-            f"(first at {location.pointer(keyword)})"
-            for keyword, location in self._unknown.items()
-        )
-        return (*self.references.notes(), *self.warnings, *unknown)
+        warnings = (*self.references.notes(), *self.warnings)
+        if not self._unknown:
+            return warnings
+        from constrain.json_schema.unknown_keywords import about_unknown
+
+        return (*warnings, *(about_unknown(keyword, location) for keyword, location in self._unknown.items()))
 
 
 def goal_at(location: Location) -> Goal:
@@ -337,8 +365,13 @@ def goal_at(location: Location) -> Goal:
     return goal
 
 
-def endless(location: Location) -> UnsatisfiableSchemaError:
-    """The error for a schema that reaches itself without descending into the value."""
-    return UnsatisfiableSchemaError(
-        "a $ref cycle with no value: the schema applies itself to the same value again", pointer=location.pointer()
+def endless(location: Location, *tokens: str) -> UnsupportedSchemaError:
+    """The error for a schema that reaches itself without descending into the value.
+
+    JSON Schema does not say what such a schema means, so that nobody can say whether a value satisfies it.
+    """
+    return UnsupportedSchemaError(
+        "a $ref cycle that says nothing: the schema applies itself to the same value again; "
+        "let the $ref stand below a keyword such as properties or items, or leave it out",
+        pointer=location.pointer(*tokens),
     )

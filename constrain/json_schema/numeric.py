@@ -1,8 +1,10 @@
 """Numbers: the shape, its intersection, complement and values, and the numeric keywords.
 
 What is a whole number is asked by value: ``1.0`` is an integer, and ``not: {type: integer}`` excludes it. Draft 4
-also looks at the spelling ("a number without a fraction or exponent part"), so there ``1.0`` is in neither of the
-two: both readings agree on all texts that are generated.
+also looks at the spelling ("a number without a fraction or exponent part"), but many of its validators do not. A text
+is written only if both readings agree on it. So there ``1.0`` is in neither of the two; and in a schema of draft 4 that
+asks for what is no integer (``not``, ``oneOf`` with branches that overlap), all whole numbers are written as integers
+are (``plainly_whole``), since on these the readings agree whatever the schema says.
 """
 
 from __future__ import annotations
@@ -205,6 +207,23 @@ def _nonempty_without(shape: NumberShape) -> NumberShape | None:
     if step is None or shape.minimum is None or shape.maximum is None:
         return shape  # endlessly many numbers, of which no divisor and no list leaves out all
     return shape if next(_walk(shape, step), None) is not None else None
+
+
+def plainly_whole(shapes: tuple[NumberShape, ...]) -> tuple[NumberShape, ...]:
+    """The same numbers, of which the whole ones are spelled as integers."""
+    found: list[NumberShape | None] = []
+    for shape in shapes:
+        if shape.integer:
+            found.append(shape)
+        elif shape.values is None:
+            found.append(nonempty(shape._replace(integer=True)))
+            found.append(nonempty(shape._replace(not_multiples=(*shape.not_multiples, _ONE))))
+        else:
+            whole = tuple(value for value in shape.values if _is_multiple(value, _ONE))
+            others = tuple(value for value in shape.values if not _is_multiple(value, _ONE))
+            found.append(shape._replace(integer=True, values=whole) if whole else None)
+            found.append(shape._replace(values=others) if others else None)
+    return tuple(shape for shape in found if shape is not None)
 
 
 def step_of(shape: NumberShape) -> Fraction | None:

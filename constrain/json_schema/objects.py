@@ -237,7 +237,9 @@ def additional_properties(goals: Goals, at: Location, value: object, found: Asse
 def required(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """Keys that must be there."""
     if not isinstance(value, list) or not all(isinstance(key, str) for key in value):
-        raise SchemaError(f"required must be a list of strings, not {value!r:.80}", pointer=at.pointer("required"))
+        hint = "; name the property in the required of the object that has it" if isinstance(value, bool) else ""
+        message = f"required must be a list of strings, not {value!r:.80}{hint}"
+        raise SchemaError(message, pointer=at.pointer("required"))
     found.required = tuple(dict.fromkeys(value))
     found.objects_restricted = True
 

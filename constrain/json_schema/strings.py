@@ -8,15 +8,20 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from constrain._errors import LimitError, PatternError, SchemaError, UnsupportedSchemaError
-from constrain.json_schema.languages import has_text, list_texts, matching
+from constrain.json_schema.languages import has_text, is_surely_empty, list_texts, matching
 from constrain.json_schema.spelling import read_content, spell_content
+from constrain.regex.classes import encodable
 from constrain.regex.parser import parse_pattern
 from constrain.regex.tree import (
     ANY_JSON_CHAR,
     Alternation,
+    ByteClass,
+    CharClass,
     Complement,
+    Concatenation,
     Expression,
     Intersection,
+    Literal,
     LiteralSet,
     Repetition,
     Window,
@@ -276,4 +281,44 @@ def max_length(goals: Goals, at: Location, value: object, found: Assertions) -> 
 
 def pattern(goals: Goals, at: Location, value: object, found: Assertions) -> None:
     """An ECMA-262 pattern to be found somewhere in the string."""
-    found.restrict_strings(StringShape((pattern_expression(at, value, "pattern"),)))
+    expression = pattern_expression(at, value, "pattern")
+    if matches_nothing(expression):
+        found.strings = None
+    else:
+        found.restrict_strings(StringShape((expression,)))
+
+
+def matches_nothing(expression: Expression) -> bool:
+    """Whether it is proved that a pattern has no text, such as ``a^``; the kernel is asked only about lookarounds."""
+    has_text = _has_text(expression, {})
+    return is_surely_empty((expression,)) if has_text is None else not has_text
+
+
+def _has_text(expression: Expression, known: dict[int, bool | None]) -> bool | None:
+    """Whether an expression has a text; ``None`` where that does not follow from its parts. ``known``: answers, by id.
+
+    Patterns are nested at most ``constrain.regex.parser.MAX_NESTING`` deep.
+    """
+    if id(expression) in known:
+        return known[id(expression)]
+    has_text: bool | None
+    if isinstance(expression, Literal):
+        has_text = True
+    elif isinstance(expression, LiteralSet):
+        has_text = bool(expression.texts)
+    elif isinstance(expression, ByteClass):
+        has_text = bool(expression.ranges)
+    elif isinstance(expression, CharClass):
+        has_text = encodable(expression.ranges)
+    elif isinstance(expression, Concatenation):
+        parts = [_has_text(part, known) for part in expression.parts]
+        has_text = False if False in parts else None if None in parts else True
+    elif isinstance(expression, Alternation):
+        parts = [_has_text(part, known) for part in expression.parts]
+        has_text = True if True in parts else None if None in parts else False
+    elif isinstance(expression, Repetition):
+        has_text = expression.minimum == 0 or _has_text(expression.part, known)
+    else:
+        has_text = None
+    known[id(expression)] = has_text
+    return has_text

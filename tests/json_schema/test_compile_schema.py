@@ -10,7 +10,7 @@ import pytest
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
-from constrain._errors import ConstrainError, LimitError
+from constrain._errors import ConstrainError, LimitError, SchemaError
 from constrain.json_schema import compile_schema
 from constrain.json_schema.shapes import PLAIN
 from tests.json_schema.grammar_interpreter import Interpreter
@@ -60,6 +60,40 @@ def test_what_is_ignored_is_reported_with_its_first_place() -> None:
     assert [warning for warning in warnings if "x-note" in warning] == [
         "the keyword 'x-note' is not one of draft 2020-12 and is ignored (first at /properties/a/x-note)"
     ]
+
+
+MEANT = {
+    # draft, keyword, what the warning ends with
+    "nullable": (2020, "nullable", 'for null, too, write "type": [..., "null"]'),
+    "optional": (2020, "optional", "unless the required of its object lists it"),
+    "letters that changed places": (2020, "requierd", "did you mean required?"),
+    "a missing s": (2020, "definition", "did you mean definitions?"),
+    "another missing s": (2020, "example", "did you mean examples?"),
+    "another case": (2020, "anyof", "did you mean anyOf?"),
+    "another style": (2020, "max_length", "did you mean maxLength?"),
+    "a keyword of a later draft": (7, "prefixItems", "it is of draft 2020-12, which $schema must name"),
+    "a keyword of an earlier draft": (2020, "$recursiveRef", "it is of draft 2019-09, which $schema must name"),
+    "one of the author's own": (2020, "x-type", "(first at /properties/a/x-type)"),
+    "unlike all others": (2020, "discriminator", "(first at /properties/a/discriminator)"),
+    "the opposite": (2020, "inclusiveMinimum", ": minimum is inclusive"),
+}
+
+
+@pytest.mark.parametrize("case", MEANT)
+def test_a_keyword_that_is_ignored_is_reported_with_the_one_that_was_meant(case: str) -> None:
+    draft, keyword, end = MEANT[case]
+    uri = "http://json-schema.org/draft-07/schema#" if draft == 7 else "https://json-schema.org/draft/2020-12/schema"
+    schema = {"$schema": uri, "properties": {"a": {"type": "string", keyword: True}}}
+    (warning,) = compile_schema(schema).warnings
+    assert warning.startswith(f"the keyword {keyword!r} is not one of draft {'7' if draft == 7 else '2020-12'}")
+    assert f"is ignored (first at /properties/a/{keyword})" in warning
+    assert warning.endswith(end)
+
+
+def test_required_of_a_property_itself_tells_where_it_belongs() -> None:
+    with pytest.raises(SchemaError, match="name the property in the required of the object") as caught:
+        compile_schema({"properties": {"a": {"type": "string", "required": True}}})
+    assert caught.value.pointer == "/properties/a/required"
 
 
 def test_nothing_is_reported_for_annotations() -> None:

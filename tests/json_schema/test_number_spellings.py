@@ -270,6 +270,42 @@ def test_in_draft_4_integers_have_neither_fraction_nor_exponent() -> None:
     assert number.accepts("1.0")
 
 
+DRAFT_4 = "http://json-schema.org/draft-04/schema#"
+BY_SPELLING = jsonschema.Draft4Validator
+BY_VALUE = jsonschema.validators.extend(BY_SPELLING, type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER)
+INTEGERS_OF_DRAFT_4: list[dict[str, Any]] = [
+    {"type": "integer"},
+    {"not": {"type": "integer"}},
+    {"type": "number", "not": {"type": "integer"}},
+    {"not": {"not": {"type": "integer"}}},
+    {"not": {"not": {"type": "integer", "enum": [2, 3]}}},
+    {"not": {"not": {"type": "integer", "minimum": 2, "maximum": 2}}},
+    {"anyOf": [{"type": "integer"}, {"type": "number", "minimum": 3}]},
+    {"oneOf": [{"type": "integer"}, {"type": "number"}]},
+    {"oneOf": [{"not": {"type": "integer"}}, {"enum": [2, "a"]}]},
+    {"oneOf": [{"not": {"type": "integer"}}, {"multipleOf": 0.5, "minimum": 0}]},
+]
+
+
+@pytest.mark.parametrize("policy", ["canonical", "any"])
+@pytest.mark.parametrize("by_reference", [False, True])
+@pytest.mark.parametrize("schema", INTEGERS_OF_DRAFT_4)
+def test_what_is_written_of_draft_4_is_valid_by_spelling_and_by_value(
+    schema: dict[str, Any], by_reference: bool, policy: str
+) -> None:
+    document: dict[str, Any] = {"$schema": DRAFT_4, **schema}
+    asked = {"$ref": "http://e.x/numbers"} if by_reference else document
+    constraint = constrain.compile(
+        asked, byte_vocabulary(), numbers=policy, registry={"http://e.x/numbers": document}, cache=False
+    )
+    for text in ("2", "2.0", "2e0", "20e-1", "-2", "3", "3.0", "2.5", "25e-1", "-2.5", "0", "-0", "0.0"):
+        valid = [kind(schema).is_valid(json.loads(text)) for kind in (BY_SPELLING, BY_VALUE)]
+        if constraint.accepts(text):
+            assert valid == [True, True], text
+        elif text in ("2", "-2", "3", "2.5", "-2.5", "0"):
+            assert valid == [False, False], text
+
+
 SCHEMAS: list[dict[str, Any]] = [
     {"type": ["integer", "string"], "minimum": -3, "exclusiveMaximum": 12.5},
     {"enum": [1, 2.5, "a", None, 100]},
