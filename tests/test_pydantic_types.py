@@ -280,19 +280,13 @@ def test_container(name: str) -> None:
 
 @pytest.mark.parametrize("kind", [set[int], frozenset[str], set[Size]])
 def test_set(kind: Any) -> None:
-    try:
-        for text, value in zip(texts(kind), check(kind), strict=True):
-            assert len(json.loads(text)) == len(value)
-    except constrain.UnsupportedSchemaError as error:
-        pytest.skip(f"uniqueItems: {error}")
+    for text, value in zip(texts(kind), check(kind), strict=True):
+        assert len(json.loads(text)) == len(value)
 
 
 @pytest.mark.parametrize("key", [date, UUID, Size, Literal["a", "b"]])
 def test_dict_by_what_propertynames_says(key: Any) -> None:
-    try:
-        check(dict[key, int])
-    except constrain.UnsupportedSchemaError as error:
-        pytest.skip(f"propertyNames: {error}")
+    check(dict[key, int])
 
 
 # Fields come back under the right names.
@@ -500,7 +494,7 @@ OUTSIDE: dict[str, Any] = {
     "PaymentCardNumber": PaymentCardNumber,
     r"type\[int\]": type[int],
     r"type\[Cat\]": type[Cat],
-    r"the field Referring.path: FilePath": Referring,
+    "the field Referring.path: FilePath": Referring,
     r"the field Referring\.path: FilePath": Settings,
     r"the field Tool\.code: ImportString": list[Tool],
 }
@@ -508,8 +502,10 @@ OUTSIDE: dict[str, Any] = {
 
 @pytest.mark.parametrize("message", OUTSIDE)
 def test_types_that_ask_for_more_than_a_text_are_refused(message: str) -> None:
-    with pytest.raises(constrain.UnsupportedSchemaError, match=message.strip()):
+    with pytest.raises(constrain.UnsupportedSchemaError, match=f"^{message.strip()}") as caught:
         constrain.compile(OUTSIDE[message], byte_vocabulary())
+    assert type(caught.value) is constrain.UnsupportedSchemaError
+    assert caught.value.pointer is None  # the message names the field: there is no schema yet
 
 
 def test_a_schema_of_ones_own_says_what_such_a_type_takes() -> None:

@@ -13,7 +13,10 @@ Instances are written as ``json.dumps`` does; whitespace="any", all other polici
 not declare their draft are given the declaration; those of drafts 4 to 7, none of which declares it, also run as they
 are, which is how a caller may well pass them: read as draft 2020-12.
 
-``python -m tests.json_schema.official_suite`` writes the file anew (CONSTRAIN_DATA must be set) and prints totals.
+The folder ``optional``, with ``optional/format``, has a file of its own: what it tests, the specification leaves
+to each implementation. It runs with the declaration only.
+
+``python -m tests.json_schema.official_suite`` writes the files anew (CONSTRAIN_DATA must be set) and prints totals.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 RATCHET = Path(__file__).parents[1] / "data" / "json_schema_test_suite.json"
+OPTIONAL_RATCHET = RATCHET.with_name("json_schema_test_suite_optional.json")
 REGENERATE = "CONSTRAIN_DATA=... python -m tests.json_schema.official_suite"
 
 DRAFTS = {
@@ -89,20 +93,26 @@ def remotes() -> Registry[Any]:
     return Registry().with_resources(found)
 
 
-def run(name: str) -> dict[str, dict[str, dict[str, Outcome]]]:
-    """The outcomes of one draft's required tests, by keyword file, group and test."""
+def run(name: str, files: str = "*.json") -> dict[str, dict[str, dict[str, Outcome]]]:
+    """The outcomes of one draft's tests, by keyword file, group and test: required ones, or of other files."""
     draft = name.removesuffix(UNDECLARED)
+    folder = suite_folder() / "tests" / draft
     registry = remotes()
     found: dict[str, dict[str, dict[str, Outcome]]] = {}
-    for path in sorted((suite_folder() / "tests" / draft).glob("*.json")):
+    for path in sorted(folder.glob(files)):
         groups: dict[str, dict[str, Outcome]] = {}
         for group in json.loads(path.read_text()):
             schema = group["schema"]
             if isinstance(schema, dict) and "$schema" not in schema and name == draft:
                 schema = {"$schema": DRAFTS[draft], **schema}
             groups[_unused(group["description"], groups)] = group_outcomes(schema, group["tests"], registry)
-        found[path.stem] = groups
+        found[path.relative_to(folder).with_suffix("").as_posix()] = groups
     return found
+
+
+def run_optional(draft: str) -> dict[str, dict[str, dict[str, Outcome]]]:
+    """The outcomes of one draft's optional tests; a file is named as ``optional/format/date``."""
+    return run(draft, "optional/**/*.json")
 
 
 def group_outcomes(schema: object, tests: list[dict[str, Any]], registry: Registry[Any]) -> dict[str, Outcome]:
@@ -239,11 +249,16 @@ def recorded(entries: dict[str, Any], name: str, keyword: str, group: str, test:
 
 
 def main() -> None:
-    outcomes = {name: run(name) for name in RUNS}
+    write(RATCHET, {name: run(name) for name in RUNS})
+    write(OPTIONAL_RATCHET, {draft: run_optional(draft) for draft in DRAFTS})
+
+
+def write(path: Path, outcomes: Outcomes) -> None:
+    """Writes a file and prints its totals."""
     written = record(outcomes)
-    RATCHET.write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for name, totals in written["totals"].items():
-        print(f"{name}: {totals}")
+        print(f"{path.stem}, {name}: {totals}")
 
 
 if __name__ == "__main__":
