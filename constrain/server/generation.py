@@ -313,12 +313,16 @@ def _job(served: ServedModel, question: Question, plan: Plan, constraint: Constr
 def _shown_tokens(served: ServedModel, question: Question) -> str:
     """How many tokens of the prompt are the schema, which the model is shown beside the messages."""
     encode = served.model.vocabulary.encode
-    if question.schema is None or encode is None or not isinstance(question.prompt, list):
+    is_shown = question.schema is not None and question.options.get("show_schema") is not False
+    if not is_shown or encode is None or not isinstance(question.prompt, list):
         return ""
     from constrain.llama import schema_text
 
     shown = len(encode(schema_text.describe(question.schema).encode(errors="replace")))
-    return f", about {shown} of which are the schema of the answer, which the model is shown"
+    return (
+        f", about {shown} of which are the schema of the answer, which the model is shown "
+        "(the request leaves it out with 'show_schema': false)"
+    )
 
 
 @contextlib.contextmanager

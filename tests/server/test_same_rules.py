@@ -192,6 +192,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "top_logprobs": ({"top_logprobs": 21}, "top_logprobs", "top_logprobs"),
     "parallel_tool_calls": ({"parallel_tool_calls": "no"}, "parallel_tool_calls", "parallel_tool_calls"),
     "stream": ({"stream": 1}, "stream", "stream"),
+    "show_schema": ({"show_schema": "no"}, "show_schema", "show_schema"),
 }
 
 
@@ -249,7 +250,9 @@ def test_a_field_of_the_other_endpoint_is_refused_with_the_one_to_use(applicatio
         {"modalities": ["text"], "some_new_field": {"a": [1]}, "user": "me", "metadata": {"a": "b"}, "store": False},
         {"top_k": 0, "min_p": 0, "repeat_penalty": 1.0, "stop": [], "logit_bias": {}},
         {"format": {"type": "text", "strict": False, "schema": None}},
-        dict.fromkeys(("top_k", "min_p", "repeat_penalty", "stop", "logit_bias", "max_tokens", "tools", "seed")),
+        dict.fromkeys(
+            ("top_k", "min_p", "repeat_penalty", "stop", "logit_bias", "max_tokens", "tools", "seed", "show_schema")
+        ),
     ],
     ids=range(5),
 )
@@ -295,6 +298,28 @@ def test_a_schema_beside_json_object_is_kept(application: Application, endpoint:
     assert json.loads(text_of(response)) == {"a": 1}
     if endpoint == RESPONSES:
         assert response.json()["text"]["format"] == {"type": "json_object", "schema": PERSON}
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_a_schema_need_not_be_shown(application: Application, endpoint: str) -> None:
+    form = {"format": {"type": "json_schema", "name": "x", "schema": PERSON}}
+    read = []
+    for shown in ({}, {"show_schema": True}, {"show_schema": False}):
+        response = asked(application, endpoint, form | shown)
+        assert json.loads(text_of(response)) == {"a": 1}
+        usage = response.json()["usage"]
+        read.append(usage["prompt_tokens" if endpoint == CHAT else "input_tokens"])
+    assert read[0] == read[1] > read[2] + 5
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_a_schema_that_is_not_shown_takes_no_room(application: Application, endpoint: str) -> None:
+    schema = {"type": "object", "properties": {f"key_{index}": {"type": "integer"} for index in range(300)}}
+    asking = {"format": {"type": "json_schema", "name": "x", "schema": schema}, "max_tokens": 12}
+    error = error_of(asked(application, endpoint, asking))
+    assert error["code"] == "context_length_exceeded"
+    assert "'show_schema': false" in error["message"]
+    assert isinstance(json.loads(text_of(asked(application, endpoint, {**asking, "show_schema": False}))), dict)
 
 
 @pytest.mark.parametrize("stream", [False, True])
