@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from constrain._completion import Finished
-from constrain._errors import BudgetError, ConstrainError, ModelError, ToolError
+from constrain._errors import BudgetError, ConstrainError, ModelError, OutputValidationError, ToolError
 from constrain._job import Run, make_plan, plan_continuation
 from constrain._threads import start_pool
 from constrain.server.account import current
@@ -239,7 +239,7 @@ class Answers:
                     continue
                 run = self._runs[number]
                 run.request.done.result()
-                last, completion = run.finish()
+                last, completion = _finished(run)
                 self._metrics.add_masks(run.request.answer)
                 for each in last:
                     yield number, each
@@ -263,6 +263,14 @@ class Answers:
     def _note_end(self, number: int, _: Any) -> None:
         with contextlib.suppress(RuntimeError):  # The loop is closed, and nobody waits any more.
             self._loop.call_soon_threadsafe(self._events.put_nowait, (number, None))
+
+
+def _finished(run: Run) -> tuple[list[StreamEvent], Completion]:
+    """The end of an answer. Raises ``ApiError`` for one that no client could read: see ``MAX_ANSWER_NESTING``."""
+    try:
+        return run.finish()
+    except OutputValidationError as error:
+        raise ApiError(f"The answer cannot be read: {error.message}.", code="invalid_value") from error
 
 
 def _plan(served: ServedModel, question: Question) -> Plan:

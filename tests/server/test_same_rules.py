@@ -332,6 +332,19 @@ def test_the_deepest_schema_is_answered(application: Application, endpoint: str,
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_that_is_too_deep_says_so(
+    application: Application, endpoint: str, stream: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("constrain._answer_text.MAX_ANSWER_NESTING", 5)
+    form = {"type": "json_schema", "name": "x", "schema": {"const": [[[[[[]]]]]]}}
+    response = asked(application, endpoint, {"format": form, "stream": stream})
+    assert response.status_code == (200 if stream else 400)
+    assert "nested more than 5 levels deep (MAX_ANSWER_NESTING)" in response.text
+    assert "invalid_value" in response.text
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.parametrize("levels", [500, 100_000])
 def test_a_body_of_any_depth_is_a_400(application: Application, endpoint: str, levels: int) -> None:
     deep = "[" * levels + "]" * levels
