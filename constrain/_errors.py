@@ -10,7 +10,7 @@ ConstrainError
 ├── BudgetError                    max_tokens is too small for any answer
 ├── ModelError                     a model file or model that cannot be used
 ├── ToolError                      a tool that cannot be made or run
-└── OutputValidationError          a validator of the caller's own type rejected the text
+└── OutputValidationError          a validator of the caller's own type rejected the text, or it is too deep
 """
 
 from __future__ import annotations
@@ -87,7 +87,9 @@ class ToolError(ConstrainError):
 
 
 class OutputValidationError(ConstrainError):
-    """The caller's own validators rejected a text that matches the schema; ``text`` is that text.
+    """The caller's own validators rejected a text that matches the schema, or it is nested too deeply to be read.
+
+    ``text`` is that text.
 
     ``outcomes``: of a batch, what it would have returned with ``return_errors=True``: all other answers, and the errors
     in the places of those that were rejected; ``None`` where there was no batch.

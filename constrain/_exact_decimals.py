@@ -7,7 +7,6 @@ is found by the float that Pydantic's parser makes of it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from decimal import Decimal
@@ -15,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pydantic
 from pydantic_core import SchemaValidator, core_schema
+
+from constrain._answer_text import read_answer
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -52,7 +53,7 @@ class ExactValidator:
                 known.append(spelled)
             return 0.0
 
-        json.loads(text, parse_float=note)
+        read_answer(text, decimal=note)
         token = _numbers.set(numbers)
         try:
             return self._validator.validate_json(text)

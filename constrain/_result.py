@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from constrain._answer_text import read_answer, require_shallow
 from constrain._errors import OutputValidationError, SchemaError
 from constrain._schema_text import parse_schema
 from constrain._source import Source
@@ -44,9 +45,10 @@ class ResultType:
     def parse(self, text: str) -> Any:
         """The value that a finished text stands for. Raises ``OutputValidationError``."""
         if self.adapter is None:
-            return text if self.document is None else json.loads(text)
+            return text if self.document is None else read_answer(text)
         from pydantic import ValidationError
 
+        require_shallow(text)
         try:
             return (self.exact or self.adapter).validate_json(text)
         except ValidationError as error:
@@ -90,7 +92,9 @@ def _of_hashable_type(kind: Any) -> ResultType:
 def _explain(error: ValidationError, text: str) -> tuple[str, str]:
     """Message and JSON Pointer of the first complaint."""
     details = error.errors(include_url=False, include_context=False, include_input=False)
-    place: Any = json.loads(text)
+    if details[0]["type"] == "json_invalid":  # what is written is JSON; Pydantic reads about 200 levels of it
+        return f"Pydantic cannot read the text: {details[0]['msg']}; the text is {text}", ""
+    place: Any = read_answer(text)
     pointer = ""
     # A location also names union branches and validators; only what is in the value belongs to the pointer.
     for part in details[0]["loc"]:

@@ -14,6 +14,7 @@ import math
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
+from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,10 @@ _USUAL_DIGITS = 28
 
 _FLOAT_DIGITS = 15
 """Digits of a decimal number that a float always holds."""
+
+_MAX_FLOAT_MULTIPLE = 1_000_000
+"""Multiples of 0.1, 0.01 and the like that are no farther from 0: Pydantic divides floats, and allows for an error that
+does not grow with the number, so that from about ten times as far on it takes some multiples for none."""
 
 _BOUNDS = ("gt", "ge", "lt", "le")
 _ALL_WHITESPACE = r"\s\u0085\u001c-\u001f"
@@ -130,6 +135,26 @@ class _Generator(GenerateJsonSchema):
         """The type without its default, which need not be JSON."""
         result: dict[str, Any] = self.generate_inner(schema["schema"])
         return result
+
+    def float_schema(self, schema: Any) -> dict[str, Any]:
+        """A number; a multiple of what no float is exactly is so near to 0 that Pydantic sees that it is one."""
+        result: dict[str, Any] = super().float_schema(schema)
+        step = schema.get("multiple_of")
+        if step is None or Fraction(repr(float(step))) == Fraction(step):
+            return result
+        bounds = {name: schema[name] for name in _BOUNDS if name in schema}
+        low = max([-_MAX_FLOAT_MULTIPLE, *(bounds[name] for name in ("gt", "ge") if name in bounds)])
+        high = min([_MAX_FLOAT_MULTIPLE, *(bounds[name] for name in ("lt", "le") if name in bounds)])
+        if not _has_multiple(Fraction(repr(float(step))), bounds, low, high):
+            return result
+        return result | {
+            name: limit
+            for name, limit, own in (
+                ("minimum", -_MAX_FLOAT_MULTIPLE, low),
+                ("maximum", _MAX_FLOAT_MULTIPLE, high),
+            )
+            if own == limit
+        }
 
     def decimal_schema(self, schema: Any) -> dict[str, Any]:
         """A number, or a text as Pydantic writes decimals; a multiple of something is always a number."""
@@ -350,6 +375,16 @@ def _text_bounds(bounds: dict[str, Decimal]) -> dict[str, Any]:
 def _decimal_form(whole: int, after: int) -> str:
     before = rf"(?:0|[1-9]\d{{0,{whole - 1}}})" if whole > 0 else "0"
     return rf"-?{before}" + (rf"(?:\.\d{{1,{after}}})?" if after > 0 else "")
+
+
+def _has_multiple(step: Fraction, bounds: dict[str, float], low: float, high: float) -> bool:
+    """Whether a multiple is between two numbers, and not one of the bounds that are exclusive."""
+    if low > high:
+        return False
+    first, last = math.ceil(Fraction(low) / step), math.floor(Fraction(high) / step)
+    first += first * step == bounds.get("gt")
+    last -= last * step == bounds.get("lt")
+    return first <= last
 
 
 def _is_void(name: str, bound: Decimal) -> bool:

@@ -692,3 +692,48 @@ def test_bounds_of_decimal_texts_are_compared_by_value(seed: int) -> None:
 def test_the_schema_that_is_shown_is_pydantics_own() -> None:
     assert result_type(Cat).document == TypeAdapter(Cat).json_schema()
     assert "pattern" not in json.dumps(result_type(HttpUrl).document)
+
+
+@pytest.mark.parametrize("step", [0.1, 0.01, 0.3, 0.001])
+def test_multiples_of_what_no_float_is_are_read(step: float) -> None:
+    kind = Annotated[float, Field(multiple_of=step)]
+    adapter: TypeAdapter[float] = TypeAdapter(kind)
+    constraint = constrain.compile(kind, byte_vocabulary(), cache=False)
+    rng, exact, read = Random(7), Decimal(repr(step)), 0
+    for _ in range(3000):
+        text = f"{rng.randrange(-(10**11), 10**11) // 10 ** rng.randrange(11) * exact:f}"
+        if constraint.accepts(text):
+            read += 1
+            assert adapter.validate_json(text) == float(text)
+        else:
+            assert abs(Decimal(text)) > 10**6
+    assert read > 1000
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (Annotated[Decimal, Field(multiple_of=Decimal("0.1"))], "98793528.3"),
+        (Annotated[int, Field(multiple_of=3)], "300000000"),
+        (Annotated[float, Field(multiple_of=0.5)], "300000000.5"),
+        (Annotated[float, Field(multiple_of=0.1, ge=2_000_000)], "2000000.5"),
+        (Annotated[float, Field(multiple_of=0.1, gt=1_000_000)], "1000000.5"),
+        (Annotated[float, Field(multiple_of=0.1, ge=0, lt=10**9)], "999999.9"),
+        (Annotated[float, Field(multiple_of=1_500_000.1, gt=0)], "1500000.1"),
+    ],
+)
+def test_other_multiples_have_no_bounds_but_their_own(kind: Any, text: str) -> None:
+    constraint = constrain.compile(kind, byte_vocabulary(), cache=False)
+    assert constraint.accepts(text)
+    TypeAdapter(kind).validate_json(text)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "refused"),
+    [({"ge": -5}, ["-5.1", "1000000.1"]), ({"lt": 3, "gt": -2_000_000}, ["3", "-1000000.1"]), ({}, ["1000000.1"])],
+)
+def test_bounds_of_multiples_hold_beside_ours(bounds: Any, refused: list[str]) -> None:
+    kind = Annotated[float, Field(multiple_of=0.1, **bounds)]
+    constraint = constrain.compile(kind, byte_vocabulary(), cache=False)
+    assert not any(map(constraint.accepts, refused))
+    assert constraint.accepts("1.5")

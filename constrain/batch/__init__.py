@@ -13,8 +13,9 @@ from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
+from constrain._answer_text import read_answer
 from constrain._completion import told_limits
-from constrain._errors import ConstrainError
+from constrain._errors import ConstrainError, OutputValidationError
 from constrain._logprobs import logprob_objects
 from constrain.batch.lines import LineError, Task, read_lines, read_task
 from constrain.chat.calls import FunctionCall
@@ -207,12 +208,16 @@ def _json_value(value: object) -> object:
 
 def _json_call(call: ToolCall) -> dict[str, object]:
     if isinstance(call, FunctionCall):
-        return {"id": call.id, "name": call.name, "arguments": json.loads(call.text)}
+        return {"id": call.id, "name": call.name, "arguments": read_answer(call.text)}
     return {"id": call.id, "name": call.name, "input": call.text}
 
 
 def _reason(error: ConstrainError | LineError) -> dict[str, object]:
     if isinstance(error, LineError):
         return {"error": "LineError", "message": str(error)}
-    pointer = {} if error.pointer is None else {"pointer": error.pointer}
-    return {"error": type(error).__name__, "message": error.message, **pointer}
+    found: dict[str, object] = {"error": type(error).__name__, "message": error.message}
+    if error.pointer is not None:
+        found["pointer"] = error.pointer
+    if isinstance(error, OutputValidationError):
+        found["text"] = error.text
+    return found

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from constrain._answer_text import read_answer
 from constrain._errors import OutputValidationError, ToolError
 from constrain.chat.calls import Arguments
 from constrain.chat.checks import check_format, check_function, check_name
@@ -200,8 +201,8 @@ def _json_text(arguments: str | bytes | Mapping[str, Any]) -> str:
 def _json_object(text: str) -> dict[str, Any]:
     """The object that a text is. Raises ``OutputValidationError``."""
     try:
-        document = json.loads(text, object_pairs_hook=_object, parse_constant=_not_json)
-    except (ValueError, RecursionError) as error:
+        document = read_answer(text, pairs=_object, constant=_not_json)
+    except ValueError as error:
         raise OutputValidationError(f"the arguments cannot be read as JSON: {error}", text=text) from error
     if not isinstance(document, dict):
         raise OutputValidationError(f"the arguments are a JSON object, not {text:.80}", text=text)

@@ -122,18 +122,23 @@ def _answer(console: Console, model: Any, prompt: str, wanted: str | Source | No
     """Writes the answer to standard output: as it grows on a terminal, otherwise when it is whole."""
     from constrain._api import stream
     from constrain._completion import Finished, TextDelta
+    from constrain._errors import OutputValidationError
 
     live = sys.stdout.isatty()
     events = stream(model, prompt, schema=wanted, **options)
     with contextlib.ExitStack() as waiting:
         waiting.enter_context(shared.working(console, "Reading the prompt" if live else "Writing the answer"))
-        for event in events:
-            if isinstance(event, Finished):
-                break
-            if live and isinstance(event, TextDelta):
-                waiting.close()
-                sys.stdout.write(event.text.translate(shared.HARMLESS))
-                sys.stdout.flush()
+        try:
+            for event in events:
+                if isinstance(event, Finished):
+                    break
+                if live and isinstance(event, TextDelta):
+                    waiting.close()
+                    sys.stdout.write(event.text.translate(shared.HARMLESS))
+                    sys.stdout.flush()
+        except OutputValidationError as error:  # no value can be made of the text, but here the text is what is wanted
+            sys.stdout.write("\n" if live else error.text + "\n")
+            raise
     assert isinstance(event, Finished)
     sys.stdout.write("\n" if live else event.completion.text + "\n")
     return event.completion

@@ -56,7 +56,7 @@ def all_spellings(shape: NumberShape, *, by_double: bool) -> Expression:
     if shape.values is not None:
         return union([number_literal_expression(*shape.values), _scientific_values(shape.values)])
     step = step_of(shape)
-    parts = [canonical_spellings(shape._replace(integer=False, multiple=step), by_double=by_double)]
+    parts = [canonical_spellings(shape._replace(integer=False, multiple=step), by_double=by_double, spare_zeros=True)]
     if shape.integer:
         parts.append(canonical_spellings(shape, by_double=by_double))  # these may be longer
     if admits_number(shape, 0):

@@ -6,8 +6,9 @@ The canonical spelling policy:
 - integers: ``-?(0|[1-9][0-9]*)``, no fraction, no ``-0``, at most ``MAX_INTEGER_DIGITS`` digits;
 - other numbers: also a fraction of 1 to ``MAX_FRACTION_DIGITS`` digits, which may end in zeros (``1``, ``1.0`` and
   ``1.50`` are fine; so is ``-0.0``, which Python writes); 32 digits more than the longest bound or divisor, if that
-  is more. They are finite as binary64: at most ``MAX_FLOAT_DIGITS`` digits before the point, and where a bound
-  demands more, up to the greatest float.
+  is more. Multiples have as many digits after the point as their divisor, and at least one: those of 0.01 are ``1``,
+  ``1.0``, ``1.5`` and ``1.50``, but not ``1.500``. All are finite as binary64: at most ``MAX_FLOAT_DIGITS`` digits
+  before the point, and where a bound demands more, up to the greatest float.
 """
 
 from __future__ import annotations
@@ -117,12 +118,14 @@ def number_expression(
     not_multiples_of: tuple[Number, ...] = (),
     excluded: tuple[Number, ...] = (),
     by_double: bool = False,
+    spare_zeros: bool = False,
 ) -> Expression:
     """The spellings of the numbers within the bounds, all of which hold; ``NOTHING`` if there is none.
 
     ``integer``: only integers, without a fraction. Divisors are greater than 0. Bounds are finite. Multiples of any of
     ``not_multiples_of`` are left out, and so are the ``excluded`` values; with ``by_double``, also numbers that read as
-    the double of one of these, and integers that no double holds.
+    the double of one of these, and integers that no double holds. With ``spare_zeros``,
+    multiples may have ``MAX_FRACTION_DIGITS`` digits after the point, too.
     Raises ``LimitError`` for a bound or divisor with more than ``MAX_BOUND_FRACTION_DIGITS`` digits after the point or
     ``MAX_INTEGER_DIGITS`` in all.
 
@@ -136,7 +139,8 @@ def number_expression(
         last = None if high is None else _to_integer(high, ROUND_FLOOR) - (high_open and _is_integer(high))
         return _integers(first, last, multiple_of, not_multiples_of, excluded, by_double=by_double)
     digits = _fraction_digits(low, high, multiple_of, *not_multiples_of, *excluded)
-    numbers = _numbers(low, high, low_open=low_open, high_open=high_open, multiple_of=multiple_of, digits=digits)
+    most = digits if spare_zeros or multiple_of is None else max(_scaled(multiple_of)[1], 1)
+    numbers = _numbers(low, high, low_open=low_open, high_open=high_open, multiple_of=multiple_of, digits=most)
     if not_multiples_of and multiple_of is not None and numbers != NOTHING:
         _check_beside_others(multiple_of, not_multiples_of)
     outside = [_any_zeros(excluded)] if excluded else []
@@ -456,8 +460,14 @@ def _multiples(
     if first > last:
         return NOTHING
     if first == last == 0:
-        zero = sequence(Literal(b"0"), decimals.zero_fraction(MAX_FRACTION_DIGITS))
+        zero = sequence(Literal(b"0"), decimals.zero_fraction(digits))
         return sequence(_ANY_SIGN, zero) if low is None or low < 0 else zero
+    if low is not None and bottom_scale > digits:  # the first multiple within says the same in fewer digits
+        is_negative = low < 0 == first  # then -0 is written, too
+        low = Decimal(f"-1E-{digits}") if is_negative else Decimal(f"{first * step}E-{scale}")
+        low_open = is_negative
+    if high is not None and top_scale > digits:
+        high, high_open = Decimal(f"{last * step}E-{scale}"), False
     numbers = _number_range(low, high, low_open=low_open, high_open=high_open, digits=digits)
     return Intersection((numbers, _multiple(divisor, divisor_scale)))
 

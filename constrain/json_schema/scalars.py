@@ -82,10 +82,11 @@ def scalar_terminals(shapes: Shapes, location: Location | None, spellings: Numbe
     return terminals
 
 
-def canonical_spellings(shape: NumberShape, *, by_double: bool) -> Expression:
+def canonical_spellings(shape: NumberShape, *, by_double: bool, spare_zeros: bool = False) -> Expression:
     """The canonical spellings of a shape's numbers; ``NOTHING`` if all are larger than a float can hold.
 
-    ``by_double``: none reads as the double of a value that is excluded, or of a multiple that is.
+    ``by_double``: none reads as the double of a value that is excluded, or of a multiple that is. ``spare_zeros``:
+    multiples may end in zeros that say nothing.
     """
     if shape.values is not None:
         return number_literal_expression(*shape.values, integer=shape.integer)
@@ -104,6 +105,7 @@ def canonical_spellings(shape: NumberShape, *, by_double: bool) -> Expression:
         not_multiples_of=tuple(map(to_decimal, shape.not_multiples)),
         excluded=shape.excluded,
         by_double=by_double,
+        spare_zeros=spare_zeros,
     )
 
 

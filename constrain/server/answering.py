@@ -139,6 +139,8 @@ class Answering(Endpoint):
                         yield chunk
             for chunk in writer.end():
                 yield chunk
+        except ApiError as error:
+            yield data_event(error.body())
         except Exception:  # noqa: BLE001 - the client has to hear of it, whatever it is
             _log.exception("a generation failed")
             yield data_event(failure().body())

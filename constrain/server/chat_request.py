@@ -130,7 +130,7 @@ def _without_parsed(message: Any) -> Any:
 
 def _options(body: Mapping[str, Any]) -> tuple[ChatOptions, str]:
     """How to sample and when to stop, and the name of the token limit that counts."""
-    options: ChatOptions = {**sampling_options(body), **read_logprobs(body)}
+    options: ChatOptions = {**sampling_options(body), **read_show_schema(body), **read_logprobs(body)}
     max_tokens, limit = token_limit(body, "max_completion_tokens", "max_tokens")
     if max_tokens is not None:
         options["max_tokens"] = max_tokens
@@ -161,6 +161,12 @@ def sampling_options(body: Mapping[str, Any]) -> ChatOptions:
     }
     found: ChatOptions = {name: value for name, value in options.items() if value is not None}  # type: ignore[assignment]
     return found
+
+
+def read_show_schema(body: Mapping[str, Any]) -> ChatOptions:
+    """Whether the prompt shows the schema of the answer. Raises ``ApiError``."""
+    wanted = boolean(body, "show_schema")
+    return {} if wanted is None else {"show_schema": wanted}
 
 
 def _stop(given: object) -> list[str] | None:

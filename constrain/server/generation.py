@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from constrain._completion import Finished
-from constrain._errors import BudgetError, ConstrainError, ModelError, ToolError
+from constrain._errors import BudgetError, ConstrainError, ModelError, OutputValidationError, ToolError
 from constrain._job import Run, make_plan, plan_continuation
 from constrain._threads import start_pool
 from constrain.server.account import current
@@ -239,7 +239,7 @@ class Answers:
                     continue
                 run = self._runs[number]
                 run.request.done.result()
-                last, completion = run.finish()
+                last, completion = _finished(run)
                 self._metrics.add_masks(run.request.answer)
                 for each in last:
                     yield number, each
@@ -263,6 +263,14 @@ class Answers:
     def _note_end(self, number: int, _: Any) -> None:
         with contextlib.suppress(RuntimeError):  # The loop is closed, and nobody waits any more.
             self._loop.call_soon_threadsafe(self._events.put_nowait, (number, None))
+
+
+def _finished(run: Run) -> tuple[list[StreamEvent], Completion]:
+    """The end of an answer. Raises ``ApiError`` for one that no client could read: see ``MAX_ANSWER_NESTING``."""
+    try:
+        return run.finish()
+    except OutputValidationError as error:
+        raise ApiError(f"The answer cannot be read: {error.message}.", code="invalid_value") from error
 
 
 def _plan(served: ServedModel, question: Question) -> Plan:
@@ -313,12 +321,16 @@ def _job(served: ServedModel, question: Question, plan: Plan, constraint: Constr
 def _shown_tokens(served: ServedModel, question: Question) -> str:
     """How many tokens of the prompt are the schema, which the model is shown beside the messages."""
     encode = served.model.vocabulary.encode
-    if question.schema is None or encode is None or not isinstance(question.prompt, list):
+    is_shown = question.schema is not None and question.options.get("show_schema") is not False
+    if not is_shown or encode is None or not isinstance(question.prompt, list):
         return ""
     from constrain.llama import schema_text
 
     shown = len(encode(schema_text.describe(question.schema).encode(errors="replace")))
-    return f", about {shown} of which are the schema of the answer, which the model is shown"
+    return (
+        f", about {shown} of which are the schema of the answer, which the model is shown "
+        "(the request leaves it out with 'show_schema': false)"
+    )
 
 
 @contextlib.contextmanager

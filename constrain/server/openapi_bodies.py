@@ -40,6 +40,9 @@ _SAMPLING: dict[str, Schema] = {
 }
 """What all that write text take, beside OpenAI's fields or in their place."""
 
+_SHOWING: dict[str, Schema] = {"show_schema": _FLAG}
+"""What those take, beside, that show the model a schema."""
+
 _EXTENSION: dict[str, Schema] = {
     "constrain": {
         "type": "object",
@@ -120,7 +123,7 @@ CHAT_REQUEST = Shape(
         "top_p": {"minimum": 0, "maximum": 1},
     },
     own={
-        "": {**_SAMPLING, "logprobs": _FLAG, "model": MODEL_NAME, "stream": _FLAG},
+        "": {**_SAMPLING, **_SHOWING, "logprobs": _FLAG, "model": MODEL_NAME, "stream": _FLAG},
         **_STREAM_OPTIONS,
     },
     required={"": ("model",), "JSONSchema": ("schema",)},
@@ -216,6 +219,7 @@ RESPONSES_REQUEST = Shape(
     own={
         "": {
             **_SAMPLING,
+            **_SHOWING,
             "frequency_penalty": {"type": ["number", "null"], **_PENALTY},
             "model": MODEL_NAME,
             "presence_penalty": {"type": ["number", "null"], **_PENALTY},

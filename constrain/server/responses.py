@@ -155,6 +155,9 @@ class Responses(Endpoint):
                     await self._keep(made, writer.response)  # a client may go on from it once it has the last event
                     for sent in last:
                         yield server_sent(sent)
+        except ApiError as error:
+            for sent in writer.fail(error):
+                yield server_sent(sent)
         except Exception:  # noqa: BLE001 - the client has to hear of it, whatever it is
             _log.exception("a generation failed")
             for sent in writer.fail(failure()):

@@ -11,7 +11,7 @@ from openai.types.shared import Reasoning
 from pydantic import ValidationError
 
 from constrain.llama.sampler import Sampling
-from constrain.server.chat_request import sampling_options, token_limit
+from constrain.server.chat_request import read_show_schema, sampling_options, token_limit
 from constrain.server.errors import ApiError
 from constrain.server.fields import array, boolean, mapping, missing, wrong_type
 from constrain.server.logprobs import logprobs_options, top_logprobs
@@ -148,8 +148,8 @@ def for_responses(error: ApiError) -> ApiError:
 
 
 def _options(body: Mapping[str, Any]) -> ChatOptions:
-    """How to sample and when to stop, by the rules of chat completions."""
-    options = sampling_options(body)
+    """How to sample, when to stop and what to show, by the rules of chat completions."""
+    options: ChatOptions = {**sampling_options(body), **read_show_schema(body)}
     max_tokens, _ = token_limit(body, "max_output_tokens")
     if max_tokens is not None:
         options["max_tokens"] = max_tokens

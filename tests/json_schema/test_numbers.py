@@ -46,8 +46,13 @@ def _valid(text: str, bounds: dict[str, object], *, integer: bool) -> bool:
         and (high is None or value <= Fraction(high))
         and (above is None or value > Fraction(above))
         and (below is None or value < Fraction(below))
-        and (step is None or value % Fraction(step) == 0)
+        and (step is None or (value % Fraction(step) == 0 and len(text.partition(".")[2]) <= _digits(Decimal(step))))
     )
+
+
+def _digits(step: Decimal) -> int:
+    """Digits after the point of a multiple."""
+    return max(1, -int(step.normalize().as_tuple().exponent))
 
 
 def _spellings(rng: random.Random, bounds: dict[str, object]) -> list[str]:
@@ -125,6 +130,21 @@ EXTREME = [
         ["0." + "0" * 300 + "7"],
     ),
     ({"multiple_of": 10**400}, ["0", "-0.0"], ["1", "10"]),
+    ({"multiple_of": Decimal("0.01")}, ["1", "1.0", "1.5", "1.50", "-0.00", "10.00"], ["1.500", "0.000", "1.005"]),
+    ({"multiple_of": 7, "exclusive_minimum": Decimal("-0.05")}, ["0", "-0", "-0.0", "7"], ["-7", "-0.1", "-0.00"]),
+    ({"multiple_of": 1}, ["1", "1.0", "-0.0"], ["1.00", "1.5"]),
+    ({"multiple_of": Decimal("0.50")}, ["0.5", "1.0"], ["0.50"]),
+    ({"multiple_of": Decimal("0.1"), "maximum": 0, "exclusive_minimum": Decimal("-0.0999")}, ["0", "0.0"], ["0.00"]),
+    (
+        {"multiple_of": Decimal("0.1"), "exclusive_minimum": Decimal("0.125"), "maximum": Decimal("-1.005") + 2},
+        ["0.2", "0.9"],
+        ["0.1", "0.125", "1.0", "0.20", "0.995"],
+    ),
+    (
+        {"multiple_of": Decimal("0.1"), "minimum": Decimal("-0.25"), "exclusive_maximum": Decimal("0.201")},
+        ["-0.2", "-0.1", "-0.0", "0.2"],
+        ["-0.3", "0.3", "0.201"],
+    ),
     ({"multiple_of": Decimal("0.75"), "integer": True}, ["0", "3", "-6"], ["1", "74"]),
 ]
 

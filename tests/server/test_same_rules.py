@@ -192,6 +192,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "top_logprobs": ({"top_logprobs": 21}, "top_logprobs", "top_logprobs"),
     "parallel_tool_calls": ({"parallel_tool_calls": "no"}, "parallel_tool_calls", "parallel_tool_calls"),
     "stream": ({"stream": 1}, "stream", "stream"),
+    "show_schema": ({"show_schema": "no"}, "show_schema", "show_schema"),
 }
 
 
@@ -249,7 +250,9 @@ def test_a_field_of_the_other_endpoint_is_refused_with_the_one_to_use(applicatio
         {"modalities": ["text"], "some_new_field": {"a": [1]}, "user": "me", "metadata": {"a": "b"}, "store": False},
         {"top_k": 0, "min_p": 0, "repeat_penalty": 1.0, "stop": [], "logit_bias": {}},
         {"format": {"type": "text", "strict": False, "schema": None}},
-        dict.fromkeys(("top_k", "min_p", "repeat_penalty", "stop", "logit_bias", "max_tokens", "tools", "seed")),
+        dict.fromkeys(
+            ("top_k", "min_p", "repeat_penalty", "stop", "logit_bias", "max_tokens", "tools", "seed", "show_schema")
+        ),
     ],
     ids=range(5),
 )
@@ -297,6 +300,28 @@ def test_a_schema_beside_json_object_is_kept(application: Application, endpoint:
         assert response.json()["text"]["format"] == {"type": "json_object", "schema": PERSON}
 
 
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_a_schema_need_not_be_shown(application: Application, endpoint: str) -> None:
+    form = {"format": {"type": "json_schema", "name": "x", "schema": PERSON}}
+    read = []
+    for shown in ({}, {"show_schema": True}, {"show_schema": False}):
+        response = asked(application, endpoint, form | shown)
+        assert json.loads(text_of(response)) == {"a": 1}
+        usage = response.json()["usage"]
+        read.append(usage["prompt_tokens" if endpoint == CHAT else "input_tokens"])
+    assert read[0] == read[1] > read[2] + 5
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_a_schema_that_is_not_shown_takes_no_room(application: Application, endpoint: str) -> None:
+    schema = {"type": "object", "properties": {f"key_{index}": {"type": "integer"} for index in range(300)}}
+    asking = {"format": {"type": "json_schema", "name": "x", "schema": schema}, "max_tokens": 12}
+    error = error_of(asked(application, endpoint, asking))
+    assert error["code"] == "context_length_exceeded"
+    assert "'show_schema': false" in error["message"]
+    assert isinstance(json.loads(text_of(asked(application, endpoint, {**asking, "show_schema": False}))), dict)
+
+
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 def test_the_deepest_schema_is_answered(application: Application, endpoint: str, stream: bool) -> None:
@@ -304,6 +329,19 @@ def test_the_deepest_schema_is_answered(application: Application, endpoint: str,
     response = asked(application, endpoint, {"format": form, "max_tokens": 40, "stream": stream})
     assert response.status_code == 200, response.text
     assert "error" not in response.text.rpartition("data:")[2].replace('"error":null', "")
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_that_is_too_deep_says_so(
+    application: Application, endpoint: str, stream: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("constrain._answer_text.MAX_ANSWER_NESTING", 5)
+    form = {"type": "json_schema", "name": "x", "schema": {"const": [[[[[[]]]]]]}}
+    response = asked(application, endpoint, {"format": form, "stream": stream})
+    assert response.status_code == (200 if stream else 400)
+    assert "nested more than 5 levels deep (MAX_ANSWER_NESTING)" in response.text
+    assert "invalid_value" in response.text
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
