@@ -71,14 +71,16 @@ EXPLAINED_TERMINALS = 5
 class Report:
     """What a constraint enforces, and how.
 
-    ``policies``: where the language is narrower than JSON Schema's on purpose, by name. ``warnings``: what a reader of
-    the schema should know. ``min_tokens``: the fewest tokens of a shortest text.
+    ``policies``: where the language is narrower than JSON Schema's on purpose, by name. ``digits``: the most digits of
+    numbers that are written, by name (see ``constrain.json_schema.numbers``); empty where there is no JSON Schema.
+    ``warnings``: what a reader of the schema should know. ``min_tokens``: the fewest tokens of a shortest text.
     ``rules``, ``states``, ``terminals``: size of the grammar. ``memory_bytes``: of the tables built so far.
     ``limited_masks``: masks of all matchers so far that left out tokens because a limit of the kernel was met;
     each still leads to a complete text. ``Matcher.limited_masks`` counts those of one answer.
     """
 
     policies: Mapping[str, str | bool]
+    digits: Mapping[str, int]
     warnings: tuple[str, ...]
     min_tokens: int
     rules: int
@@ -95,6 +97,15 @@ class Report:
 
 def _report_of(values: dict[str, Any]) -> Report:
     return Report(**{**values, "policies": MappingProxyType(values["policies"])})
+
+
+def _digits(policies: Mapping[str, str | bool]) -> Mapping[str, int]:
+    """How many digits numbers have at most under the policies."""
+    if "precision" not in policies:
+        return MappingProxyType({})
+    from constrain.json_schema.numbers import digits_of
+
+    return MappingProxyType(digits_of(policies["precision"] == "double"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +273,7 @@ class Constraint:
         stats = self._core.stats()
         return Report(
             policies=self.policies,
+            digits=_digits(self.policies),
             warnings=self.warnings,
             min_tokens=self.matcher().min_tokens_left,
             rules=stats["rules"],

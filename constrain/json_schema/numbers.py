@@ -24,6 +24,7 @@ from constrain.json_schema.cells import (
     DECIMAL_DIGITS,
     GREATEST_EXACT,
     MAX_UNDERFLOW_DIGITS,
+    SIGNIFICANT_DIGITS,
     around,
     is_short,
 )
@@ -151,6 +152,21 @@ def number_expression(
             if 1 in not_multiples_of:
                 not_multiples_of = ()
     return _without(numbers, [_multiples_of(divisor) for divisor in not_multiples_of], outside)
+
+
+def digits_of(by_double: bool) -> dict[str, int]:  # noqa: FBT001
+    """The most digits of numbers, by name.
+
+    ``integer``: of an integer. ``before_point`` and ``after_point``: of other numbers; after the point, 32 more than the
+    longest bound has, if that is more. With ``by_double`` also ``compared``: by which a number is told from those that
+    read as another double, and ``multiple``: of a multiple of something that is no double, such as 0.1.
+    """
+    found = {
+        "integer": MAX_FLOAT_DIGITS if by_double else MAX_INTEGER_DIGITS,
+        "before_point": MAX_FLOAT_DIGITS,
+        "after_point": MAX_FRACTION_DIGITS,
+    }
+    return found | {"compared": SIGNIFICANT_DIGITS, "multiple": DECIMAL_DIGITS} if by_double else found
 
 
 def number_literal_expression(*values: Number, integer: bool = False) -> Expression:

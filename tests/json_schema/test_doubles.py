@@ -98,6 +98,16 @@ def test_exact_decimals_are_had_for_the_asking(schema: dict[str, Any], text: str
         assert 'precision="decimal"' in str(error)  # noqa: PT017
 
 
+def test_the_report_names_the_policy_and_its_digits() -> None:
+    both = constrain.compile({"type": "number"}, byte_vocabulary()).report
+    exact = constrain.compile({"type": "number"}, byte_vocabulary(), precision="decimal").report
+    assert (both.policies["precision"], exact.policies["precision"]) == ("double", "decimal")
+    common = {"before_point": 308, "after_point": 64}
+    assert both.digits == {"integer": 308, **common, "compared": 20, "multiple": 15}
+    assert exact.digits == {"integer": 4300, **common}
+    assert constrain.compile(constrain.Regex("a"), byte_vocabulary()).report.digits == {}
+
+
 def test_constants_that_doubles_cannot_tell_apart_are_refused_with_their_places() -> None:
     schema = {"properties": {"a": {"minimum": 2**53}, "b": {"const": 2**53 + 1}}}
     with pytest.raises(constrain.UnsupportedSchemaError, match="9007199254740993 from 9007199254740992") as caught:
