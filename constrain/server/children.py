@@ -64,8 +64,7 @@ class Children:
 
     def forget(self) -> None:
         """Closes in a forked process what belongs to its parent."""
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        self._ignore_ends()
         self._selector.close()
         for child in self._children:
             if child.report is not None:
@@ -74,10 +73,16 @@ class Children:
         self._waker.close()
 
     def kill(self) -> None:
-        """Ends all children, also those that are stopped."""
+        """Ends all children, also those that are stopped. This process, which is about to end, hears of no end more."""
+        self._ignore_ends()
         for child in self._children:
             if not child.has_ended:
                 os.kill(child.process, signal.SIGKILL)
+
+    @staticmethod
+    def _ignore_ends() -> None:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
     def _report_ends(self) -> None:
         for child in self._children.copy():

@@ -319,6 +319,7 @@ def test_no_memory_to_set_a_sequence_aside(suffer: Any) -> None:
     assert failures
 
 
+@only_long
 def test_a_disk_that_is_full(suffer: Any, model: constrain.Model) -> None:
     told: list[str] = []
     write = _cache._write_new
