@@ -11,7 +11,7 @@ from jsonschema import Draft7Validator, Draft201909Validator, Draft202012Validat
 from referencing import Registry
 
 import constrain
-from constrain._errors import LimitError, SchemaError, UnsatisfiableSchemaError
+from constrain._errors import LimitError, SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError
 from constrain.json_schema import compile_schema
 from tests.json_schema.test_references import DRAFT_7, DRAFT_2019, DRAFT_2020, INTEGER, STRING, check, refused
 
@@ -116,7 +116,7 @@ def test_two_anchors_of_one_name_in_a_resource_are_refused() -> None:
 
 
 def test_a_dynamic_cycle_in_place_is_refused() -> None:
-    with pytest.raises(UnsatisfiableSchemaError, match="cycle"):
+    with pytest.raises(UnsupportedSchemaError, match="cycle"):
         compile_schema({"$dynamicAnchor": "a", "allOf": [{"$dynamicRef": "#a"}]})
 
 
@@ -247,6 +247,10 @@ def test_random_resources_mean_what_an_independent_validator_says(dialect: str, 
         try:
             constraint = constrain.compile(schema, BYTES, whitespace="any", property_order="any")
         except UnsatisfiableSchemaError:
+            continue
+        except UnsupportedSchemaError as error:
+            if "cycle that says nothing" not in error.message:
+                raise
             continue
         compiled += 1
         for _ in range(30):
