@@ -51,7 +51,7 @@ def test_command_lines_run(command: str, tmp_path: Path) -> None:
 
 
 NOT_KEPT = {"masks", "generation", "batch", "budget", "serving"}
-"""Tables whose reports are not in ``benchmarks/results``; whoever measures again keeps the report and removes it here."""
+"""Tables whose reports are not in ``benchmarks/results``; whoever keeps one removes it here."""
 
 
 def test_tables_are_written_from_kept_reports(tmp_path: Path) -> None:
