@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
 import time
 from dataclasses import asdict, dataclass
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import llama_cpp
+from about import origin
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -106,8 +106,7 @@ def main() -> None:
     about = {
         "prompts": len(prompts),
         "threads": arguments.threads,
-        "machine": platform.platform(),
-        "processor": platform.processor(),
+        **origin(),
         "llama_cpp": llama_cpp.__version__,
         "schema": SCHEMA,
     }

@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import llama_cpp
 import numpy as np
+from about import origin
 from judge import flaw
 from llama_cpp.llama_grammar import LlamaGrammar
 from masks import LlguidanceEngine, OurSession, Session, Tokens, read_schemas
@@ -485,7 +486,9 @@ def main() -> None:
         }
     packages = ["constrain-llm", "llama-cpp-python", *sorted(MODULES.keys() - missing)]
     versions = {package: importlib.metadata.version(package) for package in packages}
-    arguments.output.write_text(json.dumps({"versions": versions, "seed": arguments.seed, **written}, indent=1))
+    arguments.output.write_text(
+        json.dumps({**origin(), "versions": versions, "seed": arguments.seed, **written}, indent=1)
+    )
     console.print(f"written to {arguments.output}")
     if arguments.plot:
         plot(arguments.plot, reports)

@@ -21,7 +21,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -29,6 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import llama_cpp
+from about import origin
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -91,8 +91,7 @@ def main() -> None:
     about = {
         "tokens": arguments.tokens,
         "threads": arguments.threads,
-        "machine": platform.platform(),
-        "processor": platform.processor(),
+        **origin(),
         "llama_cpp": llama_cpp.__version__,
         "schema": SCHEMA,
     }

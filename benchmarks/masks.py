@@ -28,6 +28,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from about import origin
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -361,6 +362,7 @@ def run(arguments: argparse.Namespace, tokens: Tokens, entries: list[dict[str, A
     common = [i for i in range(len(tasks)) if all("error" not in results[name][i] for name in arguments.engines)]
     report = {name: summary(results[name], common) | loads[name] for name in arguments.engines}
     return {
+        **origin(),
         "vocabulary": {"file": Path(tokens.path).name, "n_vocab": len(tokens.texts)},
         "schemas": len(tasks),
         "common": len(common),

@@ -13,10 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import datetime as dt
 import json
-import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -24,6 +21,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from about import origin
 from rich.console import Console
 from rich.table import Table
 
@@ -93,13 +91,8 @@ def read(arguments: argparse.Namespace) -> dict[str, Any]:
     """The report that further rounds go to."""
     import llama_cpp
 
-    here = Path(__file__).parent
     about = {
-        "commit": subprocess.check_output(("git", "rev-parse", "--short", "HEAD"), cwd=here, text=True).strip(),
-        "date": dt.datetime.now(dt.timezone.utc).date().isoformat(),
-        "machine": platform.platform(),
-        "processor": processor(),
-        "cores": len(os.sched_getaffinity(0)),
+        **origin(),
         "llama_cpp": llama_cpp.__version__,
         "tokens": arguments.tokens,
         "patience": arguments.patience,
@@ -111,15 +104,6 @@ def read(arguments: argparse.Namespace) -> dict[str, Any]:
         if report[name] != about[name]:
             raise SystemExit(f"{arguments.output} was measured with {name} {report[name]}, this is {about[name]}")
     return {**report, **about}
-
-
-def processor() -> str:
-    """The name of the processor."""
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        name, _, value = line.partition(":")
-        if name.strip() == "model name":
-            return value.strip()
-    return platform.processor()
 
 
 def measure(run: str, scene: str, arguments: argparse.Namespace) -> list[float | None]:

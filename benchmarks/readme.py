@@ -1,8 +1,9 @@
 """Writes the tables of the README from the JSON files of the benchmarks.
 
-    python benchmarks/readme.py masks.json generation.json budget.json batch.json serving.json processes.json
+    cd benchmarks/results && python ../readme.py processes.json
 
-Each file replaces what stands between the marks of its benchmark: ``<!-- NAME: ... -->`` and ``<!-- /NAME -->``.
+Reports are kept in ``benchmarks/results``; each says commit, date and processor, and so does its table. Each file
+replaces what stands between the marks of its benchmark: ``<!-- NAME: ... -->`` and ``<!-- /NAME -->``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import statistics
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from about import told
 from processes import SCENES, cell, longest
 from slices import ratio
 
@@ -124,8 +126,7 @@ def processes(report: dict[str, Any]) -> Iterator[str]:
     """Seconds that the slowest of several processes took, and how many times those of one."""
     yield (
         f"Processes at once: seconds until the last one has written {report['tokens']} tokens, from its start on; in "
-        f"brackets, times one process alone. {report['cores']} cores ({report['processor']}), llama-cpp-python "
-        f"{report['llama_cpp']}; commit {report['commit']}, {report['date']}."
+        f"brackets, times one process alone; llama-cpp-python {report['llama_cpp']}."
     )
     yield ""
     results = {(one["run"], one["threads"], one["scene"]): longest(one) for one in report["results"]}
@@ -149,6 +150,14 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
 }
 
 
+def section(path: Path) -> Iterator[str]:
+    """The lines of a report: where its numbers come from, and what they are."""
+    report = json.loads(path.read_text(encoding="utf-8"))
+    lines = SECTIONS[path.stem](report)
+    yield f"{next(lines)} {told(report)}"
+    yield from lines
+
+
 def replace(text: str, name: str, lines: Iterator[str]) -> str:
     """The text with other lines between the marks of a section."""
     pattern = re.compile(rf"(<!-- {name}: [^>]*-->\n).*?(<!-- /{name} -->)", re.DOTALL)
@@ -168,7 +177,7 @@ def main() -> None:
     for path in arguments.reports:
         if path.stem not in SECTIONS:
             parser.error(f"{path}: a file is named as its benchmark: {', '.join(SECTIONS)}")
-        text = replace(text, path.stem, SECTIONS[path.stem](json.loads(path.read_text(encoding="utf-8"))))
+        text = replace(text, path.stem, section(path))
     arguments.readme.write_text(text, encoding="utf-8")
 
 

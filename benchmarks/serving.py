@@ -20,7 +20,6 @@ import contextlib
 import itertools
 import json
 import os
-import platform
 import random
 import re
 import socket
@@ -36,6 +35,7 @@ from typing import TYPE_CHECKING, Any
 
 import llama_cpp
 import psutil
+from about import origin
 from load import KINDS, Answer, ask, request_body
 from rich.console import Console
 from rich.table import Table
@@ -141,8 +141,7 @@ def main() -> None:
     about = {
         "threads": arguments.threads,
         "parallel": arguments.parallel,
-        "machine": platform.platform(),
-        "processor": platform.processor(),
+        **origin(),
         "llama_cpp": llama_cpp.__version__,
     }
     arguments.output.write_text(

@@ -1,4 +1,4 @@
-"""Bad and huge input: it works, or ends in its own clear error, within 2 seconds and 500 MB; never a crash.
+"""Bad and huge input: each works, or ends in one clear error, within 2 seconds and 500 MB; never a crash.
 
 Each case runs in a process of its own. Seconds are of processor time, so that a busy machine makes no difference. The
 code of a case sees ``constrain``, a real vocabulary ``vocab``, ``try_out``, which compiles a schema and takes the first
@@ -86,80 +86,132 @@ def run_apart(code: str, folder: Path) -> Outcome:
     return Outcome(**json.loads(done.stdout.splitlines()[-1]))
 
 
-def check(code: str, folder: Path, errors: str, pointer: str | None = None) -> None:
-    """``errors``: the names of the outcomes that are right, with blanks between them."""
+def check(code: str, folder: Path, error: str, says: str = "", pointer: str | None = None) -> None:
+    """There is one right outcome: this error (or ``WORKS``) at this place, with a message that says this."""
     outcome = run_apart(code, folder)
-    assert outcome.error in errors.split(), outcome
+    assert (outcome.error, outcome.pointer) == (error, pointer), outcome
+    assert says in outcome.message, outcome
     if outcome.error != WORKS:
+        assert says, "the test must tell what the message says"
         assert outcome.ours or outcome.error in ("IndexError", "ValueError", "TypeError"), outcome
         assert 10 < len(outcome.message) < 1000, outcome
-        if pointer is not None:
-            assert outcome.pointer == pointer, outcome
     assert outcome.seconds <= SECONDS, outcome
     assert outcome.memory <= MEMORY, outcome
 
 
 MALFORMED = {
-    "a type that is a number": ('{"type": 5}', "/type"),
-    "a type that does not exist": ('{"type": "strin"}', "/type"),
-    "properties that are a list": ('{"properties": []}', "/properties"),
-    "a property that is a number": ('{"properties": {"a": 1}}', "/properties/a"),
-    "required that is a string": ('{"required": "a"}', "/required"),
-    "a bound that is a string": ('{"type": "array", "items": {"minimum": "1"}}', "/items/minimum"),
-    "a negative length": ('{"minLength": -1}', "/minLength"),
-    "an enum that is an object": ('{"enum": {}}', "/enum"),
-    "anyOf without branches": ('{"anyOf": []}', "/anyOf"),
-    "multipleOf zero": ('{"multipleOf": 0}', "/multipleOf"),
-    "a schema that is a number": ("17", ""),
-    "a schema that is a list": ("[]", ""),
-    "text that is not JSON": ('{"type": "string"', None),
-    "empty text": ("", None),
-    "a key twice": ('{"type": "string", "type": "number"}', None),
-    "a number that is none": ('{"minimum": NaN}', None),
+    "a type that is a number": ('{"type": 5}', "5 is not a type", "/type"),
+    "a type that does not exist": ('{"type": "strin"}', "'strin' is not a type", "/type"),
+    "properties that are a list": ('{"properties": []}', "properties must be a JSON object", "/properties"),
+    "a property that is a number": (
+        '{"properties": {"a": 1}}',
+        "a schema is an object or a boolean, not 1",
+        "/properties/a",
+    ),
+    "required that is a string": ('{"required": "a"}', "required must be a list of strings", "/required"),
+    "a bound that is a string": (
+        '{"type": "array", "items": {"minimum": "1"}}',
+        "minimum must be a finite number",
+        "/items/minimum",
+    ),
+    "a negative length": ('{"minLength": -1}', "minLength must be a whole number of at least 0", "/minLength"),
+    "an enum that is an object": ('{"enum": {}}', "enum must be a list", "/enum"),
+    "anyOf without branches": ('{"anyOf": []}', "anyOf must be a list of schemas", "/anyOf"),
+    "multipleOf zero": ('{"multipleOf": 0}', "multipleOf must be greater than 0", "/multipleOf"),
+    "a schema that is a number": ("17", "a schema is an object or a boolean, not 17", ""),
+    "a schema that is a list": ("[]", "a schema is an object or a boolean, not []", ""),
+    "text that is not JSON": ('{"type": "string"', "line 1, column 18: not JSON", None),
+    "empty text": ("", "line 1, column 1: not JSON", None),
+    "a key twice": ('{"type": "string", "type": "number"}', 'the key "type" stands twice', None),
+    "a number that is none": ('{"minimum": NaN}', "NaN is not a JSON number", None),
 }
 
 
 @pytest.mark.parametrize("name", MALFORMED)
 def test_malformed_schema(name: str, tmp_path: Path) -> None:
-    text, pointer = MALFORMED[name]
-    check(f"try_out({text!r})", tmp_path, "SchemaError", pointer)
+    text, says, pointer = MALFORMED[name]
+    check(f"try_out({text!r})", tmp_path, "SchemaError", says, pointer)
 
 
 UNSATISFIABLE = {
-    "false": "False",
-    "empty enum": "{'enum': []}",
-    "integer bounds": "{'type': 'integer', 'minimum': 5, 'maximum': 3}",
-    "no integer between": "{'type': 'integer', 'minimum': 1.2, 'maximum': 1.8}",
-    "exclusive bounds": "{'type': 'number', 'exclusiveMinimum': 1, 'exclusiveMaximum': 1}",
-    "no multiple between": "{'type': 'number', 'minimum': 1, 'maximum': 6, 'multipleOf': 7}",
-    "string lengths": "{'type': 'string', 'minLength': 5, 'maxLength': 2}",
-    "pattern against length": "{'type': 'string', 'pattern': '^a{3}$', 'maxLength': 2}",
-    "array lengths": "{'type': 'array', 'minItems': 3, 'maxItems': 1}",
-    "types that exclude each other": "{'allOf': [{'type': 'string'}, {'type': 'null'}]}",
-    "a constant of another type": "{'type': 'string', 'const': 1}",
-    "a required key of no value": "{'type': 'object', 'properties': {'a': False}, 'required': ['a']}",
-    "a value that contains itself": ("{'type': 'object', 'properties': {'a': {'$ref': '#'}}, 'required': ['a']}"),
+    "false": ("False", "a schema that is false", ""),
+    "empty enum": ("{'enum': []}", "an empty enum", "/enum"),
+    "integer bounds": (
+        "{'type': 'integer', 'minimum': 5, 'maximum': 3}",
+        "minimum 5 and maximum 3 exclude each other",
+        "/minimum",
+    ),
+    "no integer between": ("{'type': 'integer', 'minimum': 1.2, 'maximum': 1.8}", "exclude each other", ""),
+    "exclusive bounds": (
+        "{'type': 'number', 'exclusiveMinimum': 1, 'exclusiveMaximum': 1}",
+        "exclusiveMinimum 1 and exclusiveMaximum 1 exclude each other",
+        "/exclusiveMinimum",
+    ),
+    "no multiple between": (
+        "{'type': 'number', 'minimum': 1, 'maximum': 6, 'multipleOf': 7}",
+        "exclude each other",
+        "",
+    ),
+    "string lengths": (
+        "{'type': 'string', 'minLength': 5, 'maxLength': 2}",
+        "minLength 5 and maxLength 2 exclude each other",
+        "/minLength",
+    ),
+    "pattern against length": ("{'type': 'string', 'pattern': '^a{3}$', 'maxLength': 2}", "exclude each other", ""),
+    "array lengths": (
+        "{'type': 'array', 'minItems': 3, 'maxItems': 1}",
+        "minItems 3 and maxItems 1 exclude each other",
+        "/minItems",
+    ),
+    "types that exclude each other": ("{'allOf': [{'type': 'string'}, {'type': 'null'}]}", "exclude each other", ""),
+    "a constant of another type": ("{'type': 'string', 'const': 1}", "exclude each other", ""),
+    "a required key of no value": (
+        "{'type': 'object', 'properties': {'a': False}, 'required': ['a']}",
+        "nothing can stand at /a, which is required",
+        "",
+    ),
+    "a value that contains itself": (
+        "{'type': 'object', 'properties': {'a': {'$ref': '#'}}, 'required': ['a']}",
+        "a $ref cycle with no value",
+        "",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", UNSATISFIABLE)
 def test_schema_that_nothing_satisfies(name: str, tmp_path: Path) -> None:
-    check(f"try_out({UNSATISFIABLE[name]})", tmp_path, "UnsatisfiableSchemaError")
+    schema, says, pointer = UNSATISFIABLE[name]
+    check(f"try_out({schema})", tmp_path, "UnsatisfiableSchemaError", says, pointer)
 
 
 REFERENCES = {
-    "dangling": ("{'properties': {'a': {'$ref': '#/$defs/none'}}}", "/properties/a/$ref"),
-    "dangling anchor": ("{'$ref': '#none'}", "/$ref"),
-    "to another document": ("{'$ref': 'https://example.com/schema.json'}", "/$ref"),
-    "that is a number": ("{'$ref': 1}", "/$ref"),
-    "into a number": ("{'$defs': {'a': {'maximum': 3}}, '$ref': '#/$defs/a/maximum'}", "/$ref"),
+    "dangling": (
+        "{'properties': {'a': {'$ref': '#/$defs/none'}}}",
+        "SchemaError",
+        "'#/$defs/none' points to nothing",
+        "/properties/a/$ref",
+    ),
+    "dangling anchor": ("{'$ref': '#none'}", "SchemaError", "names an anchor that no schema has", "/$ref"),
+    "to another document": (
+        "{'$ref': 'https://example.com/schema.json'}",
+        "UnsupportedSchemaError",
+        "is not in this document and not in the registry",
+        "/$ref",
+    ),
+    "that is a number": ("{'$ref': 1}", "SchemaError", "$ref must be a string, not 1", "/$ref"),
+    "into a number": (
+        "{'$defs': {'a': {'maximum': 3}}, '$ref': '#/$defs/a/maximum'}",
+        "SchemaError",
+        "points to something that is no schema",
+        "/$ref",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", REFERENCES)
 def test_reference_that_leads_nowhere(name: str, tmp_path: Path) -> None:
-    schema, pointer = REFERENCES[name]
-    check(f"try_out({schema})", tmp_path, "SchemaError UnsupportedSchemaError", pointer)
+    schema, error, says, pointer = REFERENCES[name]
+    check(f"try_out({schema})", tmp_path, error, says, pointer)
 
 
 @pytest.mark.parametrize(
@@ -172,13 +224,26 @@ def test_reference_that_leads_nowhere(name: str, tmp_path: Path) -> None:
     ],
 )
 def test_reference_cycle_without_a_value(schema: str, tmp_path: Path) -> None:
-    check(f"try_out({schema})", tmp_path, "SchemaError UnsatisfiableSchemaError UnsupportedSchemaError")
+    check(f"try_out({schema})", tmp_path, "UnsatisfiableSchemaError", "the schema applies itself to the same value", "")
 
 
-@pytest.mark.parametrize("pattern", ["(", "[b-a]", "a{2,1}", "*a", "\\p{None}", "(?<a>x)(?<a>y)", "\\", "a)"])
+INVALID_PATTERNS = {
+    "(": "column 1: the group that begins here has no closing )",
+    "[b-a]": "column 2: the range 'b' to 'a' is out of order",
+    "a{2,1}": "column 2: the count {2,1} is out of order",
+    "*a": "column 1: there is nothing to repeat",
+    "\\p{None}": "column 1: 'None' is no general category",
+    "(?<a>x)(?<a>y)": "column 8: two groups have the name a",
+    "\\": "column 1: a backslash at the end escapes nothing",
+    "a)": "column 2: this ) closes no group",
+}
+
+
+@pytest.mark.parametrize("pattern", INVALID_PATTERNS)
 def test_invalid_pattern(pattern: str, tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}}
-    check(f"try_out({schema!r})", tmp_path, "PatternError SchemaError", "/properties/a/pattern")
+    says = INVALID_PATTERNS[pattern]
+    check(f"try_out({schema!r})", tmp_path, "PatternError", says, "/properties/a/pattern")
 
 
 HUGE = {
@@ -211,29 +276,46 @@ HUGE = {
 }
 
 
+REFUSED_HUGE: dict[str, tuple[str, str, str | None]] = {
+    "minLength": ("LimitError", "MAX_INTERSECTION_STATES", None),
+    "minItems": ("LimitError", "MAX_MINIMUM_ITEMS", ""),
+    "a gap counted twice": ("LimitError", "MAX_COMPILE_WORK", None),
+    "a count of a billion": ("LimitError", "MAX_SHORTEST_MATCH", None),
+    "bounds of 1,000 digits": ("UnsupportedSchemaError", 'precision="decimal"', "/maximum"),
+    "a multiple of a prime": ("UnsupportedSchemaError", 'precision="decimal"', "/multipleOf"),
+    "10,000 branches": ("LimitError", "MAX_ALTERNATIVES", "/anyOf"),
+}
+"""Error, what its message says and the place; all other huge inputs work."""
+
+
+def test_what_is_refused_is_tested() -> None:
+    assert set(REFUSED_HUGE) <= set(HUGE)
+    assert set(REFUSED_DEEP) <= set(DEEP)
+
+
 @pytest.mark.parametrize("name", HUGE)
-def test_huge_input_works_or_meets_a_named_limit(name: str, tmp_path: Path) -> None:
-    check(HUGE[name], tmp_path, "works LimitError UnsupportedSchemaError PatternError")
-
-
-@pytest.mark.parametrize("name", ["maxLength", "maxItems", "enum of 100,000 strings"])
-def test_huge_bounds_work(name: str, tmp_path: Path) -> None:
-    check(HUGE[name], tmp_path, WORKS)
+def test_huge_input(name: str, tmp_path: Path) -> None:
+    check(HUGE[name], tmp_path, *REFUSED_HUGE.get(name, (WORKS,)))
 
 
 EXPONENTS = {
-    "of a bound": ('{"properties": {"a": {"maximum": -1e99999999999}}}', "LimitError", "/properties/a/maximum"),
-    "of a length": ('{"items": {"minLength": 1e99999999}}', "LimitError", "/items/minLength"),
-    "of a value": ('{"items": {"enum": [1e9999, 1]}}', "LimitError", "/items"),
-    "beyond all arithmetic": ('{"const": 1e999999999999999999999}', "SchemaError", None),
-    "of a tiny divisor": ('{"multipleOf": 1e-99999999999999999999999}', "SchemaError", None),
+    "of a bound": (
+        '{"properties": {"a": {"maximum": -1e99999999999}}}',
+        "LimitError",
+        "MAX_EXPONENT",
+        "/properties/a/maximum",
+    ),
+    "of a length": ('{"items": {"minLength": 1e99999999}}', "LimitError", "MAX_EXPONENT", "/items/minLength"),
+    "of a value": ('{"items": {"enum": [1e9999, 1]}}', "LimitError", "MAX_INTEGER_DIGITS", "/items"),
+    "beyond all arithmetic": ('{"const": 1e999999999999999999999}', "SchemaError", "too large an exponent", None),
+    "of a tiny divisor": ('{"multipleOf": 1e-99999999999999999999999}', "SchemaError", "too large an exponent", None),
 }
 
 
 @pytest.mark.parametrize("name", EXPONENTS)
 def test_exponents_that_take_too_long_to_reckon_with_are_refused_by_place(name: str, tmp_path: Path) -> None:
-    text, error, pointer = EXPONENTS[name]
-    check(f"try_out({text!r})", tmp_path, error, pointer)
+    text, error, says, pointer = EXPONENTS[name]
+    check(f"try_out({text!r})", tmp_path, error, says, pointer)
 
 
 DEEP = {
@@ -270,84 +352,117 @@ try_out(schema)""",
 }
 
 
+TOO_DEEP = ("SchemaError", "nested too deeply to be read", None)
+REFUSED_DEEP: dict[str, tuple[str, str, str | None]] = {
+    "items as text": TOO_DEEP,
+    "items": TOO_DEEP,
+    "required properties": TOO_DEEP,
+    "allOf": TOO_DEEP,
+    "a constant": TOO_DEEP,
+    "parentheses of a pattern": ("PatternError", "MAX_NESTING", "/pattern"),
+    "brackets without end": TOO_DEEP,
+    "a schema that contains itself": ("SchemaError", "Circular reference", None),
+}
+"""Error, what its message says and the place; all other deep inputs work."""
+
+
 @pytest.mark.parametrize("name", DEEP)
-def test_deep_input_works_or_meets_a_named_limit(name: str, tmp_path: Path) -> None:
-    check(DEEP[name], tmp_path, "works SchemaError LimitError PatternError")
+def test_deep_input(name: str, tmp_path: Path) -> None:
+    check(DEEP[name], tmp_path, *REFUSED_DEEP.get(name, (WORKS,)))
 
 
-@pytest.mark.parametrize("size", [0, 3, 10, 24, 1_000, 100_000, 1_000_000])
+TRUNCATED = {
+    0: "it is empty",
+    3: "it begins with b'GGU'",
+    10: "the header needs 8 bytes at byte 8, the file has 10",
+    24: "key 0 of 33 needs 8 bytes at byte 24, the file has 24",
+    1_000: "key 22 of 33 needs 20 bytes at byte 982, the file has 1000",
+    100_000: "the value of tokenizer.ggml.tokens needs",
+    1_000_000: "the value of tokenizer.ggml.merges needs",
+}
+
+
+@pytest.mark.parametrize("size", TRUNCATED)
 def test_truncated_model(size: int, tmp_path: Path) -> None:
     with demo_model().open("rb") as whole:
         (tmp_path / "short.gguf").write_bytes(whole.read(size))
-    check("constrain.Vocabulary.from_gguf(folder + '/short.gguf')", tmp_path, "ModelError")
-    check("constrain.Model(folder + '/short.gguf')", tmp_path, "ModelError")
+    check("constrain.Vocabulary.from_gguf(folder + '/short.gguf')", tmp_path, "ModelError", TRUNCATED[size])
+    check("constrain.Model(folder + '/short.gguf')", tmp_path, "ModelError", TRUNCATED[size])
 
 
 def test_model_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "text.gguf").write_text("no model at all\n" * 1000)
     (tmp_path / "lengths.gguf").write_bytes(b"GGUF" + (3).to_bytes(4, "little") + b"\xff" * 4000)
-    for path in ("/text.gguf", "/lengths.gguf", "/missing.gguf", ""):
-        check(f"constrain.Vocabulary.from_gguf(folder + {path!r})", tmp_path, "ModelError")
-        check(f"constrain.Model(folder + {path!r})", tmp_path, "ModelError")
+    for path, says in (
+        ("/text.gguf", "not a GGUF file"),
+        ("/lengths.gguf", "truncated: key 0 of"),
+        ("/missing.gguf", "No such file"),
+        ("", "Is a directory"),
+    ):
+        check(f"constrain.Vocabulary.from_gguf(folder + {path!r})", tmp_path, "ModelError", says)
+        check(f"constrain.Model(folder + {path!r})", tmp_path, "ModelError", says)
 
 
-@pytest.mark.parametrize("missing", ["0123456789", "4", "5-", "0"])
-def test_vocabulary_that_cannot_spell_what_the_schema_asks_for(missing: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("missing", "unspelled"), [("0123456789", "0x30 0x34"), ("4", "0x34"), ("5-", "0x2d 0x35"), ("0", "0x30")]
+)
+def test_vocabulary_that_cannot_spell_what_the_schema_asks_for(missing: str, unspelled: str, tmp_path: Path) -> None:
     code = f"""
 tokens = [bytes([byte]) for byte in range(256) if chr(byte) not in {missing!r}]
 vocab = constrain.Vocabulary.from_tokens([*tokens, b"14", b""], eos=[len(tokens) + 1])
 constrain.compile({{'const': 40}} if {missing!r} != "5-" else {{'const': -5}}, vocab)"""
-    check(code, tmp_path, "ModelError GrammarError")
+    check(code, tmp_path, "ModelError", f"no token of their own for the bytes {unspelled}")
 
 
 @pytest.mark.parametrize(
-    "tokens",
+    ("tokens", "says"),
     [
-        "[], eos=[]",
-        "[b'a'], eos=[]",
-        "[b'a'], eos=[1]",
-        "[b'a'], eos=[-1]",
-        "['a', b''], eos=[1]",
-        "[b'', b''], eos=[1]",
+        ("[], eos=[]", "no end-of-generation token"),
+        ("[b'a'], eos=[]", "no end-of-generation token"),
+        ("[b'a'], eos=[1]", "end-of-generation id 1 is out of range"),
+        ("[b'a'], eos=[-1]", "end-of-generation id -1 is out of range"),
+        ("['a', b''], eos=[1]", "token 0 is str, not bytes"),
+        ("[b'', b''], eos=[1]", "none of the 2 tokens has a text"),
     ],
 )
-def test_vocabulary_that_cannot_be_one(tokens: str, tmp_path: Path) -> None:
-    check(f"constrain.Vocabulary.from_tokens({tokens})", tmp_path, "ModelError")
+def test_vocabulary_that_cannot_be_one(tokens: str, says: str, tmp_path: Path) -> None:
+    check(f"constrain.Vocabulary.from_tokens({tokens})", tmp_path, "ModelError", says)
 
 
 @pytest.mark.parametrize("token", ["-1", "vocab.n_vocab", "2**31", "2**40", "2**70", "-2**40"])
 @pytest.mark.parametrize("method", ["accept({})", "accept_many([{}])", "explain({})"])
 def test_token_id_out_of_range(method: str, token: str, tmp_path: Path) -> None:
     code = f"try_out(True).matcher().{method.format(token)}"
-    outcome = run_apart(code, tmp_path)
-    assert outcome.error in ("IndexError", "ValueError"), outcome
-    assert "id" in outcome.message, outcome
+    check(code, tmp_path, "IndexError", "is not in the vocabulary of 49152 tokens")
 
 
 BITMASKS = {
-    "of signed long words": "np.zeros(words, np.int64)",
-    "of floats": "np.zeros(words, np.float32)",
-    "of long words": "np.zeros(words, np.uint64)",
-    "of booleans": "np.zeros(vocab.n_vocab, bool)",
-    "too short": "np.zeros(words - 1, np.uint32)",
-    "too long": "np.zeros(words + 1, np.uint32)",
-    "empty": "np.zeros(0, np.uint32)",
-    "of two dimensions": "np.zeros((1, words), np.uint32)",
-    "with gaps": "np.zeros(2 * words, np.uint32)[::2]",
-    "backwards": "np.zeros(words, np.uint32)[::-1]",
-    "that cannot be written": "np.frombuffer(bytes(4 * words), np.uint32)",
-    "of the other byte order": "np.zeros(words, np.dtype('>u4'))",
-    "that is a list": "[0] * words",
-    "that is none": "None",
+    "of signed long words": ("np.zeros(words, np.int64)", "ValueError", "bitmask must have shape"),
+    "of floats": ("np.zeros(words, np.float32)", "ValueError", "bitmask must have shape"),
+    "of long words": ("np.zeros(words, np.uint64)", "ValueError", "bitmask must have shape"),
+    "of booleans": ("np.zeros(vocab.n_vocab, bool)", "ValueError", "bitmask must have shape"),
+    "too short": ("np.zeros(words - 1, np.uint32)", "ValueError", "bitmask must have shape"),
+    "too long": ("np.zeros(words + 1, np.uint32)", "ValueError", "bitmask must have shape"),
+    "empty": ("np.zeros(0, np.uint32)", "ValueError", "bitmask must have shape"),
+    "of two dimensions": ("np.zeros((1, words), np.uint32)", "ValueError", "bitmask must have shape"),
+    "with gaps": ("np.zeros(2 * words, np.uint32)[::2]", "TypeError", "bitmask must be a contiguous, writable array"),
+    "backwards": ("np.zeros(words, np.uint32)[::-1]", "TypeError", "bitmask must be a contiguous, writable array"),
+    "that cannot be written": (
+        "np.frombuffer(bytes(4 * words), np.uint32)",
+        "TypeError",
+        "bitmask must be a contiguous, writable array",
+    ),
+    "of the other byte order": ("np.zeros(words, np.dtype('>u4'))", "ValueError", "bitmask must have shape"),
+    "that is a list": ("[0] * words", "TypeError", "bitmask must be a contiguous, writable array"),
+    "that is none": ("None", "TypeError", "incompatible function arguments"),
 }
 
 
 @pytest.mark.parametrize("name", BITMASKS)
 def test_wrong_bitmask(name: str, tmp_path: Path) -> None:
-    code = f"words = (vocab.n_vocab + 31) // 32\ntry_out(True).matcher().fill_bitmask({BITMASKS[name]})"
-    outcome = run_apart(code, tmp_path)
-    assert outcome.error in ("TypeError", "ValueError"), outcome
-    assert "bitmask" in outcome.message, outcome
+    bitmask, error, says = BITMASKS[name]
+    code = f"words = (vocab.n_vocab + 31) // 32\ntry_out(True).matcher().fill_bitmask({bitmask})"
+    check(code, tmp_path, error, says)
 
 
 def test_bitmask_of_signed_words_is_taken_as_other_engines_have_it(tmp_path: Path) -> None:
@@ -357,11 +472,11 @@ def test_bitmask_of_signed_words_is_taken_as_other_engines_have_it(tmp_path: Pat
 
 @pytest.mark.parametrize("count", ["1", "-1", "2**40"])
 def test_rollback_beyond_the_start(count: str, tmp_path: Path) -> None:
-    check(f"try_out(True).matcher().rollback({count})", tmp_path, "ValueError IndexError")
+    check(f"try_out(True).matcher().rollback({count})", tmp_path, "ValueError", "cannot roll back")
 
 
 def test_batch_of_negative_size(tmp_path: Path) -> None:
-    check("try_out(True).allocate_bitmask(-1)", tmp_path, "ValueError")
+    check("try_out(True).allocate_bitmask(-1)", tmp_path, "ValueError", "negative dimensions")
 
 
 @pytest.mark.parametrize(
@@ -369,4 +484,4 @@ def test_batch_of_negative_size(tmp_path: Path) -> None:
     ["whitespace='loose'", "property_order='sorted'", "formats='maybe'", "numbers='all'", "whitespace=None"],
 )
 def test_unknown_policy(option: str, tmp_path: Path) -> None:
-    check(f"try_out(True, {option})", tmp_path, "ValueError SchemaError")
+    check(f"try_out(True, {option})", tmp_path, "ValueError", f"{option.partition('=')[0]} must be one of")

@@ -48,3 +48,18 @@ def test_command_lines_run(command: str, tmp_path: Path) -> None:
         assert content is not None
         (tmp_path / name).write_text(content[1], encoding="utf-8")
     assert run(tmp_path, "-m", "constrain", *shlex.split(command)) or (tmp_path / "answers.jsonl").stat().st_size
+
+
+NOT_KEPT = {"masks", "generation", "batch", "budget", "serving"}
+"""Tables whose reports are not in ``benchmarks/results``; whoever keeps one removes it here."""
+
+
+def test_tables_are_written_from_kept_reports(tmp_path: Path) -> None:
+    tables, results = set(re.findall(r"^<!-- (\w+): benchmarks/", README, re.MULTILINE)), ROOT / "benchmarks/results"
+    kept = tables & {path.stem for path in results.glob("*.json")}
+    assert tables - kept == NOT_KEPT
+    copy = tmp_path / "README.md"
+    copy.write_text(README, encoding="utf-8")
+    reports = [str(results / f"{name}.json") for name in sorted(kept)]
+    run(tmp_path, str(ROOT / "benchmarks/readme.py"), *reports, "--readme", str(copy))
+    assert copy.read_text(encoding="utf-8") == README

@@ -1,6 +1,7 @@
 """A normal client beside 200 hostile requests: what became of them, and how much slower it was.
 
-``python -m tests.server.attack`` starts a server of its own and prints the numbers.
+``python -m tests.server.attack`` starts a server of its own and prints the numbers;
+``benchmarks/attack.py`` keeps them.
 """
 
 from __future__ import annotations
@@ -77,6 +78,17 @@ class Report:
         """How much longer they took at a quantile."""
         return _quantile(self.attacked, part) / _quantile(self.alone, part)
 
+    def numbers(self) -> dict[str, Any]:
+        """What a file keeps: seconds, and MiB of the server's memory."""
+        return {
+            "hostile": len(self.fates),
+            "refused_in_5_seconds": sum(fate.is_well for fate in self.fates),
+            "slowest_seconds": max(fate.seconds for fate in self.fates),
+            "alone": _summary(self.alone),
+            "attacked": _summary(self.attacked),
+            "memory_mib": dict(zip(("before", "after"), self.memory, strict=True)),
+        }
+
     def __str__(self) -> str:
         slowest = max(self.fates, key=lambda fate: fate.seconds)
         lines = [f"{fate.name}: {fate.status} after {fate.seconds:.2f} s" for fate in self.fates if not fate.is_well]
@@ -96,19 +108,23 @@ def _quantile(values: list[float], part: float) -> float:
     return statistics.quantiles(values, n=100, method="inclusive")[round(part * 100) - 1]
 
 
-def attack(url: str, process: int) -> Report:
-    """Attacks a server."""
+def _summary(seconds: list[float]) -> dict[str, float]:
+    return {"requests": len(seconds), "p50": _quantile(seconds, 0.5), "p95": _quantile(seconds, 0.95)}
+
+
+def attack(url: str, process: int, *, requests: int | None = None, alone: int = NORMAL_REQUESTS) -> Report:
+    """Attacks a server with the first of the hostile requests, or with all of them."""
     with ProcessPoolExecutor(1, get_context("spawn")) as attacker, http(url) as client:
         attacker.submit(_prepare).result()
         for _ in range(3):
             _ask(client)
-        alone = [_ask(client) for _ in range(NORMAL_REQUESTS)]
+        before_it = [_ask(client) for _ in range(alone)]
         before = _memory(process)
-        attacking = attacker.submit(_send_all, url)
+        attacking = attacker.submit(_send_all, url, requests)
         attacked = []
         while not attacking.done():
             attacked.append(_ask(client))
-        return Report(attacking.result(), alone, attacked, (before, _memory(process)))
+        return Report(attacking.result(), before_it, attacked, (before, _memory(process)))
 
 
 @cache
@@ -121,10 +137,10 @@ def _prepare() -> None:
     _make_requests()
 
 
-def _send_all(url: str) -> list[Fate]:
+def _send_all(url: str, count: int | None) -> list[Fate]:
     # One context of TLS for all: making one takes more time than most requests, of the processor that the server is on.
     with http(url) as client, ThreadPoolExecutor(ATTACKERS) as threads:
-        return list(threads.map(partial(send, client), _make_requests()))
+        return list(threads.map(partial(send, client), _make_requests()[:count]))
 
 
 def http(url: str) -> httpx.Client:
