@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
+import constrain
 from constrain._completion import Completion, Timings, TokenLogprob, Usage
 from constrain._errors import BudgetError, UnsupportedSchemaError
 from constrain.batch import Progress, run
 from constrain.batch.files import BatchFiles, check_paths, note_path
 from constrain.batch.lines import LineError, Task, read_lines, read_task
 from constrain.chat.reply import Refusal, Reply
+from tests.support import byte_vocabulary
 from tests.test_cli import run_on_terminal
 
 if TYPE_CHECKING:
@@ -668,6 +670,30 @@ def test_lines_may_have_tools(folder: Path) -> None:
     assert isinstance(values[5]["content"], str)
     if values[6].keys() != {"refusal"}:
         jsonschema.validate(values[6], SCHEMA)
+
+
+def test_warnings_of_schemas_are_told_once(tmp_path: Path) -> None:
+    reports = {
+        name: constrain.compile({"type": "string", name: 1}, byte_vocabulary(), cache=False).report for name in "xyz"
+    }
+    assert all(report.warnings for report in reports.values())
+
+    def answer(task: Task, _: Future[None]) -> Completion:
+        return replace(completion(task.prompt), report=reports.get(str(task.prompt)))
+
+    batch = Batch(tmp_path, b'"x"\n"none"\n"y"\n"x"\n{\n"y"\n')
+    told = [warning for each in batch.run(answer, threads=1) for warning in each.warnings]
+    assert sorted(told) == sorted(reports["x"].warnings + reports["y"].warnings)
+
+
+def test_the_command_tells_the_warnings_of_schemas(folder: Path) -> None:
+    schema = {"type": "object", "properties": {"a": {"enum": [1], "x-unit": "m"}}, "required": ["a"]}
+    (folder / "schema.json").write_text(json.dumps(schema))
+    (folder / "in.jsonl").write_text('"a"\n"b"\n')
+    done = finished(folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("warning: ") == 1
+    assert "x-unit" in done.stderr
 
 
 def test_the_command_has_nothing_to_do(folder: Path) -> None:

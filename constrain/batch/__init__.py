@@ -52,12 +52,14 @@ class Progress:
         answered: number of lines that are answered now for the first time.
         failed: number of lines that could not be answered.
         failure: of the last line, if it could not be answered: its number and the reason.
+        warnings: of the last line's schema and tools, if no line before had them.
     """
 
     known: int
     answered: int = 0
     failed: int = 0
     failure: str | None = None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +99,19 @@ def run(
             return _Outcome(number, found, error)
 
     with contextlib.closing(_outcomes(remaining, attempt, threads)) as outcomes:
+        told: set[str] = set()
         for each in outcomes:
             named: dict[str, object] = {"line": each.line} if each.id is None else {"line": each.line, "id": each.id}
             if isinstance(each.result, Exception):
                 files.error({**named, **_reason(each.result)})
                 failure = f"line {each.line}: {each.result}"
-                progress = replace(progress, failed=progress.failed + 1, failure=failure)
+                progress = replace(progress, failed=progress.failed + 1, failure=failure, warnings=())
             else:
                 files.answer({**named, **_answer(each.result)})
-                progress = replace(progress, answered=progress.answered + 1, failure=None)
+                report = each.result.report
+                new = () if report is None else tuple(warning for warning in report.warnings if warning not in told)
+                told.update(new)
+                progress = replace(progress, answered=progress.answered + 1, failure=None, warnings=new)
             yield progress
 
 

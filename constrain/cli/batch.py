@@ -89,6 +89,7 @@ def _follow(console: Console, prompts: Path, run: Iterator[Counts]) -> Counts:
             bar.update(task, completed=counts.known + counts.answered + counts.failed)
             if counts.failure is not None and counts.failed <= _LISTED:
                 console.print(counts.failure, style="yellow", markup=False)
+            shared.show_warnings(counts.warnings, console)
     return counts
 
 

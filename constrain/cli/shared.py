@@ -172,10 +172,11 @@ _WHY: dict[type[OSError], str] = {
 """What is wrong with a file, in place of the system's words."""
 
 
-def show_warnings(warnings: Iterable[str]) -> None:
-    """Says on standard error what a reader of the schema should know."""
+def show_warnings(warnings: Iterable[str], console: Console | None = None) -> None:
+    """Says on standard error, or on its console, what a reader of the schema should know."""
+    shown = console or Console(stderr=True, soft_wrap=True)
     for warning in warnings:
-        Console(stderr=True, soft_wrap=True).print(f"warning: {warning}", style="yellow", markup=False, highlight=False)
+        shown.print(f"warning: {warning}", style="yellow", markup=False, highlight=False)
 
 
 def read_text(path: Path) -> str:
