@@ -92,11 +92,12 @@ class Report:
     def __reduce__(self) -> tuple[object, ...]:
         """A read-only mapping cannot be pickled or copied as it is."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return _report_of, ({**values, "policies": dict(self.policies)},)
+        return _report_of, ({**values, "policies": dict(self.policies), "digits": dict(self.digits)},)
 
 
 def _report_of(values: dict[str, Any]) -> Report:
-    return Report(**{**values, "policies": MappingProxyType(values["policies"])})
+    read_only = {name: MappingProxyType(values[name]) for name in ("policies", "digits")}
+    return Report(**{**values, **read_only})
 
 
 def _digits(policies: Mapping[str, str | bool]) -> Mapping[str, int]:

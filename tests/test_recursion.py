@@ -38,6 +38,7 @@ PACKAGE = {
     "MAX_NESTING of patterns": """
         regex.anchors._cut
         regex.tree.nullable
+        json_schema.strings._has_text
         regex.lookaround.Elimination._cut_at_edges
         regex.lookaround.Elimination.lengths
         regex.lookaround.Elimination._joined regex.lookaround.Elimination._narrowed

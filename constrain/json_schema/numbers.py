@@ -157,9 +157,9 @@ def number_expression(
 def digits_of(by_double: bool) -> dict[str, int]:  # noqa: FBT001
     """The most digits of numbers, by name.
 
-    ``integer``: of an integer. ``before_point`` and ``after_point``: of other numbers; after the point, 32 more than the
-    longest bound has, if that is more. With ``by_double`` also ``compared``: by which a number is told from those that
-    read as another double, and ``multiple``: of a multiple of something that is no double, such as 0.1.
+    ``integer``: of an integer. ``before_point`` and ``after_point``: of other numbers; after the point, 32 more than
+    the longest bound has, if that is more. With ``by_double`` also ``compared``: by which a number is told from those
+    that read as another double, and ``multiple``: of a multiple of something that is no double, such as 0.1.
     """
     found = {
         "integer": MAX_FLOAT_DIGITS if by_double else MAX_INTEGER_DIGITS,
