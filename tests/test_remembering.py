@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import textwrap
+
 from constrain._remembering import remembered
 
 
@@ -35,3 +39,27 @@ def test_what_is_too_large_is_not_remembered_and_drops_nothing() -> None:
         double("b" * 101)
     double("a")
     assert made == ["a", "b" * 101, "b" * 101]
+
+
+ALLOWANCE_MIB = 110
+"""MiB that a process may take beside remembered constraints: the last one while it is made, and what malloc keeps."""
+
+
+def test_a_process_that_compiles_many_large_enums_stays_within_the_limit() -> None:
+    program = """
+        import constrain
+        from constrain import constraint as constraints
+        constraints.CACHED_BYTES = 32 << 20
+        resident = lambda: int(open("/proc/self/statm").read().split()[1]) * 4096 >> 20
+        vocabulary = constrain.Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
+        constrain.compile(dict(enum=["a", "b"]), vocabulary, cache=False)
+        before = resident()
+        for number in range(24):
+            values = [f"{number}-{index:06d}-abcdefghijklm" for index in range(40_000)]
+            constrain.compile(dict(enum=values), vocabulary, cache=False)
+        print(resident() - before)
+    """
+    ran = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert int(ran.stdout) < 32 + ALLOWANCE_MIB
