@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,9 @@ def pytest_report_header() -> list[str]:
 
 
 os.environ["CONSTRAIN_CACHE"] = ""  # nobody's own cache is read or written to
+
+# Processes that the tests start get this path, and read helpers of the tests from it. What is installed comes first.
+sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 # A shell without job control has what it starts in the background ignore SIGINT, and so has what that starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)

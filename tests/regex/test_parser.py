@@ -253,9 +253,9 @@ def test_groups_nested_to_the_limit_work_and_deeper_ones_are_refused() -> None:
 )
 def test_long_patterns_take_little_time(pattern: str) -> None:
     dialect = "rust" if pattern.startswith("(?i)") else "ecma"
-    start = time.perf_counter()
+    start = time.process_time()
     parse_pattern(pattern, dialect, anchored=False)  # type: ignore[arg-type]
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_counts_beyond_the_limit_are_refused() -> None:
