@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from constrain._errors import LimitError, SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError
+from constrain._errors import LimitError, SchemaError, UnsupportedSchemaError
 from constrain.json_schema.assertions import Assertions
 from constrain.json_schema.complements import complement
 from constrain.json_schema.dialects import DRAFT_4
@@ -112,10 +112,7 @@ class Goals:
         if isinstance(schema, dict) and "$ref" in schema:
             root = self._referenced(self.references.root)
             if root is None:
-                raise UnsatisfiableSchemaError(
-                    "a $ref cycle with no value: the schema is nothing but a reference to itself",
-                    pointer=self.references.root.pointer(),
-                )
+                raise endless(self.references.root)
             return root
         if isinstance(schema, bool):
             return ANY if schema else NOTHING
