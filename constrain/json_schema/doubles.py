@@ -40,6 +40,11 @@ if TYPE_CHECKING:
     from constrain.json_schema.goals import Goals
     from constrain.json_schema.numeric import Number
 
+ONLY_DECIMALS = (
+    "no number within the digits that are written is valid both as a decimal and as an IEEE double; "
+    'precision="decimal" allows numbers that are valid as decimals'
+)
+
 _ONE = Fraction(1)
 _SPARE_DIGITS = 32
 
@@ -59,10 +64,7 @@ def settle_numbers(goals: Goals, order: Iterable[Goal]) -> None:
         if numbers != shapes.numbers:
             goal.shapes = shapes._replace(numbers=numbers)
             if not numbers:
-                goals.shortages[goal] = (
-                    "readers of IEEE doubles take no number for valid that is valid as a decimal; "
-                    'precision="decimal" allows those that are valid as decimals'
-                )
+                goals.shortages[goal] = ONLY_DECIMALS
 
 
 def settle(shape: NumberShape) -> list[NumberShape]:
