@@ -26,7 +26,8 @@ def schema_text(schema: object, *, tightened: bool = False) -> str:
             adapter: pydantic.TypeAdapter[object] = pydantic.TypeAdapter(schema)  # type: ignore[arg-type]
             schema = _tightened(adapter) if tightened else adapter.json_schema()
         except pydantic.errors.PydanticUserError as error:
-            raise SchemaError(f"no JSON Schema can be made of {schema!r}: {error}") from error
+            why, *_ = str(error).split("\n\n")  # what follows is how a type says what it is
+            raise SchemaError(f"no JSON Schema can be made of {schema!r:.200}: {why}") from error
         except RecursionError as error:  # Pydantic calls itself for each level
             raise SchemaError("the type is nested too deeply for Pydantic to make a JSON Schema of it") from error
     try:

@@ -291,6 +291,8 @@ class Constraint:
                 text = text.encode()
             except UnicodeEncodeError:
                 return False
+        if not isinstance(text, bytes):
+            raise TypeError(f"the text is {text!r:.80}; it must be a str or bytes")
         return self._core.accepts(text)
 
     def matcher(
