@@ -321,7 +321,7 @@ def test_explain_lists_the_tokens_of_a_model(schema: Path) -> None:
         (["--regex", "a"], "either an argument or in a --file"),
         (["x", "--file", "x", "--regex", "a"], "either an argument or in a --file"),
         (["x", "--regex", "a("], "pattern 'a(', column 2"),
-        (["x", "--regex", "a", "--lark", "semver"], "leave one of them"),
+        (["x", "--regex", "a", "--lark", "semver"], "give one of them"),
         (["x", "--lark", "no such grammar"], "no grammar 'no such grammar'"),
         (["x", "--regex", "a", "--whitespace", "compact"], "whitespace is about JSON Schemas"),
         (["x", "--regex", "a", "--closed"], "closed is about JSON Schemas"),
