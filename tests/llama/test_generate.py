@@ -334,7 +334,7 @@ def test_a_prompt_too_long_for_the_context(model: constrain.Model) -> None:
 
 def test_what_the_model_is_shown_is_named_where_it_overflows_the_context(model: constrain.Model) -> None:
     schema = {"type": "object", "properties": {f"key_{index}": {"type": "integer"} for index in range(300)}}
-    with pytest.raises(constrain.ModelError, match=r"about \d{4} of which are the schema .* \(show_schema=False leaves"):
+    with pytest.raises(constrain.ModelError, match=r"about \d{4} of which are the schema .* \(show_schema=False"):
         constrain.generate(model, "x", schema=schema)
     tool = {"type": "function", "function": {"name": "f", "parameters": schema}}
     with pytest.raises(constrain.ModelError, match=r"about \d{4} of which are the tools that the model is shown, but"):
