@@ -54,11 +54,15 @@ class ApiError(Exception):
         """The JSON object that says it."""
         return {"error": {"message": self.message, "type": self.kind, "param": self.param, "code": self.code}}
 
-    def response(self) -> JSONResponse:
-        """The response that says it, as the log will."""
+    def note(self) -> None:
+        """Has the log line of the request that is being answered say the reason."""
         account = current.get(None)
         if account is not None:
             account.reason = self.message[:_LOGGED_REASON]
+
+    def response(self) -> JSONResponse:
+        """The response that says it, as the log will."""
+        self.note()
         return JSONResponse(self.body(), self.status, self.headers)
 
 
