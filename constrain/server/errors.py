@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SERVER_ERROR = "server_error"
 
 _LOGGED_REASON = 500
-"""Characters of the reason of an error that the line of its request has in the log."""
+"""Characters of an error's message in the log line of its request; the rest is cut off."""
 
 
 class ApiError(Exception):
@@ -61,7 +61,7 @@ class ApiError(Exception):
             account.reason = self.message[:_LOGGED_REASON]
 
     def response(self) -> JSONResponse:
-        """The response that says it, as the log will."""
+        """The response for this error; the log line of the request has the reason, too."""
         self.note()
         return JSONResponse(self.body(), self.status, self.headers)
 
