@@ -23,6 +23,7 @@ from constrain._policies import CHOICES, DEFAULTS, refuse_compile_options
 from constrain._schema_text import parse_schema, schema_text
 from constrain._source import Source
 from constrain._special import resolve_special, special_name
+from constrain._suggestions import unknown_names
 from constrain.grammar import Grammar
 from constrain.vocabulary import Vocabulary, as_vocabulary
 
@@ -450,7 +451,7 @@ class CacheCounts:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A constraint that is remembered. ``fixed_bytes``: what it takes beside its tables, its key included."""
+    """A constraint that is remembered. ``fixed_bytes``: bytes of its description and its key."""
 
     constraint: Constraint
     tables: core.CompiledGrammar
@@ -458,7 +459,7 @@ class _Kept:
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes that it takes now; masks add to it."""
+        """Bytes that the constraint takes now; masks add to its tables."""
         return self.fixed_bytes + self.tables.memory_bytes
 
 
@@ -540,6 +541,8 @@ def _compile(
 
     ``elsewhere``: compiles what is neither remembered nor kept, in place of this process.
     """
+    if unknown := options.keys() - DEFAULTS.keys():
+        raise TypeError(unknown_names("options", unknown, DEFAULTS))
     settled: CompileOptions = {**DEFAULTS, **options}
     registry, strict = settled["registry"], settled["strict"]
     directory = find_cache(cache) if registry is None else None
@@ -642,7 +645,7 @@ def _source_bytes(part: object) -> int:
 
 def _drop_oldest() -> None:
     """Forgets the least recently used constraints, down to what may be remembered. With the lock held."""
-    total = sum([kept.fixed_bytes + kept.tables.memory_bytes for kept in _cache.values()])  # at each call of compile
+    total = sum([kept.fixed_bytes + kept.tables.memory_bytes for kept in _cache.values()])  # inline: at each compile
     while len(_cache) > CACHED_CONSTRAINTS or total > CACHED_BYTES:
         _, dropped = _cache.popitem(last=False)
         total -= dropped.memory_bytes

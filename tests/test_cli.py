@@ -361,6 +361,13 @@ def test_generate_shows_the_warnings_of_a_schema(tmp_path: Path) -> None:
     assert "minLenght" in done.stderr
 
 
+def test_compile_shows_the_warnings_of_a_schema_once(tmp_path: Path) -> None:
+    (tmp_path / "schema.json").write_text('{"minLenght": 3, "type": "string"}')
+    done = run("compile", tmp_path / "schema.json", "--max-masks", "1", "--cache", tmp_path / "kept")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("warning: the keyword 'minLenght'") == 1
+
+
 def test_a_pattern_has_the_dialect_that_is_said() -> None:
     assert run("explain", "b", "--regex", "b(?!a)", "--dialect", "python").returncode == 0
     refused = run("explain", "b", "--regex", "b(?!a)")

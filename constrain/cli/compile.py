@@ -65,6 +65,7 @@ def compile_(
     console = Console(stderr=True)
     with shared.working(console, f"Reading the vocabulary of {model.name}"):
         vocabulary = Vocabulary.from_gguf(model)
+    told: set[str] = set()  # a schema is compiled as two texts
     for name, file, wanted, options in _all_wanted(schemas or [], patterns, lark or [], policies):
         with shared.naming(file), shared.working(console, f"Compiling {name}"):
             constraint = _compile(wanted, vocabulary, close_objects=closed, cache=cache, **options)
@@ -76,6 +77,8 @@ def compile_(
             raise OSError(f"{name} was compiled but not kept: there is no cache directory that can be written to")
         note = f"{name}: {done.masks} masks, {done.file.stat().st_size >> 10} KiB"
         console.print(note, style="dim", markup=False, highlight=False)
+        shared.show_warnings((warning for warning in constraint.warnings if warning not in told), console)
+        told.update(constraint.warnings)
         sys.stdout.write(f"{done.file}\n")
 
 

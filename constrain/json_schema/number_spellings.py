@@ -54,7 +54,7 @@ def all_spellings(shape: NumberShape, *, by_double: bool) -> Expression:
     only 0 is written with an exponent.
     """
     if shape.values is not None:
-        return union([number_literal_expression(*shape.values), _scientific_values(shape.values)])
+        return union([number_literal_expression(*shape.values, spare_zeros=True), _scientific_values(shape.values)])
     step = step_of(shape)
     parts = [canonical_spellings(shape._replace(integer=False, multiple=step), by_double=by_double, spare_zeros=True)]
     if shape.integer:

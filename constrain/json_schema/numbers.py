@@ -7,8 +7,9 @@ The canonical spelling policy:
 - other numbers: also a fraction of 1 to ``MAX_FRACTION_DIGITS`` digits, which may end in zeros (``1``, ``1.0`` and
   ``1.50`` are fine; so is ``-0.0``, which Python writes); 32 digits more than the longest bound or divisor, if that
   is more. Multiples have as many digits after the point as their divisor, and at least one: those of 0.01 are ``1``,
-  ``1.0``, ``1.5`` and ``1.50``, but not ``1.500``. All are finite as binary64: at most ``MAX_FLOAT_DIGITS`` digits
-  before the point, and where a bound demands more, up to the greatest float.
+  ``1.0``, ``1.5`` and ``1.50``, but not ``1.500``. Constants have as many as the longest of their list, and at least
+  one. All are finite as binary64: at most ``MAX_FLOAT_DIGITS`` digits before the point, and where a bound demands more,
+  up to the greatest float.
 """
 
 from __future__ import annotations
@@ -169,8 +170,11 @@ def digits_of(by_double: bool) -> dict[str, int]:  # noqa: FBT001
     return found | {"compared": SIGNIFICANT_DIGITS, "multiple": DECIMAL_DIGITS} if by_double else found
 
 
-def number_literal_expression(*values: Number, integer: bool = False) -> Expression:
+def number_literal_expression(*values: Number, integer: bool = False, spare_zeros: bool = False) -> Expression:
     """The spellings of some numbers: ``1`` is also ``1.0``, unless only integers are wanted.
+
+    A fraction has at most as many digits as the longest of all; with ``spare_zeros`` ``MAX_FRACTION_DIGITS``, or 32
+    more than its value has, if that is more.
 
     Those with equally long fractions share everything but their digits, so that thousands take a moment. ``NOTHING`` if
     ``integer`` and no value is one. Raises ``LimitError`` for a value that takes more than ``MAX_INTEGER_DIGITS``
@@ -191,9 +195,10 @@ def number_literal_expression(*values: Number, integer: bool = False) -> Express
         if value == 0 and not integer:
             by_fraction[fraction].append(b"-0")
     parts: list[Expression] = []
+    longest = max(by_fraction, default=0)
     for fraction, texts in by_fraction.items():
         spelled = Literal(texts[0]) if len(texts) == 1 else LiteralSet(tuple(texts))
-        digits = max(MAX_FRACTION_DIGITS, fraction + _SPARE_FRACTION_DIGITS)
+        digits = max(MAX_FRACTION_DIGITS, fraction + _SPARE_FRACTION_DIGITS) if spare_zeros else max(longest, 1)
         zeros = repetition(Literal(b"0"), 0, digits - fraction) if fraction else decimals.zero_fraction(digits)
         parts.append(spelled if integer else sequence(spelled, zeros))
     return decimals.union(parts)

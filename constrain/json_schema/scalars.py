@@ -86,14 +86,14 @@ def canonical_spellings(shape: NumberShape, *, by_double: bool, spare_zeros: boo
     """The canonical spellings of a shape's numbers; ``NOTHING`` if all are larger than a float can hold.
 
     ``by_double``: none reads as the double of a value that is excluded, or of a multiple that is. ``spare_zeros``:
-    multiples may end in zeros that say nothing.
+    multiples and constants may end in zeros that say nothing.
     """
     if shape.values is not None:
-        return number_literal_expression(*shape.values, integer=shape.integer)
+        return number_literal_expression(*shape.values, integer=shape.integer, spare_zeros=spare_zeros)
     if shape.not_multiples and shape.multiple is not None:
         listed = list_numbers(shape, MAX_LISTED_MULTIPLES)
         if listed is not None:
-            return number_literal_expression(*listed, integer=shape.integer)
+            return number_literal_expression(*listed, integer=shape.integer, spare_zeros=spare_zeros)
     bounds: dict[str, Number | None] = {
         "exclusive_minimum" if shape.exclusive_minimum else "minimum": shape.minimum,
         "exclusive_maximum" if shape.exclusive_maximum else "maximum": shape.maximum,

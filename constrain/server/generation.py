@@ -313,24 +313,10 @@ def _job(served: ServedModel, question: Question, plan: Plan, constraint: Constr
         job = plan.job(constraint, seconds)
     n_ctx = served.model.n_ctx
     if len(job.tokens) >= n_ctx:
-        read = f"your {question.place} resulted in {len(job.tokens)} tokens{_shown_tokens(served, question)}"
+        about = job.about_shown("the request leaves the schema out with 'show_schema': false")
+        read = f"your {question.place} resulted in {len(job.tokens)} tokens{about}"
         raise context_overflow(question.place, f"it has {n_ctx} tokens, and {read}")
     return job
-
-
-def _shown_tokens(served: ServedModel, question: Question) -> str:
-    """How many tokens of the prompt are the schema, which the model is shown beside the messages."""
-    encode = served.model.vocabulary.encode
-    is_shown = question.schema is not None and question.options.get("show_schema") is not False
-    if not is_shown or encode is None or not isinstance(question.prompt, list):
-        return ""
-    from constrain.llama import schema_text
-
-    shown = len(encode(schema_text.describe(question.schema).encode(errors="replace")))
-    return (
-        f", about {shown} of which are the schema of the answer, which the model is shown "
-        "(the request leaves it out with 'show_schema': false)"
-    )
 
 
 @contextlib.contextmanager

@@ -321,6 +321,16 @@ def test_a_schema_that_overflows_the_context_is_named(application: Application) 
     assert 0.8 * int(counts[1]) < int(counts[2]) < int(counts[1])
 
 
+def test_tools_that_overflow_the_context_are_named(application: Application) -> None:
+    parameters = {"type": "object", "properties": {f"key_{index}": {"type": "integer"} for index in range(300)}}
+    tool = {"type": "function", "function": {"name": "f", "parameters": parameters}}
+    message = error_of(chat(application, tools=[tool]))["message"]
+    counts = re.search(r"resulted in (\d+) tokens, about (\d+) of which are the tools that the model is shown", message)
+    assert counts is not None
+    assert 0.5 * int(counts[1]) < int(counts[2]) < 1.5 * int(counts[1])
+    assert "show_schema" not in message
+
+
 def test_an_answer_for_which_the_context_has_no_room_is_refused(application: Application) -> None:
     schema = {"const": "word " * 2000}
     asked = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}

@@ -157,7 +157,7 @@ class Automaton {
 
   // A shortest text that completes `place`; `thorough`: also where searches have taken so long that some short one would do.
   std::string shortest_completion(const Place& place, bool thorough = false);
-  void check_finish();
+  void check_finish(bool steps);  // `steps`: also whether the shortest text can be followed within the limits
   std::string counted_completion(const Place& place);  // the one by which masks judge whether a token fits
   std::string forced_bytes(Place& place, size_t limit);  // moves on to where there is a choice
   std::vector<uint32_t> open_starts(std::string_view text, const Place& place);

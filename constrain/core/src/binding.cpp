@@ -326,6 +326,8 @@ Limits limits_of(const nb::dict& given) {
       limits.intersection_states = number;
     } else if (name == "MAX_LENGTH_SETS") {
       limits.length_sets = number;
+    } else if (name == "MAX_NESTED_DECISIONS") {
+      limits.nested_decisions = number;
     } else if (name == "MAX_BUDGET_QUESTIONS") {
       limits.budget_questions = limits.budget_searches = number;
     } else {

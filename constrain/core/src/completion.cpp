@@ -372,7 +372,7 @@ void Automaton::solve_rules() {
 }
 
 // Raises the LimitError that keeps a text from being finished: from its beginning, or within some rule.
-void Automaton::check_finish() {
+void Automaton::check_finish(bool steps) {
   allow_call();
   solve_rules();
   std::vector<bool> reached(grammar_.rules.size());
@@ -395,7 +395,7 @@ void Automaton::check_finish() {
     throw LimitError(limit_message(("a shortest text of rule " + grammar_.rules[*unfinished].name + " takes too many steps to find").c_str(),
                                    "MAX_PATH_STATES", max_path_states));
   }
-  static_cast<void>(shortest_completion(start()));
+  static_cast<void>(steps || grammar_.has_values ? shortest_completion(start()) : completion_by_rules(start()));
 }
 
 uint32_t Automaton::own_path_id(StateId state, MemoryId memory) {

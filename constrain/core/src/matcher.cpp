@@ -13,7 +13,7 @@ namespace {
 constexpr size_t max_forced_bytes = 4096;      // at a time
 constexpr size_t tokens_between_checks = 64;  // of the size of the tables, where no mask is asked for
 constexpr uint64_t max_margin = 16;           // tokens
-constexpr uint64_t short_way = 50'000;        // bytes, and states of counting rules; a text that takes more is tried when compiling
+constexpr uint64_t short_way = 50'000;        // bytes, states of counting rules, and counts within counts; beyond, a text is tried when compiling
 
 // Length of `text` without the beginning of a UTF-8 character at its end.
 size_t whole_characters(std::string_view text) {
@@ -43,13 +43,47 @@ std::string only_text(ExpressionStore& expressions, ExprId e) {
   return text;
 }
 
+// The greatest product of the numbers of rules that read one another, from the first rule on; in a circle each counts once.
+uint64_t product_of_rules(const Grammar& grammar, const std::vector<uint64_t>& numbers) {
+  constexpr uint64_t unknown = 0;
+  std::vector<uint64_t> products(numbers.size(), unknown);
+  std::vector<bool> begun(numbers.size());
+  std::vector<std::vector<uint32_t>> read(numbers.size());
+  for (const State& state : grammar.states) {
+    for (uint32_t i = state.edges_begin; i < state.edges_begin + state.edges_count; ++i) {
+      if (grammar.edges[i].kind == EdgeKind::rule) read[state.rule].push_back(grammar.edges[i].symbol);
+    }
+  }
+  std::vector<uint32_t> work{0};
+  while (!work.empty()) {
+    const uint32_t rule = work.back();
+    if (!begun[rule]) {
+      begun[rule] = true;
+      for (uint32_t other : read[rule]) {
+        if (!begun[other]) work.push_back(other);
+      }
+      continue;
+    }
+    work.pop_back();
+    if (products[rule] != unknown) continue;
+    uint64_t within = 1;
+    for (uint32_t other : read[rule]) within = std::max(within, products[other]);
+    products[rule] = std::min(within * std::max<uint64_t>(numbers[rule], 1), uint64_t{1} << 31);
+  }
+  return products[0];
+}
+
 }  // namespace
 
 CompiledGrammar::CompiledGrammar(Grammar grammar, std::shared_ptr<const Vocabulary> vocabulary, size_t limit, const Limits& limits)
     : grammar_(std::move(grammar)), vocabulary_(std::move(vocabulary)), limit_(limit), limits_(limits) {
   check_bytes();
   renew();
-  if (takes_long_to_finish()) automaton_->check_finish();
+  if (takes_long_to_finish()) {
+    automaton_->check_finish(true);
+  } else if (counts_nest()) {
+    automaton_->check_finish(false);
+  }
 }
 
 // May a shortest text be so long that finding it meets a limit? Told from counts and lexemes alone.
@@ -69,6 +103,19 @@ bool CompiledGrammar::takes_long_to_finish() {
   }
   for (size_t rule = 0; rule < edges.size(); ++rule) states = std::max(states, edges[rule] * counts[rule]);
   return bytes > short_way || states > short_way;
+}
+
+// May counts within counts make it too long?
+bool CompiledGrammar::counts_nest() const {
+  std::vector<uint64_t> counts(grammar_.rules.size());
+  for (const State& state : grammar_.states) {
+    for (uint32_t i = state.edges_begin; i < state.edges_begin + state.edges_count; ++i) {
+      for (const Condition& condition : grammar_.conditions_of(grammar_.edges[i])) {
+        counts[state.rule] = std::max<uint64_t>(counts[state.rule], condition.minimum);
+      }
+    }
+  }
+  return product_of_rules(grammar_, counts) > short_way;
 }
 
 // Every terminal must be a special token of the vocabulary, or have a match that single-byte tokens can spell: otherwise

@@ -1,8 +1,9 @@
 // Values: what texts stand for, so that two spellings of one value are the same; and texts under way as values.
 //
-// A scalar is a lexeme: numbers by value (as decimals or as doubles), other texts as they are. A group has members: in order, or as a set
-// with labels. A *track* is what has been read of a text by the roles of its lexemes: the groups that are open, with
-// their members so far. All are immutable and interned; a group of labelled members has one id in any order.
+// A scalar is a lexeme: numbers by value (as decimals or as doubles), other texts as they are. A group has members: in
+// order, or as a set with labels. A *track* is what has been read of a text by the roles of its lexemes: the groups that
+// are open, with their members so far. All are immutable and interned; a group of labelled members has one id in any
+// order.
 #pragma once
 
 #include <cstdint>
