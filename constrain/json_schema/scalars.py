@@ -61,7 +61,7 @@ DIGIT_STEPS = 6
 they may be written with an exponent."""
 
 FRACTION_STEPS = 15
-SCIENTIFIC_STEPS = 200
+SCIENTIFIC_STEPS = 350
 
 MULTIPLE_STEPS = 1_000
 """Steps that multiples of something with a fraction take, most of them in the kernel; ``WHOLE_MULTIPLE_STEPS``: of a
