@@ -59,8 +59,8 @@ def parse_schema(text: str) -> object:
 def _object(members: list[tuple[str, object]]) -> dict[str, object]:
     result = dict(members)
     if len(result) < len(members):
-        keys = [key for key, _ in members]
-        twice = next(key for index, key in enumerate(keys) if key in keys[:index])
+        seen: set[str] = set()
+        twice = next(key for key, _ in members if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         raise SchemaError(f"the key {json.dumps(twice)} stands twice in one object of the schema")
     return result
 

@@ -24,6 +24,7 @@ from constrain._schema_text import parse_schema, schema_text
 from constrain._source import Source
 from constrain._special import resolve_special, special_name
 from constrain._suggestions import unknown_names
+from constrain._work import compilation
 from constrain.grammar import Grammar
 from constrain.vocabulary import Vocabulary, as_vocabulary
 
@@ -543,6 +544,19 @@ def _compile(
     """
     if unknown := options.keys() - DEFAULTS.keys():
         raise TypeError(unknown_names("options", unknown, DEFAULTS))
+    with compilation():
+        return _compile_within(schema, vocab, close_objects, cache, elsewhere, options)
+
+
+def _compile_within(
+    schema: object,
+    vocab: Vocabulary,
+    close_objects: bool,  # noqa: FBT001
+    cache: Directory,
+    elsewhere: Callable[[], Packed] | None,
+    options: CompileOptions,
+) -> Constraint:
+    """The same within one budget of steps, whatever the schema is made of."""
     settled: CompileOptions = {**DEFAULTS, **options}
     registry, strict = settled["registry"], settled["strict"]
     directory = find_cache(cache) if registry is None else None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from constrain import core
 from constrain._errors import ConstrainError, GrammarError
 from constrain._merging import moved_rules
+from constrain._remembering import remembered
+from constrain._work import apart
 from constrain.chat.structure import SpecialName, structure_parts
 from constrain.constraint import compile as compile_grammar
 from constrain.grammar import EPSILON, Edge, Grammar, Kind, Rule, Terminal
@@ -56,6 +57,14 @@ def is_apart(text: bytes, others: list[Expression]) -> bool:
     return all(core.is_empty(Intersection((begin, other))) for other in others)
 
 
+BEGINNING_BYTES = 4 << 20
+"""Bytes that the languages may take together of which it is remembered how they begin."""
+
+
+def _source_bytes(source: Source, text: bytes) -> int:
+    return len(repr(source)) + len(text)
+
+
 def may_begin_with(grammar: Grammar, text: bytes) -> bool:
     """Does a text of the grammar begin with this one?"""
     tokens = [bytes([byte]) for byte in range(256)]
@@ -63,11 +72,12 @@ def may_begin_with(grammar: Grammar, text: bytes) -> bool:
     return constraint.matcher().accept_many(list(text)) == len(text)
 
 
-@lru_cache(maxsize=64)
+@remembered(64, BEGINNING_BYTES, _source_bytes)
 def may_begin_like(source: Source, text: bytes) -> bool:
     """May a text of a language begin with the first byte of ``text``? Raises the errors of the language."""
     made = Assembly(frozenset())
-    return not is_apart(text, made.beginnings(made.merge(source.grammar, "", "content")))
+    with apart():
+        return not is_apart(text, made.beginnings(made.merge(source.grammar, "", "content")))
 
 
 class Assembly:

@@ -26,7 +26,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain._errors import SchemaError, UnsatisfiableSchemaError
+from constrain._errors import LimitError, SchemaError, UnsatisfiableSchemaError
+from constrain._work import compilation, is_spent, steps_taken
 from constrain.json_schema.contradictions import why_empty
 from constrain.json_schema.dialects import DRAFT_4_URI, sign_of_draft_4
 from constrain.json_schema.documents import Documents
@@ -53,6 +54,8 @@ class CompiledSchema:
     warnings: tuple[str, ...]
     raw_arguments: frozenset[str] = frozenset()
     """Of arguments of a call: those that are strings written as they are."""
+    steps: int = 0
+    """Steps that compiling took, of ``MAX_EXPANSION_WORK``."""
 
     @property
     def part(self) -> Grammar:
@@ -96,7 +99,19 @@ def compile_schema(
     """
     policies = Policies(whitespace, property_order, formats, numbers, precision, close_objects)
     policies.check()
-    asked = _Asked(Documents(registry), policies, keys_apart, arguments)
+    with compilation():
+        before = steps_taken()
+        try:
+            compiled = _read_as_some_draft(schema, _Asked(Documents(registry), policies, keys_apart, arguments))
+        except LimitError as error:
+            if error.pointer is None and is_spent():
+                error.pointer = ""
+            raise
+        return replace(compiled, steps=steps_taken() - before)
+
+
+def _read_as_some_draft(schema: object, asked: _Asked) -> CompiledSchema:
+    """The schema read as one of its dialect, or as one of draft 4 if it can only be that."""
     try:
         return _in_dialect(schema, asked)
     except UnsatisfiableSchemaError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError, UnsatisfiableSchemaError, UnsupportedSchemaError
+from constrain._work import spend
 from constrain.grammar import EPSILON, Edge, Grammar, Kind, Role, Rule, Terminal
 from constrain.json_schema.array_automata import add_array
 from constrain.json_schema.arrays import unproductive_item
@@ -17,7 +18,7 @@ from constrain.json_schema.objects import ObjectShape
 from constrain.json_schema.productivity import children
 from constrain.json_schema.punctuation import PUNCTUATION
 from constrain.json_schema.rule_automaton import END, START, RuleAutomaton
-from constrain.json_schema.scalars import number_spellings, scalar_terminals
+from constrain.json_schema.scalars import BYTES_PER_STEP, number_spellings, scalar_steps, scalar_terminals
 from constrain.json_schema.shapes import NO_SHAPES
 from constrain.json_schema.spelling import spell_string
 from constrain.regex.tree import EMPTY_TEXT, Concatenation, Expression, Literal
@@ -32,6 +33,15 @@ if TYPE_CHECKING:
 
 MAX_EDGES = 2_000_000
 """Edges of one grammar: the largest real schemas make about 100,000."""
+
+
+RULE_STEPS = 10
+"""Steps of a compilation that a rule takes; ``EDGE_STEPS``: each of its edges, in the kernel too."""
+
+EDGE_STEPS = 4
+
+TERMINAL_STEPS = 15
+"""Steps that a terminal takes, without what is in its expression."""
 
 
 class Emitter:
@@ -174,6 +184,7 @@ class Emitter:
         keys = self._bare_keys if self.keys_apart else self._keys
         symbol = keys.get(name)
         if symbol is None:
+            spend(TERMINAL_STEPS + len(name) // BYTES_PER_STEP)
             spelled = spell_string(name)
             tail = self.punctuation.colon_tail
             if self.keys_apart:
@@ -232,6 +243,7 @@ class Emitter:
             terminals = self._scalars.get(key)
             if terminals is None:
                 try:
+                    spend(TERMINAL_STEPS + scalar_steps(shapes, self.policies.numbers, self.policies.precision))
                     scalars = shapes if strings is shapes.strings else shapes._replace(strings=strings)
                     if self._plainly_whole:
                         scalars = scalars._replace(numbers=plainly_whole(scalars.numbers))
@@ -279,6 +291,7 @@ class Emitter:
             automaton.begin_alternative()
             add_combined(self, automaton, combined)
         self._edges += len(automaton.edges)
+        spend(RULE_STEPS + EDGE_STEPS * len(automaton.edges))
         if self._edges > MAX_EDGES:
             raise LimitError(f"the grammar has more edges than MAX_EDGES = {MAX_EDGES}")
         name = "value" if goal.location is None else goal.location.pointer() or "/"

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import sys
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from functools import lru_cache
 from math import gcd, lcm
 from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError
+from constrain._remembering import remembered
 from constrain.json_schema.cells import (
     DECIMAL_DIGITS,
     GREATEST_EXACT,
@@ -34,6 +34,7 @@ from constrain.regex.anchors import repetition, sequence
 from constrain.regex.decimals import DIGIT, NONZERO_DIGIT, Magnitude
 from constrain.regex.tree import (
     NOTHING,
+    PART_BYTES,
     Alternation,
     Complement,
     Concatenation,
@@ -43,6 +44,7 @@ from constrain.regex.tree import (
     LiteralSet,
     Multiple,
     Repetition,
+    tree_bytes,
 )
 
 if TYPE_CHECKING:
@@ -107,8 +109,15 @@ NUMBER: Expression = Concatenation((_ANY_SIGN, _SHORT_NATURAL, decimals.any_frac
 
 Number = int | Decimal
 
+NUMBER_BYTES = 16 << 20
+"""Bytes that the remembered expressions of numbers may take together; beyond, the least recently used go."""
 
-@lru_cache(maxsize=2048)
+
+def _key_bytes(**named: object) -> int:
+    return sum(PART_BYTES * (1 + len(value)) if isinstance(value, tuple) else PART_BYTES for value in named.values())
+
+
+@remembered(2048, NUMBER_BYTES, _key_bytes, tree_bytes)
 def number_expression(
     *,
     minimum: Number | None = None,

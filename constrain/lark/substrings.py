@@ -19,6 +19,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from constrain._errors import LimitError
+from constrain._remembering import remembered
 from constrain.lark.source import error_at, place
 from constrain.regex.anchors import sequence, union
 from constrain.regex.classes import normalize
@@ -35,6 +36,9 @@ differ: about 1 s for as many."""
 
 MAX_DEPTH = 1_000
 """Chunks and blocks of an expression inside one another, which the kernel follows on its stack."""
+
+KIND_BYTES = 1 << 20
+"""Bytes of the characters of which it is remembered what they are."""
 
 _BLOCK = 128
 """Chunks of a block, if there are ``MAX_DEPTH`` or more: ``MAX_CHUNKS`` without a branch are about 170 deep."""
@@ -80,7 +84,7 @@ def words(text: str) -> list[str]:
     return ["".join(run) for _, run in groupby(text, _kind)]
 
 
-@cache
+@remembered(4096, KIND_BYTES, lambda _: 100)
 def _kind(char: str) -> int:
     point = ord(char)
     return next((kind for kind, ranges in enumerate(_kinds()) if any(a <= point <= b for a, b in ranges)), -1)

@@ -165,6 +165,39 @@ Expression = (
 
 INNER_NODES = (Concatenation, Alternation, Intersection, Complement, Repetition, Window)
 
+NODE_BYTES = 120
+"""Bytes of one node, its tuple of parts included; ``PART_BYTES``: of each part, range or text in it."""
+
+PART_BYTES = 60
+
+
+def tree_bytes(*expressions: Expression) -> int:
+    """About how many bytes the nodes of expressions take; one that stands in several places counts once."""
+    found = 0
+    seen: set[int] = set()
+    stack = list(expressions)
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        found += NODE_BYTES
+        if isinstance(node, (Concatenation, Alternation, Intersection)):
+            stack += node.parts
+            found += 8 * len(node.parts)
+        elif isinstance(node, (Repetition, Complement)):
+            stack.append(node.part)
+        elif isinstance(node, Window):
+            stack += (node.part, node.unit)
+        elif isinstance(node, Literal):
+            found += len(node.text)
+        elif isinstance(node, LiteralSet):
+            found += sum(map(len, node.texts)) + PART_BYTES * len(node.texts)
+        elif isinstance(node, (ByteClass, CharClass)):
+            found += PART_BYTES * 2 * len(node.ranges)
+    return found
+
+
 EMPTY_TEXT = Concatenation(())
 NOTHING = Alternation(())
 ANY_BYTE = ByteClass(((0, 255),))
