@@ -120,7 +120,7 @@ def test_a_number_that_lies_is_told_by_its_place(name: str, tmp_path: Path) -> N
         tracemalloc.stop()
     assert says in str(caught.value)
     assert len(str(caught.value)) < 1000
-    with pytest.raises(constrain.ModelError, match="v.gguf"):  # before llama.cpp sees the file
+    with pytest.raises(constrain.ModelError, match=r"v\.gguf"):  # before llama.cpp sees the file
         constrain.Model(file)
 
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain._errors import SchemaError, UnsatisfiableSchemaError
+from constrain._errors import SchemaError, UnsatisfiableSchemaError, limits_at
 from constrain.json_schema.contradictions import why_empty
 from constrain.json_schema.dialects import DRAFT_4_URI, sign_of_draft_4
 from constrain.json_schema.documents import Documents
@@ -97,6 +97,12 @@ def compile_schema(
     policies = Policies(whitespace, property_order, formats, numbers, precision, close_objects)
     policies.check()
     asked = _Asked(Documents(registry), policies, keys_apart, arguments)
+    with limits_at(""):
+        return _in_its_dialect(schema, asked)
+
+
+def _in_its_dialect(schema: object, asked: _Asked) -> CompiledSchema:
+    """The schema read as one of its dialect; without ``$schema``, as one of draft 4 if it makes sense only there."""
     try:
         return _in_dialect(schema, asked)
     except UnsatisfiableSchemaError:
