@@ -115,7 +115,7 @@ def test_deep_grammars() -> None:
         assert copy.copy(grammar) == grammar
         assert repr(grammar)
         assert grammar.dump()
-        with pytest.raises(constrain.LimitError, match="^at /one: terminal one: .*MAX_"):
+        with pytest.raises(constrain.LimitError, match=r"^at /one: terminal one: .*MAX_"):
             constrain.compile(grammar, byte_vocabulary(), cache=False)
         read = pickle.loads(pickle.dumps(grammar))
     assert read.rules == grammar.rules
