@@ -13,11 +13,13 @@ from collections import OrderedDict
 from dataclasses import dataclass, fields
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from constrain import core
+from constrain._arguments import integer, wrong_type
 from constrain._cache import RejectedFileError, find_cache, store_parts
 from constrain._digest import grammar_digest, schema_digest, source_digest
+from constrain._errors import LimitError, limits_at
 from constrain._forced import certain_tokens
 from constrain._policies import CHOICES, DEFAULTS, refuse_compile_options
 from constrain._schema_text import parse_schema, schema_text
@@ -61,7 +63,7 @@ _DESCRIPTION_SHARE = 2
 """Bytes of a grammar's Python objects for each byte of its first tables."""
 
 _NO_LIMIT = 2**62
-"""Tokens of which no text has as many."""
+"""Tokens, masks or bytes of which there are never as many."""
 
 _LIMITS = ("max_string_tokens", "max_number_tokens", "max_reasoning_tokens")
 
@@ -175,6 +177,17 @@ class Constraint:
         self._core = core.CompiledGrammar(resolve_special(grammar, vocabulary), vocabulary._core)
         self._bytes_beside = _DESCRIPTION_SHARE * self._core.memory_bytes
 
+    def __copy__(self) -> Constraint:
+        """The constraint itself, which is immutable."""
+        return self
+
+    def __deepcopy__(self, _: object) -> Constraint:
+        """As ``copy.copy``."""
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Constraint cannot be pickled; pickle what it was compiled from, and compile that again")
+
     @classmethod
     def _kept(cls, vocabulary: Vocabulary, keeping: _Keeping) -> Constraint | None:
         """What was kept; None if there is nothing. Raises RejectedFileError."""
@@ -259,9 +272,10 @@ class Constraint:
         >>> compile({"enum": ["yes", "no"]}, vocabulary, cache=False).precompute().masks
         7
         """
-        if max_masks < 0 or max_bytes < 0:
+        most_masks, most_bytes = integer("max_masks", max_masks), integer("max_bytes", max_bytes)
+        if most_masks < 0 or most_bytes < 0:
             raise ValueError("max_masks and max_bytes must not be negative")
-        masks = self._core.precompute(max_masks, max_bytes)
+        masks = self._core.precompute(min(most_masks, _NO_LIMIT), min(most_bytes, _NO_LIMIT))
         file = None
         try:
             file = self._keep()
@@ -294,7 +308,7 @@ class Constraint:
             except UnicodeEncodeError:
                 return False
         if not isinstance(text, bytes):
-            raise TypeError(f"the text is {text!r:.80}; it must be a str or bytes")
+            raise wrong_type("text", "bytes or str", text)
         return self._core.accepts(text)
 
     def matcher(
@@ -319,13 +333,9 @@ class Constraint:
         nearer. The language comes first: a string that must be longer becomes as long as it must. Keys that a schema
         names, and constants, have no limit.
         """
-        if max_tokens is not None and max_tokens < 0:
-            raise ValueError(f"max_tokens is {max_tokens}; it must be 0 or more")
         limits = (max_string_tokens, max_number_tokens, max_reasoning_tokens)
-        for name, limit in zip(_LIMITS, limits, strict=True):
-            if limit is not None and limit < 1:
-                raise ValueError(f"{name} is {limit}; it must be 1 or more")
-        counts = [limit if limit is None else min(limit, _NO_LIMIT) for limit in (max_tokens, *limits)]
+        counts = [_count("max_tokens", max_tokens, 0)]
+        counts += [_count(name, limit, 1) for name, limit in zip(_LIMITS, limits, strict=True)]
         return Matcher(self, max_tokens=counts[0], lexeme_limits=(None, *counts[1:]))
 
     def allocate_bitmask(self, batch_size: int = 1) -> NDArray[np.uint32]:
@@ -335,7 +345,7 @@ class Constraint:
         """
         import numpy as np
 
-        return np.zeros((batch_size, self._core.n_words), dtype=np.uint32)
+        return np.zeros((integer("batch_size", batch_size), self._core.n_words), dtype=np.uint32)
 
     def logits_processor(self) -> LogitsProcessor:
         """A processor for one call of ``create_completion`` of llama-cpp-python, or of ``generate`` of transformers.
@@ -392,6 +402,17 @@ class Matcher(core.Matcher):
         """An independent matcher at the same place."""
         return Matcher(self.constraint, self)
 
+    def __copy__(self) -> Matcher:
+        """As ``fork``."""
+        return self.fork()
+
+    def __deepcopy__(self, _: object) -> Matcher:
+        """As ``fork``."""
+        return self.fork()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Matcher cannot be pickled; have a new one accept the tokens again")
+
     def forced_tokens(self) -> list[int]:
         """The beginning of ``forced_bytes()`` in the tokenizer's own tokens, as far as these are certain.
 
@@ -435,6 +456,16 @@ class Matcher(core.Matcher):
         if len(expected) > EXPLAINED_TERMINALS:
             names.append(f"{len(expected) - EXPLAINED_TERMINALS} more")
         return f"{place}; expected {', '.join(names) if names else 'the end of the text'}"
+
+
+def _count(name: str, given: int | None, least: int) -> int | None:
+    """A limit on tokens, as the kernel takes it. Raises ``TypeError`` and ``ValueError``."""
+    if given is None:
+        return None
+    count = integer(name, given)
+    if count < least:
+        raise ValueError(f"{name} is {count}; it must be {least} or more")
+    return min(count, _NO_LIMIT)
 
 
 def name_terminal(name: str, pointer: str) -> str:
@@ -544,11 +575,17 @@ def _compile(
     """
     if unknown := options.keys() - DEFAULTS.keys():
         raise TypeError(unknown_names("options", unknown, DEFAULTS))
-    with compilation():
-        return _compile_within(schema, vocab, close_objects, cache, elsewhere, options)
+    try:
+        with compilation():
+            return _compile_any(schema, vocab, close_objects, cache, elsewhere, options)
+    except RecursionError as error:  # what is nested as deep as it may be needs half of Python's default
+        raise LimitError(
+            f"it is nested too deeply for what is left of Python's stack (sys.getrecursionlimit() is "
+            f"{sys.getrecursionlimit()}); make it flatter, or call this from fewer calls within one another"
+        ) from error
 
 
-def _compile_within(
+def _compile_any(
     schema: object,
     vocab: Vocabulary,
     close_objects: bool,  # noqa: FBT001
@@ -556,7 +593,7 @@ def _compile_within(
     elsewhere: Callable[[], Packed] | None,
     options: CompileOptions,
 ) -> Constraint:
-    """The same within one budget of steps, whatever the schema is made of."""
+    """``_compile`` within one budget of steps, whatever the schema is made of, as far as Python's stack reaches."""
     settled: CompileOptions = {**DEFAULTS, **options}
     registry, strict = settled["registry"], settled["strict"]
     directory = find_cache(cache) if registry is None else None
@@ -581,7 +618,8 @@ def _compile_within(
         if elsewhere is not None:
             return Constraint._unpacked(vocab, elsewhere(), lambda: make_schema().grammar, keeping)
         compiled = make_schema()
-        return Constraint(compiled.grammar, vocab, compiled.policies, compiled.warnings, keeping)
+        with limits_at(""):
+            return Constraint(compiled.grammar, vocab, compiled.policies, compiled.warnings, keeping)
 
     def find_or_make() -> Constraint:
         return _find_or_make(

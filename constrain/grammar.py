@@ -19,14 +19,16 @@ must be left.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from constrain.regex.tree import NOTHING, listed, rebuilt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from constrain.regex.tree import Expression
+    from constrain.regex.tree import Entry, Expression
 
 EPSILON = None
 """The symbol of an edge that reads nothing."""
@@ -144,6 +146,21 @@ class Grammar:
     numbers_by_double: bool = True
     warnings: tuple[str, ...] = ()
 
+    def __copy__(self) -> Grammar:
+        """The grammar itself, which is immutable."""
+        return self
+
+    def __deepcopy__(self, _: object) -> Grammar:
+        """As ``copy.copy``."""
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Expressions are pickled as a list of nodes: trees may be deeper than Python's stack."""
+        entries, roots = listed(terminal.expression for terminal in self.terminals)
+        bare = [replace(terminal, expression=NOTHING) for terminal in self.terminals]
+        rest = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "terminals"}
+        return _unpickled, (bare, entries, roots, rest)
+
     def dump(self) -> str:
         """The grammar as text, one line an edge, for people."""
         lines = []
@@ -174,6 +191,12 @@ class Grammar:
             notes.append(f"distinct in #{edge.distinct}")
         suffix = f"   when/then {'; '.join(notes)}" if notes else ""
         return f"{edge.source} -> {edge.target}: {symbol}{suffix}"
+
+
+def _unpickled(bare: list[Terminal], entries: list[Entry], roots: list[int], rest: dict[str, Any]) -> Grammar:
+    nodes = rebuilt(entries)
+    terminals = (replace(terminal, expression=nodes[root]) for terminal, root in zip(bare, roots, strict=True))
+    return Grammar(tuple(terminals), **rest)
 
 
 class GrammarBuilder:

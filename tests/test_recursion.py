@@ -48,7 +48,6 @@ PACKAGE = {
         composition.boundaries._without_counts
         lark.gaps._beginnings""",
     "MAX_CLASS_NESTING": "regex.brackets.read_class",
-    "a count of nodes that are written": "regex.tree._printed.written",
     "halves of a bound, so the logarithm of its digits": """
         regex.decimals._greater
         regex.decimals._less

@@ -26,8 +26,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain._errors import LimitError, SchemaError, UnsatisfiableSchemaError
-from constrain._work import compilation, is_spent, steps_taken
+from constrain._errors import SchemaError, UnsatisfiableSchemaError, limits_at
+from constrain._work import compilation, steps_taken
 from constrain.json_schema.contradictions import why_empty
 from constrain.json_schema.dialects import DRAFT_4_URI, sign_of_draft_4
 from constrain.json_schema.documents import Documents
@@ -99,19 +99,14 @@ def compile_schema(
     """
     policies = Policies(whitespace, property_order, formats, numbers, precision, close_objects)
     policies.check()
-    with compilation():
+    with compilation(), limits_at(""):
         before = steps_taken()
-        try:
-            compiled = _read_as_some_draft(schema, _Asked(Documents(registry), policies, keys_apart, arguments))
-        except LimitError as error:
-            if error.pointer is None and is_spent():
-                error.pointer = ""
-            raise
+        compiled = _in_its_dialect(schema, _Asked(Documents(registry), policies, keys_apart, arguments))
         return replace(compiled, steps=steps_taken() - before)
 
 
-def _read_as_some_draft(schema: object, asked: _Asked) -> CompiledSchema:
-    """The schema read as one of its dialect, or as one of draft 4 if it can only be that."""
+def _in_its_dialect(schema: object, asked: _Asked) -> CompiledSchema:
+    """The schema read as one of its dialect; without ``$schema``, as one of draft 4 if it makes sense only there."""
     try:
         return _in_dialect(schema, asked)
     except UnsatisfiableSchemaError:

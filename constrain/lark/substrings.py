@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from constrain._errors import LimitError
 from constrain._remembering import remembered
-from constrain.lark.source import error_at, place
+from constrain.lark.source import error_at, placed
 from constrain.regex.anchors import sequence, union
 from constrain.regex.classes import normalize
 from constrain.regex.tree import EMPTY_TEXT, Literal, Repetition
@@ -53,12 +53,12 @@ def substring_expression(text: str, substring: Substring) -> Expression:
     """
     chunks = [chunk.encode() for chunk in _chunks(text, substring)]
     if len(chunks) > MAX_CHUNKS:
-        message = f"%regex ({place(text, substring.at)}) is made of more than {MAX_CHUNKS} chunks (MAX_CHUNKS)"
-        raise LimitError(message)
+        message = f"this %regex is made of more than {MAX_CHUNKS} chunks (MAX_CHUNKS)"
+        raise placed(LimitError, text, substring.at, message)
     expression, depth = _runs([chunk for chunk in chunks if chunk])
     if depth > MAX_DEPTH:
-        message = f"%regex ({place(text, substring.at)}) repeats itself in too many ways (MAX_DEPTH = {MAX_DEPTH})"
-        raise LimitError(message)
+        message = f"this %regex repeats itself in too many ways (MAX_DEPTH = {MAX_DEPTH})"
+        raise placed(LimitError, text, substring.at, message)
     return expression
 
 

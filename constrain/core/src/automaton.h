@@ -311,6 +311,7 @@ class Automaton {
   uint64_t item_cost(const Item& item);
   uint64_t origin_cost(OriginId origin);
   uint64_t text_cost(const std::string& text) const { return uint64_t{text.size()} << 16; }
+  uint64_t lexeme_cost(ExprId lexeme) { return text_cost(lexer_.expressions().shortest(lexeme)); }
   void complete_item(Item item, std::string& out);
   std::string completion_by_rules(const Place& place);
   std::string completion_by_search(const Place& place);

@@ -89,8 +89,9 @@ CompiledGrammar::CompiledGrammar(Grammar grammar, std::shared_ptr<const Vocabula
 // May a shortest text be so long that finding it meets a limit? Told from counts and lexemes alone.
 bool CompiledGrammar::takes_long_to_finish() {
   uint64_t bytes = 0, states = 0;
-  for (ExprId terminal : grammar_.terminals) {
-    if (terminal != ExprId::nothing) bytes += grammar_.expressions.distance(terminal);
+  for (uint32_t t = 0; t < grammar_.terminals.size(); ++t) {
+    const ExprId terminal = grammar_.terminals[t];
+    if (terminal != ExprId::nothing) bytes += of_terminal(t, [&] { return grammar_.expressions.distance(terminal); });
   }
   std::vector<uint64_t> edges(grammar_.rules.size()), counts(grammar_.rules.size());
   for (const State& state : grammar_.states) {
@@ -128,14 +129,15 @@ void CompiledGrammar::check_bytes() {
     if (!trie.tokens(child).empty()) there.add(trie.byte(child));
   });
   const ExprId spelled = expressions.repetition(expressions.bytes(there), 0, unbounded);
-  for (size_t t = 0; t < grammar_.terminals.size(); ++t) {
+  for (uint32_t t = 0; t < grammar_.terminals.size(); ++t) {
     const ByteSet needed = expressions.alphabet(grammar_.terminals[t]);
     if (grammar_.terminals[t] == ExprId::nothing || (needed & there) == needed) continue;
     if (needed.contains(static_cast<uint8_t>(mark_begin))) {
       if (vocabulary_->find(only_text(expressions, grammar_.terminals[t])) != Vocabulary::no_token) continue;
       throw ModelError("terminal " + grammar_.terminal_names[t] + " is a special token that this vocabulary does not have");
     }
-    if (expressions.intersection({grammar_.terminals[t], spelled}) != ExprId::nothing) continue;
+    const ExprId written = of_terminal(t, [&] { return expressions.intersection({grammar_.terminals[t], spelled}); });
+    if (written != ExprId::nothing) continue;
     std::string missing;
     needed.each([&](uint8_t byte) {
       static const char* digits = "0123456789abcdef";
