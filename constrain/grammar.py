@@ -134,6 +134,8 @@ class Grammar:
     can go on with a byte that may follow it. Otherwise the kernel proves that the lexing rule (read on while some
     usable terminal can) strands nothing, or refuses the grammar.
     ``numbers_by_double``: values that must be distinct are the same if their numbers read as the same IEEE double.
+    ``strings_by_value``: lexemes that begin with a JSON string are compared by what it spells, wherever texts or values
+    are compared; a terminal that reads one spelling of a string reads all of them.
     ``warnings`` says what a reader of the JSON Schemas in it should know; it makes no difference to the language.
     """
 
@@ -142,6 +144,7 @@ class Grammar:
     ignored: tuple[int, ...] = ()
     self_delimiting: bool = False
     numbers_by_double: bool = True
+    strings_by_value: bool = False
     warnings: tuple[str, ...] = ()
 
     def dump(self) -> str:

@@ -77,6 +77,7 @@ def compile_schema(
     formats: str = "assert",
     numbers: str = "canonical",
     precision: str = "double",
+    escapes: str = "canonical",
     close_objects: bool = False,
     registry: object = None,
     keys_apart: bool = False,
@@ -94,7 +95,7 @@ def compile_schema(
     >>> compile_schema({"type": "array", "items": {"type": "boolean"}}).warnings
     ()
     """
-    policies = Policies(whitespace, property_order, formats, numbers, precision, close_objects)
+    policies = Policies(whitespace, property_order, formats, numbers, precision, escapes, close_objects)
     policies.check()
     asked = _Asked(Documents(registry), policies, keys_apart, arguments)
     try:

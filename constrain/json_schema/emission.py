@@ -20,6 +20,7 @@ from constrain.json_schema.rule_automaton import END, START, RuleAutomaton
 from constrain.json_schema.scalars import number_spellings, scalar_terminals
 from constrain.json_schema.shapes import NO_SHAPES
 from constrain.json_schema.spelling import spell_string
+from constrain.json_schema.string_spellings import StringSpellings
 from constrain.regex.tree import EMPTY_TEXT, Concatenation, Expression, Literal
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ class Emitter:
         self._outermost_values: dict[Goal, tuple[int, ...]] = {}
         self._raw: set[int] = set()
         self._plainly_whole = plainly_whole
+        any_escapes = policies.escapes == "any" and (arguments is None or arguments.any_escapes)
+        self._string_spellings = StringSpellings() if any_escapes else None
         self._number_spellings = number_spellings(policies.numbers, policies.precision, plain_integers=plain_integers)
         self.terminals: list[Terminal] = []
         self.rules: list[Rule | None] = []
@@ -90,8 +93,13 @@ class Emitter:
             place(error, goal)
             raise
         rules = tuple(rule for rule in self.rules if rule is not None)
-        by_double = self.policies.precision == "double"
-        return Grammar(tuple(self.terminals), rules, self_delimiting=True, numbers_by_double=by_double)
+        return Grammar(
+            tuple(self.terminals),
+            rules,
+            self_delimiting=True,
+            numbers_by_double=self.policies.precision == "double",
+            strings_by_value=self._string_spellings is not None,
+        )
 
     def _emit_start(self, root: Goal, around: Terminal | None) -> None:
         self.rules.append(None)
@@ -176,12 +184,15 @@ class Emitter:
         if symbol is None:
             spelled = spell_string(name)
             tail = self.punctuation.colon_tail
+            key: Expression = Literal(spelled)
+            if self._string_spellings is not None:
+                key = self._string_spellings.of(key)
             if self.keys_apart:
-                expression: Expression = Literal(spelled)
-            elif isinstance(tail, Literal):
+                expression = key
+            elif isinstance(key, Literal) and isinstance(tail, Literal):
                 expression = Literal(spelled + tail.text)
             else:
-                expression = Concatenation((Literal(spelled), tail))
+                expression = Concatenation((key, tail))
             symbol = keys[name] = len(self.terminals)
             self.terminals.append(Terminal(f"key {name}", expression, "", Role.LABEL, spelled))
         return symbol
@@ -194,7 +205,10 @@ class Emitter:
             )
         terminal = self._undeclared.get(id(expression))
         if terminal is None:
-            terminal = self._undeclared[id(expression)] = Terminal("key", expression, "", Role.LABEL, kind=Kind.STRING)
+            terminal = Terminal("key", expression, "", Role.LABEL, kind=Kind.STRING)
+            if self._string_spellings is not None:
+                terminal = self._string_spellings.of_terminal(terminal)
+            self._undeclared[id(expression)] = terminal
         return self._symbol(terminal)
 
     def symbols(self, goal: Goal) -> tuple[int, ...]:
@@ -241,6 +255,8 @@ class Emitter:
                     raise
                 if self._arguments is not None and self._arguments.constants:
                     terminals = [self._arguments.of_scalar(terminal) for terminal in terminals]
+                if self._string_spellings is not None:
+                    terminals = list(map(self._string_spellings.of_terminal, terminals))
                 self._scalars[key] = terminals
             found = [self._symbol(terminal) for terminal in terminals]
             if (
