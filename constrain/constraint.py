@@ -492,7 +492,7 @@ def compile(  # noqa: A001 - the name of the public function
     ``numbers`` "canonical" (no exponent, no ``1.0`` for an integer) or "any" (also ``1.0``, ``1e2``, ``-0``, by value);
     ``precision`` "double" (numbers are valid both as exact decimals and as the IEEE doubles that most readers make of
     them) or "decimal" (as exact decimals only);
-    ``escapes`` "canonical" (one spelling for each character of a string) or "any" (all of JSON's, as ``\u0061`` for an a);
+    ``escapes`` "canonical" (each character of a string has one spelling) or "any" (all of JSON's: ``\u0061`` is an a);
     ``formats`` "assert" (known ones are enforced), "annotation" (none) or "strict" (unknown ones are refused).
     Of a type, the schema is Pydantic's, tightened to what its validators accept (such as the bounds of a date).
     ``strict``: the schema must keep the structural rules of OpenAI's strict mode (``check_strict(schema,

@@ -9,8 +9,9 @@ Texts can be compared as they are (``TEXT_SET``, ``REMEMBER`` and ``excluding``:
 stand for (``VALUE_SET`` and ``distinct``: items that differ). An edge with ``distinct`` reads a value that no edge with
 that slot has read before in this activation, and adds it. Its symbol is a terminal, whose texts are scalars: spellings
 of one JSON number (with an exponent: of up to 32 digits before and after the point) are one value, all other texts
-differ. Or it is a rule that reads one *group*, from a terminal that opens it to one that closes it. What stands between
-are its members, by the ``role`` of each terminal: scalars, other groups, and in labelled groups a label before each.
+differ (with ``strings_by_value``, in both comparisons: spellings of one JSON string do not). Or it is a rule that reads
+one *group*, from a terminal that opens it to one that closes it. What stands between are its members, by the ``role``
+of each terminal: scalars, other groups, and in labelled groups a label before each.
 Ordered groups are equal if their members are, one by one; labelled ones if each label has an equal member (labels must
 not be repeated); terminals with no role make no difference. All terminals that one lexeme matches at one place must
 have the same role. The grammar must see to it that values do not run out: wherever a distinct value must be read, one

@@ -16,6 +16,7 @@ rules. Modules:
   formulas; ``closing`` and ``alternatives``: objects without undeclared keys, for generation
 - ``unique_items`` and ``counting``: items that differ, and how many different values goals have
 - ``productivity``: which goals have a value; ``contradictions``: why one has none
+- ``string_spellings``: strings and keys under the policy ``escapes``
 - ``languages``: questions about patterns, answered by the kernel; ``keys``: classes of undeclared keys
 - ``emission`` with ``scalars``, ``punctuation``, ``array_automata``, ``object_automata``, ``unordered_objects``;
   ``writing``: arguments of calls
