@@ -20,7 +20,6 @@ from constrain.json_schema.rule_automaton import END, START, RuleAutomaton
 from constrain.json_schema.scalars import number_spellings, scalar_terminals
 from constrain.json_schema.shapes import NO_SHAPES
 from constrain.json_schema.spelling import spell_string
-from constrain.json_schema.string_spellings import StringSpellings
 from constrain.regex.tree import EMPTY_TEXT, Concatenation, Expression, Literal
 
 if TYPE_CHECKING:
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.policies import Policies
     from constrain.json_schema.shapes import Shapes
+    from constrain.json_schema.string_spellings import StringSpellings
     from constrain.json_schema.strings import StringShape
     from constrain.json_schema.writing import Outermost, Writing
 
@@ -57,7 +57,7 @@ class Emitter:
         self._raw: set[int] = set()
         self._plainly_whole = plainly_whole
         any_escapes = policies.escapes == "any" and (arguments is None or arguments.any_escapes)
-        self._string_spellings = StringSpellings() if any_escapes else None
+        self._string_spellings = _string_spellings() if any_escapes else None
         self._number_spellings = number_spellings(policies.numbers, policies.precision, plain_integers=plain_integers)
         self.terminals: list[Terminal] = []
         self.rules: list[Rule | None] = []
@@ -331,6 +331,12 @@ def ambiguous_goals(goals: Iterable[Goal]) -> set[Goal]:
 def _identity(shape: StringShape) -> tuple[object, ...]:
     """Equal for equal shapes whose patterns are the same objects; patterns are not hashed, which takes long."""
     return tuple(map(id, shape.parts)), shape.minimum, shape.maximum, shape.values
+
+
+def _string_spellings() -> StringSpellings:
+    from constrain.json_schema.string_spellings import StringSpellings  # few ask for it
+
+    return StringSpellings()
 
 
 def _has_scalars(shapes: Shapes) -> bool:
