@@ -250,13 +250,13 @@ class Emitter:
                     if self._plainly_whole:
                         scalars = scalars._replace(numbers=plainly_whole(scalars.numbers))
                     terminals = scalar_terminals(scalars, goal.location, self._number_spellings)
+                    if self._arguments is not None and self._arguments.constants:
+                        terminals = [self._arguments.of_scalar(terminal) for terminal in terminals]
+                    if self._string_spellings is not None:
+                        terminals = list(map(self._string_spellings.of_terminal, terminals))
                 except LimitError as error:
                     place(error, goal)
                     raise
-                if self._arguments is not None and self._arguments.constants:
-                    terminals = [self._arguments.of_scalar(terminal) for terminal in terminals]
-                if self._string_spellings is not None:
-                    terminals = list(map(self._string_spellings.of_terminal, terminals))
                 self._scalars[key] = terminals
             found = [self._symbol(terminal) for terminal in terminals]
             if (

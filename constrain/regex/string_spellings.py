@@ -15,6 +15,7 @@ from itertools import groupby
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING
 
+from constrain._errors import LimitError
 from constrain.regex import classes
 from constrain.regex.anchors import sequence, union
 from constrain.regex.tree import (
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
 MAX_BRANCHINGS = 64
 """Branchings, one within the other, of the tree that a set of texts becomes; texts that differ later are listed."""
 
+MAX_SPELLED_CHARACTERS = 500_000
+"""Characters of constants and keys that one grammar takes apart, about 250 bytes of memory each; beyond, LimitError."""
+
 _QUOTE = Literal(b'"')
 _UNICODE = Literal(b"\\u")
 _SLASH = Literal(b"\\/")
@@ -62,6 +66,7 @@ class AnySpelling:
 
     def __init__(self) -> None:
         self._done: dict[int, tuple[Expression, Expression]] = {}  # by identity, with what keeps it alive
+        self._n_characters = 0
 
     def of(self, node: Expression) -> Expression:
         """All spellings of the strings, or of their contents, that ``node`` matches."""
@@ -73,9 +78,9 @@ class AnySpelling:
     def _made(self, node: Expression) -> Expression:
         match node:
             case Literal(text):
-                return _chain(_characters(text))
+                return self._listed((text,))
             case LiteralSet(texts):
-                return _tree(sorted(set(map(_characters, texts))), 0)
+                return self._listed(texts)
             case CharClass(ranges, json=True):
                 return spelled_class(ranges)
             case ByteClass(ranges) if classes.difference(ranges, _ASCII) == ():
@@ -95,6 +100,16 @@ class AnySpelling:
             case Window(part, unit, minimum, maximum):
                 return Window(self.of(part), self.of(unit), minimum, maximum)
         raise TypeError(f"{type(node).__name__} is no expression of the content of JSON strings")
+
+    def _listed(self, texts: tuple[bytes, ...]) -> Expression:
+        listed = sorted(set(map(_characters, texts)))
+        self._n_characters += sum(map(len, listed))
+        if self._n_characters > MAX_SPELLED_CHARACTERS:
+            raise LimitError(
+                'with escapes="any", constants and keys have more characters together than '
+                f"MAX_SPELLED_CHARACTERS = {MAX_SPELLED_CHARACTERS}"
+            )
+        return _tree(listed, 0)
 
 
 @lru_cache(maxsize=4096)

@@ -12,7 +12,8 @@ import pytest
 
 import constrain
 from constrain.json_schema import compile_schema
-from constrain.regex.string_spellings import MAX_BRANCHINGS, spelled_class
+from constrain.json_schema.writing import JSON_ARGUMENTS, PYTHON_ARGUMENTS
+from constrain.regex.string_spellings import MAX_BRANCHINGS, MAX_SPELLED_CHARACTERS, spelled_class
 from constrain.regex.tree import ANY_JSON_CHAR
 from tests.json_schema.test_random_schemas import random_document, random_value
 from tests.regex.derivative_matcher import matches
@@ -119,6 +120,16 @@ def test_the_compared_strings_are_part_of_a_grammar_and_its_file(tmp_path: Any) 
     assert not accepts(UNIQUE, r'["a", "\u0062"]', cache=tmp_path)
 
 
+def test_arguments_written_as_in_python_stay_canonical() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": False}
+    assert compile_schema(schema, arguments=JSON_ARGUMENTS, escapes="any").grammar.strings_by_value
+    grammar = compile_schema(schema, arguments=PYTHON_ARGUMENTS, escapes="any").grammar
+    assert not grammar.strings_by_value
+    written = constrain.compile(grammar, byte_vocabulary())
+    assert written.accepts('a="/"')
+    assert not written.accepts(r'a="\/"')
+
+
 BYTES = [bytes([byte]) for byte in range(256)] + [b""]
 
 
@@ -151,6 +162,15 @@ def test_constants_that_begin_alike_however_often() -> None:
     keys = constrain.compile({"type": "object"}, byte_vocabulary(), escapes="any")
     assert keys.accepts(f"{{{', '.join(pairs)}}}")
     assert not keys.accepts(f'{{{", ".join(pairs)}, "{values[-1]}": 0}}')
+
+
+def test_constants_with_too_many_characters() -> None:
+    half = "a" * (MAX_SPELLED_CHARACTERS // 2)
+    schema = {"properties": {"a": {"const": half}, "b": {"enum": [half, "b"]}}}
+    with pytest.raises(constrain.LimitError, match=r"MAX_SPELLED_CHARACTERS = 500000") as caught:
+        compile_schema(schema, escapes="any")
+    assert caught.value.pointer == "/properties/b"
+    assert compile_schema(schema).warnings == ()
 
 
 def spelled(value: Any, rng: random.Random, share: float) -> str:
