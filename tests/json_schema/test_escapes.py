@@ -212,7 +212,7 @@ def canonical_text(text: str) -> str:
 @pytest.mark.parametrize("whitespace", ["flexible", "any"])
 def test_texts_are_accepted_as_their_canonical_spelling_is(whitespace: str) -> None:
     vocabulary, accepted, compiled = byte_vocabulary(), 0, 0
-    for seed in range(3_000 if LONG else 120):
+    for seed in range(3_000 if LONG else 70):
         rng = random.Random(f"{whitespace} {seed}")
         schema = random_document(rng) | ({"uniqueItems": True} if rng.random() < 0.4 else {})
         policies: dict[str, Any] = {"property_order": "any", "whitespace": whitespace}
@@ -234,7 +234,7 @@ def test_texts_are_accepted_as_their_canonical_spelling_is(whitespace: str) -> N
             assert any_escapes.accepts(text) == wanted, f"seed {seed}: {text} against {json.dumps(schema)}"
             if wanted:
                 assert validation_error(schema, text.encode()) is None
-    assert accepted > compiled > 50
+    assert accepted > compiled > 40
 
 
 WALKED: dict[str, Any] = {
