@@ -511,11 +511,12 @@ def compile(  # noqa: A001 - the name of the public function
     formats: str = "assert",
     numbers: str = "canonical",
     precision: str = "double",
+    escapes: str = "canonical",
     strict: bool = False,
     registry: object = None,
     cache: Directory = None,
 ) -> Constraint:
-    """Compiles a schema or grammar for a vocabulary; the result is remembered for the next equal call.
+    r"""Compiles a schema or grammar for a vocabulary; the result is remembered for the next equal call.
 
     ``schema``: a JSON Schema (dict, bool, or JSON text), anything ``pydantic.TypeAdapter`` takes (a Pydantic model,
     dataclass, TypedDict, ``list[int]``, ...), a ``Regex``, a ``Lark``, a ``Grammar``, or what ``sequence``, ``choice``,
@@ -526,6 +527,7 @@ def compile(  # noqa: A001 - the name of the public function
     ``numbers`` "canonical" (no exponent, no ``1.0`` for an integer) or "any" (also ``1.0``, ``1e2``, ``-0``, by value);
     ``precision`` "double" (numbers are valid both as exact decimals and as the IEEE doubles that most readers make of
     them) or "decimal" (as exact decimals only);
+    ``escapes`` "canonical" (each character of a string has one spelling) or "any" (all of JSON's: ``\u0061`` is an a);
     ``formats`` "assert" (known ones are enforced), "annotation" (none) or "strict" (unknown ones are refused).
     Of a type, the schema is Pydantic's, tightened to what its validators accept (such as the bounds of a date).
     ``strict``: the schema must keep the structural rules of OpenAI's strict mode (``check_strict(schema,
@@ -555,6 +557,7 @@ def compile(  # noqa: A001 - the name of the public function
         formats=formats,
         numbers=numbers,
         precision=precision,
+        escapes=escapes,
         strict=strict,
         registry=registry,
     )

@@ -9,8 +9,9 @@ Texts can be compared as they are (``TEXT_SET``, ``REMEMBER`` and ``excluding``:
 stand for (``VALUE_SET`` and ``distinct``: items that differ). An edge with ``distinct`` reads a value that no edge with
 that slot has read before in this activation, and adds it. Its symbol is a terminal, whose texts are scalars: spellings
 of one JSON number (with an exponent: of up to 32 digits before and after the point) are one value, all other texts
-differ. Or it is a rule that reads one *group*, from a terminal that opens it to one that closes it. What stands between
-are its members, by the ``role`` of each terminal: scalars, other groups, and in labelled groups a label before each.
+differ (with ``strings_by_value``, in both comparisons: spellings of one JSON string do not). Or it is a rule that reads
+one *group*, from a terminal that opens it to one that closes it. What stands between are its members, by the ``role``
+of each terminal: scalars, other groups, and in labelled groups a label before each.
 Ordered groups are equal if their members are, one by one; labelled ones if each label has an equal member (labels must
 not be repeated); terminals with no role make no difference. All terminals that one lexeme matches at one place must
 have the same role. The grammar must see to it that values do not run out: wherever a distinct value must be read, one
@@ -136,6 +137,8 @@ class Grammar:
     can go on with a byte that may follow it. Otherwise the kernel proves that the lexing rule (read on while some
     usable terminal can) strands nothing, or refuses the grammar.
     ``numbers_by_double``: values that must be distinct are the same if their numbers read as the same IEEE double.
+    ``strings_by_value``: lexemes that begin with a JSON string are compared by what it spells, wherever texts or values
+    are compared; a terminal that reads one spelling of a string reads all of them.
     ``warnings`` says what a reader of the JSON Schemas in it should know; it makes no difference to the language.
     """
 
@@ -144,6 +147,7 @@ class Grammar:
     ignored: tuple[int, ...] = ()
     self_delimiting: bool = False
     numbers_by_double: bool = True
+    strings_by_value: bool = False
     warnings: tuple[str, ...] = ()
 
     def __copy__(self) -> Grammar:

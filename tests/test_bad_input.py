@@ -483,7 +483,14 @@ def test_batch_of_negative_size(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "option",
-    ["whitespace='loose'", "property_order='sorted'", "formats='maybe'", "numbers='all'", "whitespace=None"],
+    [
+        "whitespace='loose'",
+        "property_order='sorted'",
+        "formats='maybe'",
+        "numbers='all'",
+        "escapes='some'",
+        "whitespace=None",
+    ],
 )
 def test_unknown_policy(option: str, tmp_path: Path) -> None:
     check(f"try_out(True, {option})", tmp_path, "ValueError", f"{option.partition('=')[0]} must be one of")

@@ -94,6 +94,7 @@ class Assembly:
         self._alive: list[Expression] = []  # what is known by its identity
         self._self_delimiting = True
         self._numbers_by_double = True
+        self._strings_by_value = False
         self._warnings: dict[str, None] = {}
 
     def grammar(self) -> Grammar:
@@ -104,6 +105,7 @@ class Assembly:
             tuple(self._rules),
             self_delimiting=self._self_delimiting,
             numbers_by_double=self._numbers_by_double,
+            strings_by_value=self._strings_by_value,
             warnings=tuple(self._warnings),
         )
 
@@ -190,6 +192,7 @@ class Assembly:
         )
         self._self_delimiting &= grammar.self_delimiting
         self._numbers_by_double &= grammar.numbers_by_double
+        self._strings_by_value |= grammar.strings_by_value
         self._warnings |= {f"{warning} (in {what})": None for warning in grammar.warnings}
         return symbol
 

@@ -103,12 +103,13 @@ def policies(
     precision: Annotated[
         str | None, _choice("precision", "Numbers are valid as doubles and as decimals, or only as decimals.")
     ] = None,
+    escapes: Annotated[str | None, _choice("escapes", "How the characters of strings are spelled.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse what OpenAI's strict mode does.")] = False,
 ) -> CompileOptions:
     """How schemas are compiled: what was asked for."""
     found: dict[str, Any] = {
         "whitespace": whitespace, "property_order": property_order, "formats": formats, "numbers": numbers,
-        "precision": precision, "strict": strict or None,
+        "precision": precision, "escapes": escapes, "strict": strict or None,
     }  # fmt: skip
     asked: CompileOptions = {name: value for name, value in found.items() if value is not None}  # type: ignore[assignment]
     return asked

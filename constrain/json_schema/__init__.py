@@ -16,6 +16,7 @@ rules. Modules:
   formulas; ``closing`` and ``alternatives``: objects without undeclared keys, for generation
 - ``unique_items`` and ``counting``: items that differ, and how many different values goals have
 - ``productivity``: which goals have a value; ``contradictions``: why one has none
+- ``string_spellings``: strings and keys under the policy ``escapes``
 - ``languages``: questions about patterns, answered by the kernel; ``keys``: classes of undeclared keys
 - ``emission`` with ``scalars``, ``punctuation``, ``array_automata``, ``object_automata``, ``unordered_objects``;
   ``writing``: arguments of calls
@@ -80,6 +81,7 @@ def compile_schema(
     formats: str = "assert",
     numbers: str = "canonical",
     precision: str = "double",
+    escapes: str = "canonical",
     close_objects: bool = False,
     registry: object = None,
     keys_apart: bool = False,
@@ -97,7 +99,7 @@ def compile_schema(
     >>> compile_schema({"type": "array", "items": {"type": "boolean"}}).warnings
     ()
     """
-    policies = Policies(whitespace, property_order, formats, numbers, precision, close_objects)
+    policies = Policies(whitespace, property_order, formats, numbers, precision, escapes, close_objects)
     policies.check()
     with compilation(), limits_at(""):
         before = steps_taken()

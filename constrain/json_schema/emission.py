@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.policies import Policies
     from constrain.json_schema.shapes import Shapes
+    from constrain.json_schema.string_spellings import StringSpellings
     from constrain.json_schema.strings import StringShape
     from constrain.json_schema.writing import Outermost, Writing
 
@@ -65,6 +66,8 @@ class Emitter:
         self._outermost_values: dict[Goal, tuple[int, ...]] = {}
         self._raw: set[int] = set()
         self._plainly_whole = plainly_whole
+        any_escapes = policies.escapes == "any" and (arguments is None or arguments.any_escapes)
+        self._string_spellings = _string_spellings() if any_escapes else None
         self._number_spellings = number_spellings(policies.numbers, policies.precision, plain_integers=plain_integers)
         self.terminals: list[Terminal] = []
         self.rules: list[Rule | None] = []
@@ -100,8 +103,13 @@ class Emitter:
             place(error, goal)
             raise
         rules = tuple(rule for rule in self.rules if rule is not None)
-        by_double = self.policies.precision == "double"
-        return Grammar(tuple(self.terminals), rules, self_delimiting=True, numbers_by_double=by_double)
+        return Grammar(
+            tuple(self.terminals),
+            rules,
+            self_delimiting=True,
+            numbers_by_double=self.policies.precision == "double",
+            strings_by_value=self._string_spellings is not None,
+        )
 
     def _emit_start(self, root: Goal, around: Terminal | None) -> None:
         self.rules.append(None)
@@ -187,12 +195,15 @@ class Emitter:
             spend(TERMINAL_STEPS + len(name) // BYTES_PER_STEP)
             spelled = spell_string(name)
             tail = self.punctuation.colon_tail
+            key: Expression = Literal(spelled)
+            if self._string_spellings is not None:
+                key = self._string_spellings.of(key)
             if self.keys_apart:
-                expression: Expression = Literal(spelled)
-            elif isinstance(tail, Literal):
+                expression = key
+            elif isinstance(key, Literal) and isinstance(tail, Literal):
                 expression = Literal(spelled + tail.text)
             else:
-                expression = Concatenation((Literal(spelled), tail))
+                expression = Concatenation((key, tail))
             symbol = keys[name] = len(self.terminals)
             self.terminals.append(Terminal(f"key {name}", expression, "", Role.LABEL, spelled))
         return symbol
@@ -205,7 +216,10 @@ class Emitter:
             )
         terminal = self._undeclared.get(id(expression))
         if terminal is None:
-            terminal = self._undeclared[id(expression)] = Terminal("key", expression, "", Role.LABEL, kind=Kind.STRING)
+            terminal = Terminal("key", expression, "", Role.LABEL, kind=Kind.STRING)
+            if self._string_spellings is not None:
+                terminal = self._string_spellings.of_terminal(terminal)
+            self._undeclared[id(expression)] = terminal
         return self._symbol(terminal)
 
     def symbols(self, goal: Goal) -> tuple[int, ...]:
@@ -248,11 +262,13 @@ class Emitter:
                     if self._plainly_whole:
                         scalars = scalars._replace(numbers=plainly_whole(scalars.numbers))
                     terminals = scalar_terminals(scalars, goal.location, self._number_spellings)
+                    if self._arguments is not None and self._arguments.constants:
+                        terminals = [self._arguments.of_scalar(terminal) for terminal in terminals]
+                    if self._string_spellings is not None:
+                        terminals = list(map(self._string_spellings.of_terminal, terminals))
                 except LimitError as error:
                     place(error, goal)
                     raise
-                if self._arguments is not None and self._arguments.constants:
-                    terminals = [self._arguments.of_scalar(terminal) for terminal in terminals]
                 self._scalars[key] = terminals
             found = [self._symbol(terminal) for terminal in terminals]
             if (
@@ -328,6 +344,12 @@ def ambiguous_goals(goals: Iterable[Goal]) -> set[Goal]:
 def _identity(shape: StringShape) -> tuple[object, ...]:
     """Equal for equal shapes whose patterns are the same objects; patterns are not hashed, which takes long."""
     return tuple(map(id, shape.parts)), shape.minimum, shape.maximum, shape.values
+
+
+def _string_spellings() -> StringSpellings:
+    from constrain.json_schema.string_spellings import StringSpellings  # few ask for it
+
+    return StringSpellings()
 
 
 def _has_scalars(shapes: Shapes) -> bool:

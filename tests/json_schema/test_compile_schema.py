@@ -40,6 +40,7 @@ def test_policies_are_reported() -> None:
         "formats": "assert",
         "numbers": "canonical",
         "precision": "double",
+        "escapes": "canonical",
         "close_objects": True,
     }
 

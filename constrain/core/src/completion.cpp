@@ -196,7 +196,7 @@ uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, P
           if (search != PathSearch::without_texts) {
             TextId id = TextId::empty;
             for (char c : lexer_.expressions().shortest(e)) id = memory_.extend(id, static_cast<uint8_t>(c));
-            m = memory_.remember(m, static_cast<uint32_t>(remember), id);
+            m = parser_.remembering(rule, m, remember, id);
           }
         }
       }

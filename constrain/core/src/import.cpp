@@ -386,6 +386,7 @@ Grammar import_grammar(nb::handle object) {
   }
   grammar.self_delimiting = nb::cast<bool>(object.attr("self_delimiting"));
   grammar.numbers_by_double = nb::cast<bool>(object.attr("numbers_by_double"));
+  grammar.strings_by_value = nb::cast<bool>(object.attr("strings_by_value"));
   nb::gil_scoped_release release;
   analyse(grammar);
   if (!grammar.self_delimiting) prove_lexing(grammar);
