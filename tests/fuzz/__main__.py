@@ -35,7 +35,9 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=20.0)
     parser.add_argument("--corpus", type=Path, help="where inputs are kept that reach something new")
     parser.add_argument("--replay", type=Path, nargs="+", metavar="FILE", help="judge these inputs, and no more")
-    parser.add_argument("--sanitized", type=Path, help="where the package with the sanitizers' kernel is; see README.md")
+    parser.add_argument(
+        "--sanitized", type=Path, help="where the package with the sanitizers' kernel is; see README.md"
+    )
     options = parser.parse_args()
     if options.replay:
         return _replay(options.target, options.replay)

@@ -97,7 +97,9 @@ class Trees:
 
     def _value_for(self, key: Any, rng: Random) -> Any:
         known = self._keys.get(key) if isinstance(key, str) else None
-        return _filled(rng.choice(known), lambda: self._value(rng)) if known and rng.random() < 0.9 else self._value(rng)
+        return (
+            _filled(rng.choice(known), lambda: self._value(rng)) if known and rng.random() < 0.9 else self._value(rng)
+        )
 
     def _value(self, rng: Random) -> Any:
         if self._parts and rng.random() < 0.4:

@@ -69,7 +69,6 @@ def _masks(made: constrain.Constraint) -> list[bytes]:
 @functools.cache
 def _kept() -> tuple[Path, tuple[Path, ...], list[bytes]]:
     """A folder with a cache as it should be; its files; and the masks of a constraint that was never kept."""
-    compiling.CACHED_CONSTRAINTS = 0  # nothing is remembered but what is on disk
     folder = Path(tempfile.mkdtemp(prefix="constrain-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
     whole = folder / "whole"
     made = _with_cache(whole, lambda: constrain.compile(SCHEMA, _fresh_vocabulary()))
@@ -81,11 +80,14 @@ def _kept() -> tuple[Path, tuple[Path, ...], list[bytes]]:
 
 
 def _with_cache(path: Path, make: Callable[[], Any]) -> Any:
-    before = os.environ.get("CONSTRAIN_CACHE")
+    """What is made while this is the cache, and nothing is remembered but what is on disk."""
+    before, remembered = os.environ.get("CONSTRAIN_CACHE"), compiling.CACHED_CONSTRAINTS
     os.environ["CONSTRAIN_CACHE"] = str(path)
+    compiling.CACHED_CONSTRAINTS = 0
     try:
         return make()
     finally:
+        compiling.CACHED_CONSTRAINTS = remembered
         if before is None:
             del os.environ["CONSTRAIN_CACHE"]
         else:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import constrain
 from constrain.llama.memory import memory_needed
+from tests.fuzz.judge import BrokenPromiseError
 from tests.fuzz.walking import random_of, walk
 
 if TYPE_CHECKING:
@@ -51,7 +52,9 @@ def run(data: bytes, meter: Meter) -> None:
     except DECLARED as error:
         errors.append(error)
     with meter.call("memory_needed"):
-        memory_needed(path, 512, 2)
+        needed = memory_needed(path, 512, 2)
+    if needed < 0:
+        raise BrokenPromiseError(f"the model would take {needed} bytes")
     if errors:
         raise errors[0]
 
@@ -201,7 +204,9 @@ def seeds() -> Iterable[bytes]:
     space = "\N{LOWER ONE EIGHTH BLOCK}a".encode()
     yield _file_of("llama", [*plain, space, b"<s>", b"</s>"], [*one, 1, 3, 3], rows=20)
     yield _file_of("llama", [*bytewise, b"<unk>", b"</s>"], [6] * 256 + [2, 3])
-    yield _file_of("gpt2", [*plain, "\u0120a".encode(), "\u010a".encode(), b"<|im_end|>", b"<|endoftext|>"], [*one, 1, 1, 3, 3])
+    yield _file_of(
+        "gpt2", [*plain, "\u0120a".encode(), "\u010a".encode(), b"<|im_end|>", b"<|endoftext|>"], [*one, 1, 1, 3, 3]
+    )
     yield _file_of("gpt2", [*plain, space, b"<turn|>"], [*one, 4, 3], [b"tokenizer.ggml.pre", _STRING, b"gemma4"])
     yield _file_of("rwkv", [b"\\x41", b"\\n", b"a\\\\", b"''", b"</s>"], [1, 1, 1, 1, 3])
     yield _file_of("plamo2", [*plain, b"<|plamo:eos|>"], [*one, 3])
@@ -209,10 +214,19 @@ def seeds() -> Iterable[bytes]:
     more = [
         [b"llama.block_count", 4, 4], [b"llama.embedding_length", 4, 128], [b"llama.context_length", 4, 4096],
         [b"llama.attention.head_count", _ARRAY, (5, [8, 0, 8], 0)], [b"llama.attention.head_count_kv", 4, 2],
-        [b"llama.attention.key_length", 10, 16], [b"llama.attention.sliding_window", 4, 64], [b"llama.vocab_size", 4, 30],
-        [b"tokenizer.ggml.fim_pad_token_id", 4, 3], [b"tokenizer.ggml.eot_token_id", 5, -1], [b"x", 6, 0.5], [b"y", 7, 1],
+        [b"llama.attention.key_length", 10, 16], [b"llama.attention.sliding_window", 4, 64], [b"llama.vocab_size", 4,
+        30],
+        [b"tokenizer.ggml.fim_pad_token_id", 4, 3], [b"tokenizer.ggml.eot_token_id", 5, -1], [b"x", 6, 0.5], [b"y", 7,
+        1],
     ]  # fmt: skip
     yield _file_of("t5", [*plain, b"</s>"], [*one, 3], *more, rows=16)
+    heads = b"llama.attention.head_count"
+    layers = [b"llama.block_count", 4, 4]
+    for kind, value in ((_STRING, b"eight"), (6, float("inf")), (_ARRAY, (5, [], 0)), (_ARRAY, (6, [8.0], 0)), (5, -8)):
+        yield _file_of("plamo2", plain, one, layers, [heads, kind, value], [b"llama.attention.key_length", 4, 64])
+    yield _file_of("plamo2", plain, one, layers, [heads, _ARRAY, (10, [2**64 - 1] * 3, 0)])
+    for claimed in (1 << 21, 1 << 24):
+        yield _file_of("plamo2", plain, one, [b"llama.vocab_size", 4, claimed])
 
 
 def mutate(data: bytes, rng: Random, mutate_bytes: Callable[[bytes], bytes]) -> bytes:
@@ -229,19 +243,47 @@ def mutate(data: bytes, rng: Random, mutate_bytes: Callable[[bytes], bytes]) -> 
 
 
 _NAMES = (
-    b"general.architecture", b"tokenizer.ggml.model", b"tokenizer.ggml.tokens", b"tokenizer.ggml.token_type", b"tokenizer.ggml.pre",
-    b"tokenizer.ggml.eos_token_id", b"tokenizer.ggml.eot_token_id", b"tokenizer.ggml.eom_token_id", b"tokenizer.ggml.fim_pad_token_id",
-    b"tokenizer.ggml.fim_rep_token_id", b"tokenizer.ggml.fim_sep_token_id", b"tokenizer.chat_template", b"llama.vocab_size",
+    b"general.architecture", b"tokenizer.ggml.model", b"tokenizer.ggml.tokens", b"tokenizer.ggml.token_type",
+    b"tokenizer.ggml.pre",
+    b"tokenizer.ggml.eos_token_id", b"tokenizer.ggml.eot_token_id", b"tokenizer.ggml.eom_token_id",
+    b"tokenizer.ggml.fim_pad_token_id",
+    b"tokenizer.ggml.fim_rep_token_id", b"tokenizer.ggml.fim_sep_token_id", b"tokenizer.chat_template",
+    b"llama.vocab_size",
     b"llama.block_count", b"llama.embedding_length", b"llama.context_length", b"llama.attention.head_count",
-    b"llama.attention.head_count_kv", b"llama.attention.key_length", b"llama.attention.value_length", b"llama.ssm.state_size",
-    b"llama.ssm.inner_size", b"llama.ssm.conv_kernel", b"llama.ssm.group_count", b"llama.attention.sliding_window", b"None.vocab_size",
+    b"llama.attention.head_count_kv", b"llama.attention.key_length", b"llama.attention.value_length",
+    b"llama.ssm.state_size",
+    b"llama.ssm.inner_size", b"llama.ssm.conv_kernel", b"llama.ssm.group_count", b"llama.attention.sliding_window",
+    b"None.vocab_size",
 )  # fmt: skip
 _TEXTS = (
-    b"llama", b"gpt2", b"rwkv", b"plamo2", b"t5", b"bert", b"gemma4", b"mamba", b"", b"a", b"\xff", b"<0x0A>", b"<0xZZ>", b"<0x+1>",
-    b"</s>", b"<|im_end|>", b"<|end|>", b"<|return|>", b"<|call|>", b"<|fim_pad|>", b"\\x4", b"\\", b"\\xzz", "\u0120a".encode(),
+    b"llama", b"gpt2", b"rwkv", b"plamo2", b"t5", b"bert", b"gemma4", b"mamba", b"", b"a", b"\xff", b"<0x0A>",
+    b"<0xZZ>", b"<0x+1>",
+    b"</s>", b"<|im_end|>", b"<|end|>", b"<|return|>", b"<|call|>", b"<|fim_pad|>", b"\\x4", b"\\", b"\\xzz",
+    "\u0120a".encode(),
     "\u2581".encode(), b"\xc3", b"\0" * 9, b"x" * 300,
 )  # fmt: skip
-_NUMBERS = (0, 1, 2, 3, -1, 4, 6, 7, 8, 9, 255, 2**15, 2**24, 2**24 + 1, 10**6, 2**31 - 1, 2**32 - 1, 2**62, 2**63, 2**64 - 1)
+_NUMBERS = (
+    0,
+    1,
+    2,
+    3,
+    -1,
+    4,
+    6,
+    7,
+    8,
+    9,
+    255,
+    2**15,
+    2**24,
+    2**24 + 1,
+    10**6,
+    2**31 - 1,
+    2**32 - 1,
+    2**62,
+    2**63,
+    2**64 - 1,
+)
 _KINDS = (*range(14), 255, 2**32 - 1)
 
 

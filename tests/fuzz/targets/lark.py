@@ -42,15 +42,32 @@ def mutate(data: bytes, rng: Random, mutate_bytes: Callable[[bytes], bytes]) -> 
 
 
 _WORDS = (
-    "start: ", "\nstart: a", "\na: ", "\nb: ", "\n?c: ", "\n!d: ", "\n_e: ", "\nA: ", "\nB: ", "\n_C: ", "\nA.2: ", " a", " b", " A", " B",
-    ' "a"', ' "b"', ' "ab"', ' "a"i', ' ""', ' "\\n"', ' "\\u00e9"', ' "\\x41"', ' "\\""', " /a/", " /[ab]+/", " /a*/", " /./s", " /a/imx",
-    " /\\//", " /(?=a)/", " /a*?/", " /\\bfoo\\b/", ' "a".."z"', ' "0".."9"', " |", "\n  | ", " *", "+", "?", "~2", "~1..3", "~0", "~0..1",
-    "~3..1", "~1000", "~99999999999", " (", ")", " [", "]", " -> x", "\n%import common.INT", "\n%import common.WORD -> A",
-    "\n%import common (WS, NUMBER)", "\n%import python.NAME", "\n%import .x.y", "\n%ignore A", '\n%ignore " "', "\n%ignore /[ \\t]+/",
-    "\n%declare X", "\n%override a: ", "\n%extend A: ", '\nv: %json {"type": "integer"}', ' %json {"enum": [1, 2]}', " %json {", "}",
-    ' %regex {"substring_words": "a b c"}', ' %regex {"substring_chars": "abc"}', ' %regex {"substring_chunks": ["a", "bc"]}',
-    " <|mark|>", " <|none|>", "<mark>", "\n// x\n", "# x", "\nt{x, y}: x y", " t{A, B}", " a a", "\n", " ", "\\", '"', "/", "'", ":", ".", ",",
+    "start: ", "\nstart: a", "\na: ", "\nb: ", "\n?c: ", "\n!d: ", "\n_e: ", "\nA: ", "\nB: ", "\n_C: ", "\nA.2: ",
+    " a", " b", " A", " B",
+    ' "a"', ' "b"', ' "ab"', ' "a"i', ' ""', ' "\\n"', ' "\\u00e9"', ' "\\x41"', ' "\\""', " /a/", " /[ab]+/",
+    " /a*/", " /./s", " /a/imx",
+    " /\\//", " /(?=a)/", " /a*?/", " /\\bfoo\\b/", ' "a".."z"', ' "0".."9"', " |", "\n  | ", " *", "+", "?", "~2",
+    "~1..3", "~0", "~0..1",
+    "~3..1", "~1000", "~99999999999", " (", ")", " [", "]", " -> x", "\n%import common.INT",
+    "\n%import common.WORD -> A",
+    "\n%import common (WS, NUMBER)", "\n%import python.NAME", "\n%import .x.y", "\n%ignore A", '\n%ignore " "',
+    "\n%ignore /[ \\t]+/",
+    "\n%declare X", "\n%override a: ", "\n%extend A: ", '\nv: %json {"type": "integer"}', ' %json {"enum": [1, 2]}',
+    " %json {", "}",
+    ' %regex {"substring_words": "a b c"}', ' %regex {"substring_chars": "abc"}',
+    ' %regex {"substring_chunks": ["a", "bc"]}',
+    " <|mark|>", " <|none|>", "<mark>", "\n// x\n", "# x", "\nt{x, y}: x y", " t{A, B}", " a a", "\n", " ", "\\", '"',
+    "/", "'", ":", ".", ",",
     "start", "é", "😀", "\t", "\r\n", "\0", ' "\\d"', " WS", "\nWS: /\\s+/", "@", "&", "\nstart.1: ", "\n\n\n",
 )  # fmt: skip
-_WRAPS = ((" (", ")"), (" (", ")*"), (" (", ")+"), (" [", "]"), (' "', '"'), (" /", "/"), (" (", ")~2..4"), (" (", ")?"))
+_WRAPS = (
+    (" (", ")"),
+    (" (", ")*"),
+    (" (", ")+"),
+    (" [", "]"),
+    (' "', '"'),
+    (" /", "/"),
+    (" (", ")~2..4"),
+    (" (", ")?"),
+)
 _TEXTS = Texts(_WORDS, _WRAPS)

@@ -89,7 +89,9 @@ def _tokens(text: str, messages: object, tools: list[dict[str, Any]]) -> list[in
 def _require_no_special(text: str, messages: Any, tools: list[dict[str, Any]], tokens: list[int]) -> None:
     """With a plain word in place of each tag that a content says, the prompt has the same special tokens."""
     plain = [
-        {**message, "content": _without_tags(message["content"])} if isinstance(message.get("content"), str) else message
+        {**message, "content": _without_tags(message["content"])}
+        if isinstance(message.get("content"), str)
+        else message
         for message in messages
     ]
     if plain == messages:
@@ -119,13 +121,27 @@ def mutate(data: bytes, rng: Random, mutate_bytes: Callable[[bytes], bytes]) -> 
     return head + _TREES.mutated(data[1:], rng, mutate_bytes)
 
 
-_SAID = ("x", "", " ", "\n", "a\nb", "é😀", *TAGS, "".join(TAGS), '{"a": 1}', "<tool_call>\n{}\n</tool_call>", "\ufdd0", "</think>y")
+_SAID = (
+    "x",
+    "",
+    " ",
+    "\n",
+    "a\nb",
+    "é😀",
+    *TAGS,
+    "".join(TAGS),
+    '{"a": 1}',
+    "<tool_call>\n{}\n</tool_call>",
+    "\ufdd0",
+    "</think>y",
+)
 _CALL = {"id": "c", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Paris"}'}}
 _CUSTOM = {"id": "c", "type": "custom", "custom": {"name": "weather", "input": "x"}}
 _MESSAGES = (
     {"role": "user", "content": "x"}, {"role": "system", "content": "x"}, {"role": "developer", "content": "x"},
     {"role": "assistant", "content": "x"}, {"role": "assistant", "content": None, "tool_calls": [_CALL]},
-    {"role": "tool", "tool_call_id": "c", "content": "x"}, {"role": "assistant", "content": "", "tool_calls": [_CUSTOM]},
+    {"role": "tool", "tool_call_id": "c", "content": "x"}, {"role": "assistant", "content": "",
+    "tool_calls": [_CUSTOM]},
     {"role": "user", "content": [{"type": "text", "text": "x"}]},
 )  # fmt: skip
 _KEYS: dict[str, Any] = {
@@ -138,7 +154,8 @@ _KEYS: dict[str, Any] = {
     "function": ({"name": "weather", "arguments": "{}"}, {"name": "f", "arguments": '{"a": [1, {"b": null}]}'}, ...),
     "custom": ({"name": "f", "input": "x"},),
     "name": ("weather", "f", "", "a b", *TAGS[:4]),
-    "arguments": ("{}", "", "[]", "x", '{"city": "Paris"}', '{"a": 1e999}', '{"a": NaN}', '{"a": "\\ud800"}', '{"a": ' + "[" * 70 + "]" * 70 + "}",
+    "arguments": ("{}", "", "[]", "x", '{"city": "Paris"}', '{"a": 1e999}', '{"a": NaN}', '{"a": "\\ud800"}',
+    '{"a": ' + "[" * 70 + "]" * 70 + "}",
                   '{"a": ' + "9" * 5000 + "}", {}, ...),
     "text": _SAID,
     "refusal": ("x", None),
@@ -147,4 +164,8 @@ _KEYS: dict[str, Any] = {
     "annotations": ([],),
     "audio": (None, {"id": "x"}),
 }  # fmt: skip
-_TREES = Trees(_KEYS, (*_MESSAGES, *_SAID, None, True, 0, 1.5, {}, [], [[]]), ([...], {"a": ...}, [..., {"role": "user", "content": "x"}]))
+_TREES = Trees(
+    _KEYS,
+    (*_MESSAGES, *_SAID, None, True, 0, 1.5, {}, [], [[]]),
+    ([...], {"a": ...}, [..., {"role": "user", "content": "x"}]),
+)

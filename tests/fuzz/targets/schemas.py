@@ -59,15 +59,31 @@ def mutate(data: bytes, rng: Random, mutate_bytes: Callable[[bytes], bytes]) -> 
 
 
 _TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
-_PATTERNS = ("^a", "b$", "^[ab]{1,3}$", "^.$", "a.*b", "^(?!a)", "(?=.*b)a", "\\d+", "\\p{L}", "^$", "", "(a|b)*a.{9}", "[^a]")
+_PATTERNS = (
+    "^a",
+    "b$",
+    "^[ab]{1,3}$",
+    "^.$",
+    "a.*b",
+    "^(?!a)",
+    "(?=.*b)a",
+    "\\d+",
+    "\\p{L}",
+    "^$",
+    "",
+    "(a|b)*a.{9}",
+    "[^a]",
+)
 _SMALL = (0, 1, 2, 3, 5, 10, -1, 0.5, 1e2, 1.0)
 _LARGE = (2**53, 2**53 + 1, 10**20, 1e300, -1e300, 1e-20, 0.1, 0.01, 0.30000000000000004, 4294967296, 10**400)
 _REFERENCES = ("#", "#/$defs/d", "#/definitions/d", "#a", "#/properties/a", "#/items", "other", "#/~1", "#/%25",
-               "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema", "urn:x", "")  # fmt: skip
+               "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema", "urn:x",
+               "")  # fmt: skip
 _LEAVES = (
     True, False, None, 0, 1, "a", "", {}, [], {"type": "string"}, {"type": "integer"}, {"$ref": "#"}, {"const": "a"},
     {"enum": [1, "a", None]}, {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]},
-    {"type": "array", "items": {"type": "boolean"}, "maxItems": 2}, {"not": {"type": "string"}}, "b", 2.5, {"$ref": "#/$defs/d"},
+    {"type": "array", "items": {"type": "boolean"}, "maxItems": 2}, {"not": {"type": "string"}}, "b", 2.5,
+    {"$ref": "#/$defs/d"},
 )  # fmt: skip
 _KEYS: dict[str, Any] = {
     "type": (*_TYPES, ["string", "null"], ["integer", "object"], list(_TYPES)),
@@ -88,13 +104,16 @@ _KEYS: dict[str, Any] = {
     **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), (*_SMALL, *_LARGE, True)),
     "multipleOf": (1, 2, 3, 7, 0.1, 0.01, 0.3, 1e-8, 1.5, 97, 1000003, 1e20, 0),
     **dict.fromkeys(
-        ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains"),
+        ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains",
+        "maxContains"),
         (0, 1, 2, 3, 5, 20, 100, 1000, 10**6, 2**31, 2**64, 1.0, -1),
     ),
     "uniqueItems": (True, False),
     "pattern": _PATTERNS,
-    "format": ("date", "time", "date-time", "duration", "email", "idn-email", "hostname", "idn-hostname", "ipv4", "ipv6", "uri",
-               "uri-reference", "iri", "iri-reference", "uuid", "uri-template", "json-pointer", "relative-json-pointer", "regex", "x"),
+    "format": ("date", "time", "date-time", "duration", "email", "idn-email", "hostname", "idn-hostname", "ipv4",
+    "ipv6", "uri",
+               "uri-reference", "iri", "iri-reference", "uuid", "uri-template", "json-pointer",
+               "relative-json-pointer", "regex", "x"),
     **dict.fromkeys(("$ref", "$dynamicRef", "$recursiveRef"), _REFERENCES),
     **dict.fromkeys(("$defs", "definitions"), ({"d": ...}, {"d": ..., "e": ...})),
     "$id": ("http://x/", "other", "urn:x", "#a", ""),
@@ -113,8 +132,11 @@ _KEYS: dict[str, Any] = {
 }  # fmt: skip
 _WRAPS = (
     {"allOf": [...]}, {"anyOf": [..., True]}, {"oneOf": [..., {"type": "null"}]}, {"not": ...}, {"not": {"not": ...}},
-    {"items": ...}, {"properties": {"a": ...}}, {"additionalProperties": ...}, {"type": "array", "uniqueItems": True, "items": ...},
-    {"contains": ..., "minContains": 2}, {"if": ..., "then": False}, {"propertyNames": ...}, {"patternProperties": {"^a": ...}},
-    [...], {"$defs": {"d": ...}, "$ref": "#/$defs/d"}, {"unevaluatedProperties": ...}, {"prefixItems": [...]}, {"enum": [...]},
+    {"items": ...}, {"properties": {"a": ...}}, {"additionalProperties": ...}, {"type": "array", "uniqueItems": True,
+    "items": ...},
+    {"contains": ..., "minContains": 2}, {"if": ..., "then": False}, {"propertyNames": ...},
+    {"patternProperties": {"^a": ...}},
+    [...], {"$defs": {"d": ...}, "$ref": "#/$defs/d"}, {"unevaluatedProperties": ...}, {"prefixItems": [...]},
+    {"enum": [...]},
 )  # fmt: skip
 _TREES = Trees(_KEYS, _LEAVES, _WRAPS)
