@@ -78,8 +78,9 @@ _END_NAME_GROUPS = {
 
 _TOKENS, _TYPES, _EMBEDDING = "tokenizer.ggml.tokens", "tokenizer.ggml.token_type", "token_embd.weight"
 
-_MAX_VOCABULARY = 1 << 24
-"""Far above every known tokenizer (the largest have about 2^18 tokens); more is a damaged number."""
+_MAX_VOCABULARY = 1 << 21
+"""Far above every known tokenizer (the largest have about 2^20 tokens); more is a damaged number. A file of a few bytes
+may claim as many, which then take about 80 MiB."""
 
 _DECODED_TOGETHER = 1 << 14
 """Tokens decoded in one step; bounds the memory of the tables in between."""
