@@ -7,9 +7,9 @@ Only ``python -m tests.fuzz`` starts it.
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import importlib
+import json
 import os
 import pkgutil
 import random
@@ -53,7 +53,11 @@ _COSTLY = 40
 _HANGS = 120
 """Seconds after which libFuzzer ends the process for an input that goes on."""
 
+_BETWEEN_COUNTS = 100
+"""Inputs after which it is written down what became of them."""
+
 _seen: Counter[str] = Counter()
+_outcomes: Counter[str] = Counter()
 
 
 def _keep(folder: str, data: bytes, text: str, kind: str, most: int) -> None:
@@ -69,7 +73,9 @@ def _keep(folder: str, data: bytes, text: str, kind: str, most: int) -> None:
 def test_one_input(data: bytes) -> None:
     """Judges an input, and goes on whatever it did."""
     verdict = judge(_TARGET, data)
-    _seen[f"outcome {verdict.outcome}"] += 1
+    _outcomes[verdict.outcome] += 1
+    if _outcomes.total() % _BETWEEN_COUNTS == 0:  # libFuzzer ends the process without Python's knowing
+        (_CORPUS / "outcomes.json").write_text(json.dumps(_outcomes))
     if verdict.problem:
         _keep("found", data, verdict.problem, verdict.signature, _OF_ONE_KIND)
         print(f"FOUND {verdict.signature!a}", flush=True)
@@ -97,6 +103,7 @@ def main() -> None:
         f"-max_total_time={_SECONDS}",
         f"-max_len={_TARGET.MAX_SIZE}",
         f"-timeout={_HANGS}",
+        "-report_slow_units=120",
         "-rss_limit_mb=8192",
         "-print_final_stats=1",
         "-len_control=0",
@@ -106,7 +113,6 @@ def main() -> None:
         str(_CORPUS / "seeds"),
     ]
     atheris.Setup(options, test_one_input, custom_mutator=mutated)
-    atexit.register(lambda: print(dict(_seen.most_common(40)), flush=True))
     atheris.Fuzz()
 
 

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import constrain
-from constrain._options import ChatOptions
 from constrain.server import session, worker
 from constrain.server.app import Application
 from constrain.server.models import Models, ModelSource
@@ -116,7 +115,7 @@ def _application() -> Application:
         model = constrain.Model(path, n_ctx=_CONTEXT, n_threads=1, parallel=2, chat_template=template(family))
         atexit.register(model.close)
         worker._vocabularies[model.vocabulary.fingerprint] = model.vocabulary
-        sources.append(ModelSource((name,), 1_700_000_000, 2, 0, lambda model=model: model, ChatOptions(max_tokens=64)))
+        sources.append(ModelSource((name,), 1_700_000_000, 2, 0, lambda model=model: model))
     return Application(Models(sources), Settings(max_queue=2, compile_seconds=3.0))
 
 
