@@ -87,6 +87,16 @@ class Metadata:
             raise ModelError(f"{self.path}: {shown(key)} is not an integer")
         return value
 
+    def integers(self, key: str) -> int | list[int] | None:
+        """The value of ``key`` as one integer, or as an array of them; ``None`` if absent."""
+        value = self.values.get(key)
+        if value is None or isinstance(value, int):
+            return value
+        if not isinstance(value, np.ndarray) or value.dtype.kind not in "iu":
+            raise ModelError(f"{self.path}: {key} is neither an integer nor an array of integers")
+        listed: list[int] = value.tolist()
+        return listed
+
     def text(self, key: str) -> str | None:
         """The value of ``key`` as text, ``None`` if absent."""
         value = self.values.get(key)

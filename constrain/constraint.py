@@ -218,13 +218,13 @@ class Constraint:
         """What ``_packed`` wrote. Raises ``core.StorageError``."""
         self = cls.__new__(cls)
         about, _, self._places = notes.partition(b"\n")
-        noted = json.loads(about)
+        policies, warnings = _noted(about)
         self._grammar = None
         self._make = make
         self._keeping = keeping
         self.vocabulary = vocabulary
-        self.policies = MappingProxyType(noted["policies"])
-        self.warnings = tuple(noted["warnings"])
+        self.policies = MappingProxyType(policies)
+        self.warnings = warnings
         self._core = core.CompiledGrammar.restore(tables, vocabulary._core)
         self._bytes_beside = len(notes)
         return self
@@ -356,6 +356,15 @@ class Constraint:
         from constrain._logits import LogitsProcessor  # imports NumPy
 
         return LogitsProcessor(self)
+
+
+def _noted(about: bytes) -> tuple[dict[str, str | bool], tuple[str, ...]]:
+    """The policies and warnings that ``_packed`` noted. Raises ``core.StorageError``."""
+    try:
+        noted = json.loads(about)
+        return dict(noted["policies"]), tuple(noted["warnings"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise core.StorageError(f"the notes on a constraint cannot be read: {error!r}") from error
 
 
 class Matcher(core.Matcher):

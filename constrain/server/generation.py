@@ -163,7 +163,7 @@ class Generator:
         answers.end_by(account.until if self._deadline is None else min(account.until, self._deadline))
         try:
             room = served.model.n_ctx - max(len(job.tokens) for job in jobs)
-            await self.aside(partial(_submit, answers, questions[0], room))
+            await self.aside(partial(_submit, answers, questions[0], jobs[0].request.max_tokens, room))
             await answers.begun()
         except BaseException:
             answers.close()
@@ -338,8 +338,8 @@ def _refusing(served: ServedModel, question: Question) -> Iterator[None]:
         raise ApiError(str(error), param=question.place, code="invalid_value") from error
 
 
-def _submit(answers: Answers, question: Question, room: int) -> None:
-    """Queues the answers, for which the context has ``room``. Raises ``ApiError``."""
+def _submit(answers: Answers, question: Question, most: int | None, room: int) -> None:
+    """Queues the answers, each of at most so many tokens, for which the context has ``room``. Raises ``ApiError``."""
     try:
         answers.submit()
     except BudgetError as error:
@@ -347,10 +347,10 @@ def _submit(answers: Answers, question: Question, room: int) -> None:
             raise context_overflow(
                 question.place, f"any answer takes {error.needed} tokens, and there is room for {room}"
             ) from error
+        limit = f"Invalid '{question.limit}': {most} tokens" if question.limit else f"The model's {most} tokens"
         raise ApiError(
-            f"Invalid '{question.limit}': {question.options['max_tokens']} tokens are too few for any answer that "
-            f"matches what was asked for; {error.needed} are enough.",
-            param=question.limit,
+            f"{limit} are too few for any answer that matches what was asked for; {error.needed} are enough.",
+            param=question.limit or "max_tokens",
             code="integer_below_min_value",
         ) from error
     except ModelError as error:

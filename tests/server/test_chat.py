@@ -10,13 +10,15 @@ import jsonschema
 import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
+from constrain.server.app import Application
+from constrain.server.models import Models, ModelSource
+from constrain.server.settings import Settings
 from tests.server.support import ask, chat, chunks_of, error_of
 
 if TYPE_CHECKING:
     import httpx
 
     import constrain
-    from constrain.server.app import Application
 
 BOOK = {
     "type": "object",
@@ -119,6 +121,15 @@ def test_json_is_whole_within_any_budget_that_is_accepted(application: Applicati
     (choice,) = completion_of(chat(application, **asked, max_completion_tokens=enough)).choices
     jsonschema.validate(json.loads(choice.message.content or ""), BOOK)
     assert choice.finish_reason == "stop"
+
+
+def test_a_limit_of_the_servers_own_that_is_too_small_for_any_answer_says_so(model: constrain.Model) -> None:
+    source = ModelSource(("small",), 1, model.parallel, 0, lambda: model, {"max_tokens": 2})
+    response = chat(Application(Models([source]), Settings()), response_format=BOOK_FORMAT)
+    assert response.status_code == 400, response.text
+    error = error_of(response)
+    assert error["param"] == "max_tokens"
+    assert "The model's 2 tokens are too few" in error["message"]
 
 
 def test_json_object_is_an_object(application: Application) -> None:
