@@ -66,6 +66,7 @@ class _Asked(NamedTuple):
     documents: Documents
     policies: Policies
     keys_apart: bool
+    plain_integers: bool
     arguments: Writing | None
 
 
@@ -80,6 +81,7 @@ def compile_schema(
     close_objects: bool = False,
     registry: object = None,
     keys_apart: bool = False,
+    plain_integers: bool = False,
     arguments: Writing | None = None,
 ) -> CompiledSchema:
     """The grammar whose texts are the JSON texts of the values of ``schema``, under the given policies.
@@ -87,6 +89,7 @@ def compile_schema(
     ``schema``: a parsed JSON Schema (dict or bool). ``registry``: a mapping from URIs to schemas (for example a
     ``referencing.Registry``) for references that leave the document; nothing is ever fetched.
     ``keys_apart``: no key is one lexeme with its colon, so that two such grammars can be read side by side.
+    ``plain_integers``: integers have neither a fraction nor an exponent, whatever ``numbers`` says.
     ``arguments``: the texts are the arguments of a call, an object that is written like this.
     Raises SchemaError (malformed), UnsupportedSchemaError (a keyword that cannot be enforced exactly),
     UnsatisfiableSchemaError (no value), PatternError and LimitError; ``pointer`` names the place.
@@ -96,7 +99,7 @@ def compile_schema(
     """
     policies = Policies(whitespace, property_order, formats, numbers, precision, close_objects)
     policies.check()
-    asked = _Asked(Documents(registry), policies, keys_apart, arguments)
+    asked = _Asked(Documents(registry), policies, keys_apart, plain_integers, arguments)
     try:
         return _in_dialect(schema, asked)
     except UnsatisfiableSchemaError:
@@ -147,7 +150,7 @@ def _compile(references: References, asked: _Asked) -> CompiledSchema:
         raise why_empty(goals, root)
     emitter = Emitter(
         policies,
-        plain_integers=goals.has_integers_by_spelling,
+        plain_integers=goals.has_integers_by_spelling or asked.plain_integers,
         plainly_whole=goals.has_integers_by_spelling and goals.negates_integers,
         keys_apart=asked.keys_apart,
         arguments=asked.arguments,

@@ -9,6 +9,10 @@ keeps. The rest needs care:
 - Numbers that must not have a value, or must not be multiples, stay out of the cells of these values: see
   ``number_expression``.
 - Two constants of a schema with the same double: no keyword could tell them apart, so the schema is refused.
+- Integers of more than 53 bits: many readers (Python's ``json`` is one) read an integer exactly, and a number with a
+  fraction or an exponent as a double. So an integer that is no double equals a constant only if both are written as
+  integers. An inclusive bound that is no double holds in both readings for integers, and as the next double inside for
+  numbers with a fraction or an exponent: see ``canonical_spellings``.
 """
 
 from __future__ import annotations
@@ -34,7 +38,7 @@ from constrain.json_schema.numeric import NumberShape, intersect_numbers, lcm, n
 from constrain.json_schema.scalars import canonical_spellings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from constrain.json_schema.goal import Goal
     from constrain.json_schema.goals import Goals
@@ -77,9 +81,18 @@ def settle(shape: NumberShape) -> list[NumberShape]:
         assert shape.maximum is not None
         bound, exclusive = _beyond(-shape.maximum, shape)
         shape = shape._replace(maximum=-bound, exclusive_maximum=exclusive)
+    shape = shape._replace(minimum=_inside(shape.minimum, max), maximum=_inside(shape.maximum, min))
     step = step_of(shape)
     found = (shape,) if step is None else _exact_multiples(shape, step)
     return [settled for each in found if (settled := nonempty(each)) is not None and _has_text(settled)]
+
+
+def _inside(bound: Number | None, stricter: Callable[[Number, Number], Number]) -> Number | None:
+    """The stricter of a bound and its double, which integers are compared with, too."""
+    if bound is None or -GREATEST_EXACT <= bound <= GREATEST_EXACT:
+        return bound
+    double = nearest(bound)
+    return bound if isinf(double) else stricter(bound, int(double))
 
 
 def _has_text(shape: NumberShape) -> bool:
@@ -166,8 +179,16 @@ def _check_constants(goals: Goals) -> None:
     """Refuses constants that keywords of the schema judge differently when they are read as doubles.
 
     That are constants with the same double, unless one ``enum`` lists them, and those that are multiples of a divisor
-    as decimals or as doubles, but not both.
+    as decimals or as doubles, but not both; and values of ``const`` and ``enum`` that are long integers, but written
+    with a fraction or an exponent.
     """
+    if goals.long_floats:
+        at, keyword, value = goals.long_floats[0]
+        raise UnsupportedSchemaError(
+            f"with a fraction or an exponent, {Decimal(value):.6e} is read as the double {int(nearest(value))!s:.40}, "
+            'which it is not; write it as an integer, or compile with precision="decimal"',
+            pointer=at.pointer(keyword),
+        )
     if all(is_short(value) for _, _, values in goals.numbers for value in values):
         return
     divisors = {1, *(value for _, keyword, values in goals.numbers if keyword == "multipleOf" for value in values)}
