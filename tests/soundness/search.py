@@ -125,7 +125,11 @@ class Case:
             counts["texts that are no JSON"] += 1
             return
         counts["texts"] += 1
-        accepted = isinstance(self.constraint, constrain.Constraint) and self.constraint.accepts(text)
+        try:
+            accepted = isinstance(self.constraint, constrain.Constraint) and self.constraint.accepts(text)
+        except constrain.LimitError as error:
+            self.note("WRONG: a limit after compiling", text, str(error))
+            return
         counts["texts accepted"] += accepted
         counts["texts valid"] += not verdict.error
         if verdict.dispute:
