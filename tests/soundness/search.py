@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from decimal import Decimal
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import constrain
 from constrain._job import Language
-from tests.judging import written
+from tests.judging import PLAIN_DIGITS, written
 from tests.soundness.judges import Judges
 from tests.soundness.models import Models
 from tests.soundness.schemas import random_schema
@@ -155,7 +156,13 @@ class Case:
         if isinstance(self.widest, constrain.Constraint) and self.widest.accepts(text):
             return "policies" if self.constraint is not None else "UNEXPLAINED"
         limits = (why for why, ask, limit in LIMITS if re.search(ask, self.text) and re.search(limit, text))
-        return next(limits, "UNEXPLAINED")
+        return next(limits, "long multiples" if self.has_long_multiple(text) else "UNEXPLAINED")
+
+    def has_long_multiple(self, text: str) -> bool:
+        """Whether a number has more than 15 digits, those after the point counted that multiples have in the schema."""
+        divisors = map(Decimal, re.findall(r'"multipleOf": ([^,}]+)', self.text))
+        places = max((-int(each.as_tuple().exponent) for each in divisors), default=-PLAIN_DIGITS)
+        return re.search(rf"[0-9]{{{max(1, PLAIN_DIGITS + 1 - places)}}}", text) is not None
 
 
 LIMITS = (
@@ -163,7 +170,7 @@ LIMITS = (
     ("more than 64 digits after the point", "", r"\.[0-9]{65}"),
     ("more than 308 digits before the point", "", r"[0-9]{309}"),
     ("numbers beyond the doubles", "", r"[0-9][eE]\+?[0-9]{3}|[0-9]e-[0-9]{3}"),
-    ("long multiples", r'"multipleOf"', r"[0-9.]{16}"),
+    ("whole numbers with a fraction in draft 4", "draft-04", r"[0-9]\.0+(?![0-9])|[0-9][eE]|-0"),
     ("multiples with an exponent", r'"multipleOf"', r"[0-9][eE]"),
     ("numbers like a constant in 16 digits", "", r"[0-9.]{17}"),
 )
