@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FLOATS = (0.0, 1.0, -1.0, 0.1, 0.3, 0.5, 100.0, 2.5, 1e22, 9007199254740992.0, 1e-7, 123456.789, 0.30000000000000004)
 INTEGERS = (0, 1, -1, 3, 10, 100, 2**31, 2**53, 2**53 + 1, 2**63 - 1)
 DIVISORS = (2, 3, 5, 10, 7)
-FRACTIONS = (0.5, 0.25, 0.1, 0.01, 1.5)
+FRACTIONS = (0.5, 0.25, 0.1, 0.01, 0.3, 1.5, 2.0)
 
 
 class Colour(Enum):
@@ -78,7 +78,7 @@ class Models:
         rng = self.rng
         bounds = self.bounds(FLOATS)
         if rng.random() < 0.15:
-            bounds = {"ge": 0, "multiple_of": rng.choice((0.5, 0.25, 2.0))}
+            bounds = {"ge": 0, "multiple_of": rng.choice(FRACTIONS)}
         return Annotated[float, Field(**bounds)]
 
     def decimal(self) -> Any:
@@ -88,7 +88,9 @@ class Models:
             bounds["max_digits"] = rng.randint(2, 20)
         if rng.random() < 0.7:
             bounds["decimal_places"] = rng.randint(0, min(bounds.get("max_digits", 6), 6))
-        if rng.random() < 0.4:
+        if rng.random() < 0.15:
+            bounds["multiple_of"] = rng.choice(decimals("0.5 0.01 3"))
+        elif rng.random() < 0.4:
             bounds |= self.bounds(decimals("0 1 -1 0.1 0.01 100 99.99 1e15"))
         return Annotated[Decimal, Field(**bounds)]
 
@@ -110,7 +112,8 @@ class Models:
         return Annotated[list[self.kind(depth)], Field(min_length=rng.randrange(2), max_length=rng.randint(1, 3))]  # type: ignore[misc]
 
     def dict(self, depth: int) -> Any:
-        return Annotated[dict[str, self.kind(depth)], Field(max_length=self.rng.randint(1, 3))]  # type: ignore[misc]
+        key = self.rng.choice((str, str, int, Annotated[Decimal, Field(max_digits=3, decimal_places=2)]))
+        return Annotated[dict[key, self.kind(depth)], Field(max_length=self.rng.randint(1, 3))]  # type: ignore[misc]
 
     def tuple(self, depth: int) -> Any:
         return tuple[self.kind(depth), self.kind(depth)]  # type: ignore[misc]
