@@ -7,8 +7,8 @@ Tests and benchmarks share it. It differs from jsonschema in five points:
   so that 0.3 is no multiple of 0.1.
 - Patterns are those of ECMA-262, not Python's.
 - Items that must be unique are compared in pairs: jsonschema sorts them, and 1 and true are neighbours then.
-- ``unevaluatedItems`` and ``unevaluatedProperties`` are implemented here: jsonschema takes Python's patterns for
-  them, and in 2019-09 fails at ``items`` that is true or false.
+- ``unevaluatedItems``, ``unevaluatedProperties`` and ``additionalItems`` are implemented here: jsonschema takes Python's
+  patterns for them, and fails beside ``items`` that is true or false.
 """
 
 from __future__ import annotations
@@ -160,6 +160,8 @@ def _validator_class(base: Any) -> Any:
         "multipleOf": _multiple_of,
         "uniqueItems": _unique_items,
     }
+    if "additionalItems" in base.VALIDATORS:
+        keywords["additionalItems"] = _additional_items
     if "unevaluatedItems" in base.VALIDATORS:
         unevaluated = {"unevaluatedItems": _unevaluated_items, "unevaluatedProperties": _unevaluated_properties}
         keywords.update(unevaluated)
@@ -224,6 +226,13 @@ def is_finite(value: float | Decimal) -> bool:
 def _unique_items(_validator: Any, is_unique: Any, instance: Any, _schema: Any) -> Iterator[jsonschema.ValidationError]:
     if is_unique and isinstance(instance, list) and any(equal(one, two) for one, two in combinations(instance, 2)):
         yield jsonschema.ValidationError(f"{instance} has items that are equal")
+
+
+def _additional_items(validator: Any, additional: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    items = schema.get("items")
+    if isinstance(instance, list) and isinstance(items, list):
+        for index, item in enumerate(instance[len(items) :], start=len(items)):
+            yield from validator.descend(item, additional, path=index)
 
 
 def _unevaluated_items(validator: Any, inner: Any, instance: Any, schema: Any) -> Iterator[Any]:

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 import time
+import traceback
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -22,14 +23,14 @@ def search(what: str, size: int, values: int, vocabulary: str, seeds: range) -> 
     tally = Tally()
     words = None if what == "schemas" else small_vocabulary() if vocabulary == "small" else real_vocabulary(vocabulary)
     for seed in seeds:
-        if what == "schemas":
-            Case(seed, tally).check(values)
-        elif what == "walks":
-            assert words is not None
-            walk_schema(seed, words, tally)
-        else:
-            assert words is not None
-            walk_model(seed, words, tally)
+        try:
+            if what == "schemas":
+                Case(seed, tally).check(values)
+            else:
+                assert words is not None
+                (walk_schema if what == "walks" else walk_model)(seed, words, tally)
+        except Exception:  # noqa: BLE001 - the search goes on, and fails in the end
+            tally.note("WRONG: an exception", f"{what} {seed}", traceback.format_exc()[-1_500:])
         if tally.counts[{"schemas": "schemas"}.get(what, "walks")] >= size:
             break
     return tally
