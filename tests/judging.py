@@ -7,7 +7,7 @@ Tests and benchmarks share it. It differs from jsonschema in five points:
   so that 0.3 is no multiple of 0.1.
 - Patterns are those of ECMA-262, not Python's.
 - Items that must be unique are compared in pairs: jsonschema sorts them, and 1 and true are neighbours then.
-- ``unevaluatedItems``, ``unevaluatedProperties`` and ``additionalItems`` are implemented here: jsonschema takes Python's
+- ``unevaluatedItems``, ``unevaluatedProperties``, ``additionalItems`` are implemented here: jsonschema takes Python's
   patterns for them, and fails beside ``items`` that is true or false.
 """
 
