@@ -173,8 +173,10 @@ LIMITS = (
     ("whole numbers with a fraction in draft 4", "draft-04", r"[0-9]\.0+(?![0-9])|[0-9][eE]|-0"),
     ("multiples with an exponent", r'"multipleOf"', r"[0-9][eE]"),
     ("numbers like a constant in 16 digits", "", r"[0-9.]{17}"),
+    ("a line break at the end, which jsonschema overlooks in some formats", '"format"', r'\\n"'),
 )
-"""What the precision and the spelling of numbers leave out, see the README: patterns for the schema and the text."""
+"""What the precision and the spelling of numbers leave out, see the README, and where jsonschema is lax: patterns for the
+schema and the text."""
 
 
 # Walks
