@@ -175,8 +175,8 @@ LIMITS = (
     ("numbers like a constant in 16 digits", "", r"[0-9.]{17}"),
     ("a line break at the end, which jsonschema overlooks in some formats", '"format"', r'\\n"'),
 )
-"""What the precision and the spelling of numbers leave out, see the README, and where jsonschema is lax: patterns for the
-schema and the text."""
+"""What the precision and the spelling of numbers leave out (see the README), and where jsonschema is lax: patterns for
+the schema and the text."""
 
 
 # Walks
