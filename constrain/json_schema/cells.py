@@ -96,16 +96,21 @@ def rounded_up(number: Fraction) -> tuple[Number, bool]:
     return rounded, scaled.denominator == 1
 
 
+def is_no_double(value: Number) -> bool:
+    """Whether a number beyond ``GREATEST_EXACT``, but not beyond all doubles, differs from each of them."""
+    if -GREATEST_EXACT <= value <= GREATEST_EXACT:
+        return False
+    double = nearest(value)
+    return double != value and not isinf(double)
+
+
 def is_long_integer(value: Number | None) -> bool:
-    """Whether a number is an integer that no double is equal to, and not beyond all doubles.
+    """The same of an integer.
 
     Python's ``json`` and its like read such a number exactly if it is written as an integer, and as its double if it is
     written with a fraction or an exponent.
     """
-    if value.__class__ is not int or -GREATEST_EXACT <= value <= GREATEST_EXACT:
-        return False
-    double = nearest(value)
-    return double != value and not isinf(double)
+    return value.__class__ is int and is_no_double(value)
 
 
 def least_double(value: int) -> int:

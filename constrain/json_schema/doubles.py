@@ -11,8 +11,9 @@ keeps. The rest needs care:
 - Two constants of a schema with the same double: no keyword could tell them apart, so the schema is refused.
 - Integers of more than 53 bits: many readers (Python's ``json`` is one) read an integer exactly, and a number with a
   fraction or an exponent as a double. So an integer that is no double equals a constant only if both are written as
-  integers. An inclusive bound that is no double holds in both readings for integers, and as the next double inside for
-  numbers with a fraction or an exponent: see ``canonical_spellings``.
+  integers. As an inclusive bound, it holds for integers as it is (and as its double, too, if it is written with a
+  fraction or an exponent), and for numbers with a fraction or an exponent as the next double inside: see
+  ``canonical_spellings``.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from constrain.json_schema.numeric import NumberShape, intersect_numbers, lcm, n
 from constrain.json_schema.scalars import canonical_spellings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from constrain.json_schema.goal import Goal
     from constrain.json_schema.goals import Goals
@@ -59,7 +60,7 @@ def settle_numbers(goals: Goals, order: Iterable[Goal]) -> None:
         assert shapes is not None
         if not shapes.numbers or goal.is_fixed:  # these have neither bounds nor divisors
             continue
-        numbers = tuple(settled for shape in shapes.numbers for settled in settle(shape))
+        numbers = tuple(settled for shape in shapes.numbers for settled in settle(shape, goals.float_bounds))
         if numbers != shapes.numbers:
             goal.shapes = shapes._replace(numbers=numbers)
             if not numbers:
@@ -69,8 +70,11 @@ def settle_numbers(goals: Goals, order: Iterable[Goal]) -> None:
                 )
 
 
-def settle(shape: NumberShape) -> list[NumberShape]:
-    """The numbers of a shape that keep its bounds and divisors in either reading, as shapes."""
+def settle(shape: NumberShape, floats: Collection[Number]) -> list[NumberShape]:
+    """The numbers of a shape that keep its bounds and divisors in either reading, as shapes.
+
+    ``floats``: bounds that are no doubles and are read as such, so that integers are compared with their doubles, too.
+    """
     if shape.values is not None:
         return [shape]
     if shape.exclusive_minimum:
@@ -81,18 +85,14 @@ def settle(shape: NumberShape) -> list[NumberShape]:
         assert shape.maximum is not None
         bound, exclusive = _beyond(-shape.maximum, shape)
         shape = shape._replace(maximum=-bound, exclusive_maximum=exclusive)
-    shape = shape._replace(minimum=_inside(shape.minimum, max), maximum=_inside(shape.maximum, min))
+    low, high = shape.minimum, shape.maximum
+    if low is not None and low in floats:
+        shape = shape._replace(minimum=max(low, _read(nearest(low))))
+    if high is not None and high in floats:
+        shape = shape._replace(maximum=min(high, _read(nearest(high))))
     step = step_of(shape)
     found = (shape,) if step is None else _exact_multiples(shape, step)
     return [settled for each in found if (settled := nonempty(each)) is not None and _has_text(settled)]
-
-
-def _inside(bound: Number | None, stricter: Callable[[Number, Number], Number]) -> Number | None:
-    """The stricter of a bound and its double, which integers are compared with, too."""
-    if bound is None or -GREATEST_EXACT <= bound <= GREATEST_EXACT:
-        return bound
-    double = nearest(bound)
-    return bound if isinf(double) else stricter(bound, int(double))
 
 
 def _has_text(shape: NumberShape) -> bool:

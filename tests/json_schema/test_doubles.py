@@ -15,7 +15,7 @@ import pytest
 from pydantic import Field, TypeAdapter
 
 import constrain
-from tests.judging import Judge
+from tests.judging import Judge, written
 from tests.support import LONG, byte_vocabulary
 
 SCHEMAS = 20_000 if LONG else 400
@@ -25,7 +25,7 @@ Reader = Any
 
 
 def accepts(schema: dict[str, Any], text: str, **policies: str) -> bool:
-    return constrain.compile(_written(schema), byte_vocabulary(), cache=False, **policies).accepts(text)
+    return constrain.compile(written(schema), byte_vocabulary(), cache=False, **policies).accepts(text)
 
 
 NEAREST_1E23 = "99999999999999991611392"
@@ -70,6 +70,8 @@ BOTH: list[tuple[dict[str, Any], list[str], list[str]]] = [
     ({"const": 2**53 + 1}, ["9007199254740993"], ["9007199254740993.0", "9007199254740992"]),
     ({"enum": [[2**53 + 1, 2.5]]}, ["[9007199254740993, 2.5]"], ["[9007199254740993.0, 2.5]"]),
     ({"minimum": 2**53 + 1}, ["9007199254740993", "9007199254740994.0"], ["9007199254740993.0", "9007199254740992.5"]),
+    ({"maximum": 2**53 + 1}, ["9007199254740993", "9007199254740992.0"], ["9007199254740993.0", "9007199254740993.5"]),
+    ({"maximum": Decimal("9007199254740993.0")}, ["9007199254740992"], ["9007199254740993", "9007199254740993.0"]),
     ({"maximum": 2**63 - 1}, ["9223372036854775807", "9223372036854774784.0"], ["9223372036854775807.0"]),
     ({"maximum": Decimal("1e23")}, [NEAREST_1E23, NEAREST_1E23 + ".0"], ["1" + "0" * 23, "9" * 23, "9" * 23 + ".0"]),
     ({"type": "integer", "minimum": Decimal("-1e23")}, ["-" + NEAREST_1E23], ["-1" + "0" * 23, "-" + "9" * 23]),
@@ -78,11 +80,11 @@ BOTH: list[tuple[dict[str, Any], list[str], list[str]]] = [
 
 
 @pytest.mark.parametrize("policy", ["canonical", "any"])
-@pytest.mark.parametrize(("schema", "accepted", "refused"), BOTH, ids=lambda each: _written(each)[:40])
+@pytest.mark.parametrize(("schema", "accepted", "refused"), BOTH, ids=lambda each: written(each)[:40])
 def test_numbers_are_valid_in_either_reading(
     schema: dict[str, Any], accepted: list[str], refused: list[str], policy: str
 ) -> None:
-    constraint = constrain.compile(_written(schema), byte_vocabulary(), cache=False, numbers=policy)
+    constraint = constrain.compile(written(schema), byte_vocabulary(), cache=False, numbers=policy)
     assert [text for text in accepted if not constraint.accepts(text)] == []
     assert [text for text in refused if constraint.accepts(text)] == []
 
@@ -111,12 +113,12 @@ def test_exact_decimals_are_had_for_the_asking(schema: dict[str, Any], text: str
 LONG_INTEGERS = [each for each in BOTH if any(len(text) > 15 and "[0." not in text for text in (*each[1], *each[2]))]
 
 
-@pytest.mark.parametrize(("schema", "accepted", "refused"), LONG_INTEGERS, ids=lambda each: _written(each)[:40])
+@pytest.mark.parametrize(("schema", "accepted", "refused"), LONG_INTEGERS, ids=lambda each: written(each)[:40])
 def test_pythons_reading_agrees(schema: dict[str, Any], accepted: list[str], refused: list[str]) -> None:
     """Integers exactly, all else as doubles: so ``json.loads`` reads the schema, and what is accepted."""
-    read = json.loads(_written(schema))
+    read = json.loads(written(schema))
     assert [text for text in accepted if not jsonschema_rs.validator_for(read).is_valid(json.loads(text))] == []
-    judge = Judge(_written(schema))
+    judge = Judge(written(schema))
     assert [text for text in accepted if judge.error(text)] == []
     assert refused == [] or any(judge.error(text) for text in refused)
 
@@ -217,15 +219,6 @@ def _random_schema(rng: random.Random, depth: int) -> dict[str, Any]:
     return schema
 
 
-def _written(schema: object) -> str:
-    """The schema as JSON text, decimals in full."""
-    if isinstance(schema, dict):
-        return "{" + ", ".join(f"{json.dumps(key)}: {_written(value)}" for key, value in schema.items()) + "}"
-    if isinstance(schema, list):
-        return "[" + ", ".join(map(_written, schema)) + "]"
-    return f"{schema:f}" if isinstance(schema, Decimal) else json.dumps(schema)
-
-
 def _as_decimal(value: int | Decimal) -> int | Decimal:
     return value
 
@@ -288,7 +281,7 @@ def test_random_schemas_hold_for_decimals_and_for_doubles(policy: str, part: int
         rng = random.Random(f"doubles {seed}")
         schema = {"type": "number", **_random_schema(rng, 2)}
         try:
-            constraint = constrain.compile(_written(schema), byte_vocabulary(), cache=False, numbers=policy)
+            constraint = constrain.compile(written(schema), byte_vocabulary(), cache=False, numbers=policy)
         except constrain.UnsatisfiableSchemaError:
             constraint = None
         except (constrain.UnsupportedSchemaError, constrain.LimitError):
@@ -299,10 +292,10 @@ def test_random_schemas_hold_for_decimals_and_for_doubles(policy: str, part: int
                 number = _number(text)
                 both = _holds(schema, number, _as_decimal) and _holds(schema, number, _as_double)
                 taken = constraint is not None and constraint.accepts(text)
-                assert both or not taken, (seed, text, _written(schema))
+                assert both or not taken, (seed, text, written(schema))
                 accepted += taken
                 short = len(text.strip("-0.").replace(".", "")) <= 15 and abs(number) < 10**13
-                assert taken or not (both and short), (seed, text, _written(schema))
+                assert taken or not (both and short), (seed, text, written(schema))
                 narrowed += both and not taken
     assert accepted > 10 * narrowed
     assert refused < SCHEMAS / 40
