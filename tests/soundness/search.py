@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from dataclasses import dataclass, field
 from decimal import Decimal
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jsonschema_rs
 
 import constrain
 from constrain._job import Language
@@ -155,6 +158,10 @@ class Case:
             return "the widest policies are refused"
         if isinstance(self.widest, constrain.Constraint) and self.widest.accepts(text):
             return "policies" if self.constraint is not None else "UNEXPLAINED"
+        if self.policies["formats"] != "annotation":
+            strict = jsonschema_rs.validator_for(json.loads(self.text), validate_formats=True)
+            if not strict.is_valid(json.loads(text)):
+                return "formats, as jsonschema-rs has them"
         limits = (why for why, ask, limit in LIMITS if re.search(ask, self.text) and re.search(limit, text))
         return next(limits, "long multiples" if self.has_long_multiple(text) else "UNEXPLAINED")
 
@@ -172,6 +179,7 @@ LIMITS = (
     ("numbers beyond the doubles", "", r"[0-9][eE]\+?[0-9]{3}|[0-9]e-[0-9]{3}"),
     ("whole numbers with a fraction in draft 4", "draft-04", r"[0-9]\.0+(?![0-9])|[0-9][eE]|-0"),
     ("multiples with an exponent", r'"multipleOf"', r"[0-9][eE]"),
+    ("no integers, with an exponent", r'"(not|oneOf|if|maxContains|contains)"(.|\n)*"integer"', r"[0-9][eE]"),
     ("numbers like a constant in 16 digits", "", r"[0-9.]{17}"),
     ("a line break at the end, which jsonschema overlooks in some formats", '"format"', r'\\n"'),
 )
