@@ -355,6 +355,8 @@ def _decimal_number(
         parts.append({"multipleOf": float(Decimal(1).scaleb(-places)) if places else 1})
     if step is not None:
         parts.append({"multipleOf": int(step) if step == step.to_integral_value() else float(step)})
+        beyond = step.scaleb(_USUAL_DIGITS)  # from here on, Python's arithmetic has no room for the quotient
+        parts.append({"exclusiveMinimum": _inward("gt", -beyond), "exclusiveMaximum": _inward("lt", beyond)})
     if digits is not None:
         most = Decimal(10) ** (digits - (places or 0)) - Decimal(1).scaleb(-(places or 0))
         parts.append({"minimum": _inward("ge", -most), "maximum": _inward("le", most)})

@@ -576,6 +576,11 @@ ACCEPTED: dict[str, tuple[Any, list[str], list[str]]] = {
         ["0.005", "0.025", '"0.005"', '"0.025"', "0", '"0"'],
     ),
     "Decimal without digits": (Annotated[Decimal, Field(max_digits=1, decimal_places=1)], ['"0.5"'], ['"0"', "0"]),
+    "multiples of any size": (
+        Annotated[Decimal, Field(multiple_of=Decimal("0.01"))],
+        ["12.25", "9" * 20, "-0.01"],
+        ["0.005", "1" + "0" * 26, "9" * 60, "-" + "9" * 40 + ".25"],
+    ),
     "places": (SCALARS["Decimal with places"], ["999.99", '"-999.99"', '"0.5"'], ["1000", '"1000"', '"0.125"']),
     "dict by bounded number": (
         dict[Annotated[int, Field(gt=-2, le=120)], bool],
