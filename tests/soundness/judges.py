@@ -68,11 +68,12 @@ class Judges:
 RULES = {
     "format": r'"',
     "multipleOf": r"[0-9.]{16}|[0-9][eE]",
+    "unevaluatedItems": r"\[",
 }
 """Keywords about which jsonschema-rs has another opinion, and the texts with which it may, as patterns.
 
 ``format``: it asserts formats in the newest drafts only, and draws the lines of some elsewhere. ``multipleOf``: it
-divides doubles.
+divides doubles. ``unevaluatedItems``: it takes items that ``contains`` finds for evaluated in 2019-09, too.
 """
 
 
