@@ -1,7 +1,7 @@
 """A normal client beside hostile requests: how long its requests take, and the memory of the server.
 
     python benchmarks/attack.py --output benchmarks/results/attack.json
-    python benchmarks/attack.py --requests 5 --alone 3 --output /tmp/attack.json      a trial of the program
+    python benchmarks/attack.py --requests 40 --alone 5 --output /tmp/attack.json      a trial of the program
 
 Starts a server of its own; options after ``--`` are the server's.
 """
@@ -28,8 +28,11 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("attack.json"), help="where the numbers go")
     parser.add_argument("options", nargs="*", help="options of the server, after --")
     arguments = parser.parse_args()
-    with server(*arguments.options) as (url, process):
-        report = attack(url, process, requests=arguments.requests, alone=arguments.alone)
+    try:
+        with server(*arguments.options) as (url, process):
+            report = attack(url, process, requests=arguments.requests, alone=arguments.alone)
+    except ValueError as error:  # of --requests and --alone
+        parser.error(str(error))
     print(report)
     written = {**origin(), "server": arguments.options, **report.numbers()}
     arguments.output.write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")

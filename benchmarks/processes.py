@@ -12,21 +12,21 @@ from its start to its end. Ours writes through ``constrain.complete``, llama-cpp
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from about import origin
 from rich.console import Console
 from rich.table import Table
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from tests.busy import busy_programs
 
 PROMPT = (
     "The keeper of the lighthouse wrote every evening into a thick book what had happened during the day: which ships "
@@ -36,7 +36,6 @@ PROMPT = (
 )
 SCENES = ("1", "2", "3", "4", "1 + 1 busy", "1 + 2 busy", "2 + 1 busy")
 RUNS = ("ours", "llama-cpp-python")
-BUSY = "while True: pass"
 
 
 def main() -> None:
@@ -111,7 +110,7 @@ def measure(run: str, scene: str, arguments: argparse.Namespace) -> list[float |
     count, _, busy = scene.partition(" + ")
     command = [sys.executable, __file__, "--worker", run, "--tokens", str(arguments.tokens)]
     command += [] if arguments.threads is None else ["--threads", str(arguments.threads)]
-    with beside(int(busy.split()[0]) if busy else 0):
+    with busy_programs(int(busy.split()[0]) if busy else 0):
         begun = time.monotonic()
         processes = [subprocess.Popen(command) for _ in range(int(count))]
         ended: dict[int, float | None] = {}
@@ -128,20 +127,6 @@ def measure(run: str, scene: str, arguments: argparse.Namespace) -> list[float |
                     ended[number] = None
             time.sleep(0.005)
     return [ended[number] for number in range(len(processes))]
-
-
-@contextlib.contextmanager
-def beside(count: int) -> Iterator[None]:
-    """Has programs compute meanwhile."""
-    programs = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(count)]
-    if programs:
-        time.sleep(0.2)
-    try:
-        yield
-    finally:
-        for program in programs:
-            program.kill()
-            program.wait()
 
 
 def longest(result: dict[str, Any]) -> float | None:

@@ -1,9 +1,11 @@
 """Writes the tables of the README from the JSON files of the benchmarks.
 
-    cd benchmarks/results && python ../readme.py processes.json
+    python benchmarks/readme.py --write     all tables whose reports are kept
+    python benchmarks/readme.py --check     tells which tables are not those of their reports; fails if any are not
 
 Reports are kept in ``benchmarks/results``; each says commit, date and processor, and so does its table. Each file
-replaces what stands between the marks of its benchmark: ``<!-- NAME: ... -->`` and ``<!-- /NAME -->``.
+replaces what stands between the marks of its benchmark: ``<!-- NAME: ... -->`` and ``<!-- /NAME -->``. A table without
+a report stays as it is.
 """
 
 from __future__ import annotations
@@ -122,6 +124,24 @@ def serving(report: dict[str, Any]) -> Iterator[str]:
     yield from table(head, rows)
 
 
+def attack(report: dict[str, Any]) -> Iterator[str]:
+    """What a normal client met beside hostile requests."""
+    yield (
+        f"Attack: a normal client beside {report['hostile']} hostile requests, 4 at a time; refused within 5 seconds: "
+        f"{report['refused_in_5_seconds']}, the slowest after {report['slowest_seconds']:.1f} s; options of the "
+        f"server: {' '.join(report['server']) or 'none'}."
+    )
+    yield ""
+    head = ("", "answers", "p50", "p95", "memory of the server")
+    memory = report["memory_mib"]
+    rows = []
+    for name, load, mib in (("alone", "alone", memory["before"]), ("attacked", "attacked", memory["after"])):
+        times = report[load]
+        seconds = (f"{times[part]:.2f} s ({times[part] / report['alone'][part]:.2f})" for part in ("p50", "p95"))
+        rows.append((name, f"{times['requests']}", *seconds, f"{mib:.0f} MiB"))
+    yield from table(head, rows)
+
+
 def processes(report: dict[str, Any]) -> Iterator[str]:
     """Seconds that the slowest of several processes took, and how many times those of one."""
     yield (
@@ -146,6 +166,7 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
     "budget": budget,
     "batch": batch,
     "serving": serving,
+    "attack": attack,
     "processes": processes,
 }
 
@@ -168,17 +189,36 @@ def replace(text: str, name: str, lines: Iterator[str]) -> str:
     return replaced
 
 
+def written(text: str, results: Path) -> tuple[str, list[str]]:
+    """The text with the tables of all kept reports; and which of them were others."""
+    changed = []
+    for name in SECTIONS:
+        path = results / f"{name}.json"
+        if path.exists():
+            replaced = replace(text, name, section(path))
+            changed += [name] if replaced != text else []
+            text = replaced
+    return text, changed
+
+
 def main() -> None:
+    here = Path(__file__).parent
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("reports", nargs="+", type=Path, metavar="NAME.json", help=", ".join(SECTIONS))
-    parser.add_argument("--readme", type=Path, default=Path(__file__).parent.parent / "README.md")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--write", action="store_true", help="write the tables")
+    what.add_argument("--check", action="store_true", help="only compare them")
+    parser.add_argument("--results", type=Path, default=here / "results", help="where the reports are (%(default)s)")
+    parser.add_argument("--readme", type=Path, default=here.parent / "README.md", help="(%(default)s)")
     arguments = parser.parse_args()
-    text = arguments.readme.read_text(encoding="utf-8")
-    for path in arguments.reports:
+    for path in arguments.results.glob("*.json"):
         if path.stem not in SECTIONS:
-            parser.error(f"{path}: a file is named as its benchmark: {', '.join(SECTIONS)}")
-        text = replace(text, path.stem, section(path))
-    arguments.readme.write_text(text, encoding="utf-8")
+            parser.error(f"{path}: a report is named as its benchmark: {', '.join(SECTIONS)}")
+    text, changed = written(arguments.readme.read_text(encoding="utf-8"), arguments.results)
+    if arguments.write:
+        arguments.readme.write_text(text, encoding="utf-8")
+        print(f"written: {', '.join(changed) or 'nothing, all tables are those of their reports'}")
+    elif changed:
+        raise SystemExit(f"not those of their reports: {', '.join(changed)}; python benchmarks/readme.py --write")
 
 
 if __name__ == "__main__":

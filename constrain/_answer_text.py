@@ -1,4 +1,4 @@
-"""JSON texts of answers, as values. A recursive schema lets a model nest them as deeply as its context is long."""
+"""The values of JSON answers. A recursive schema lets a model nest an answer as deeply as its context is long."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAX_ANSWER_NESTING = 500
-"""Levels of objects and arrays in an answer that is read. Python reads, writes, compares and prints about 990 levels,
-less the calls that are under way; of this many, a program can do something with the value, too. Deeper answers are an
-``OutputValidationError``, which has the text."""
+"""Levels of objects and arrays in an answer; deeper ones are an ``OutputValidationError``, which has the text. Python
+reads, writes, compares and prints about 990 levels, less the calls under way; this many leave room for a program's own
+calls."""
 
 _MARKS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{\]}]', re.DOTALL)
 

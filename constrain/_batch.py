@@ -11,7 +11,7 @@ from constrain._models import as_model
 from constrain._options import options_beside
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     from typing_extensions import Unpack
 
@@ -24,17 +24,17 @@ T = TypeVar("T")
 
 @overload
 def generate_batch(
-    model: AnyModel, prompts: Sequence[Prompt], *, schema: type[T], **options: Unpack[ChatOptions]
+    model: AnyModel, prompts: Iterable[Prompt], *, schema: type[T], **options: Unpack[ChatOptions]
 ) -> list[T]: ...
 
 
 @overload
 def generate_batch(
     model: AnyModel,
-    prompts: Sequence[Prompt],
+    prompts: Iterable[Prompt],
     *,
     schema: Any = None,
-    schemas: Sequence[Any] | None = None,
+    schemas: Iterable[Any] | None = None,
     n: int | None = None,
     return_errors: bool = False,
     **options: Unpack[ChatOptions],
@@ -43,10 +43,10 @@ def generate_batch(
 
 def generate_batch(
     model: AnyModel,
-    prompts: Sequence[Prompt],
+    prompts: Iterable[Prompt],
     *,
     schema: Any = None,
-    schemas: Sequence[Any] | None = None,
+    schemas: Iterable[Any] | None = None,
     n: int | None = None,
     return_errors: bool = False,
     **options: Unpack[ChatOptions],
@@ -64,10 +64,10 @@ def generate_batch(
 
 def complete_batch(
     model: AnyModel,
-    prompts: Sequence[Prompt],
+    prompts: Iterable[Prompt],
     *,
     schema: Any = None,
-    schemas: Sequence[Any] | None = None,
+    schemas: Iterable[Any] | None = None,
     n: int | None = None,
     return_errors: bool = False,
     **options: Unpack[ChatOptions],
@@ -98,19 +98,21 @@ def complete_batch(
 
 def _jobs(
     model: AnyModel,
-    prompts: Sequence[Prompt],
+    prompts: Iterable[Prompt],
     schema: Any,
-    schemas: Sequence[Any] | None,
+    schemas: Iterable[Any] | None,
     n: int | None,
     options: ChatOptions,
 ) -> list[Job]:
     """All answers that are wanted; those to one prompt follow one another."""
+    if isinstance(prompts, str):
+        raise TypeError("prompts is a single text; it must be a list of prompts")
+    prompts = list(prompts)
+    schemas = None if schemas is None else list(schemas)
     if n is not None and n < 1:
         raise ValueError(f"n is {n}; it must be 1 or more")
     if schemas is not None and (schema is not None or len(schemas) != len(prompts)):
         raise ValueError(f"schemas must hold one for each of the {len(prompts)} prompts, and schema be left out")
-    if isinstance(prompts, str):
-        raise TypeError("prompts is a single text; it must be a list of prompts")
     loaded = as_model(model)
     each = [schema] * len(prompts) if schemas is None else schemas
     jobs = [

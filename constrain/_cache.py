@@ -59,7 +59,7 @@ _START = struct.Struct("<8sII16s")
 _REST = struct.Struct("<QQ32s32s32s")
 _TABLES = _START.size + _REST.size
 _NOT_COMPILING = {"__pycache__", "batch", "cli", "llama", "server", "src"}
-"""Folders of this package without a module that has a say in what a constraint is."""
+"""Folders of this package whose modules take no part in making constraints."""
 
 _PARTS = b"mask parts".ljust(32)
 _SEED_BYTES = 16

@@ -33,7 +33,8 @@ def grammar_digest(grammar: Grammar) -> bytes:
         digest.update(_expression_digest(terminal.expression, digests))
     for rule in grammar.rules:
         digest.update(f"{rule!r}\n".encode("utf-8", "surrogatepass"))
-    digest.update(f"{grammar.ignored!r} {grammar.self_delimiting!r} {grammar.numbers_by_double!r}".encode())
+    compared = f"{grammar.numbers_by_double!r} {grammar.strings_by_value!r}"
+    digest.update(f"{grammar.ignored!r} {grammar.self_delimiting!r} {compared}".encode())
     if grammar.warnings:
         digest.update(f"{grammar.warnings!r}".encode("utf-8", "surrogatepass"))
     return digest.digest()

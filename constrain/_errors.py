@@ -15,7 +15,11 @@ ConstrainError
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class ConstrainError(Exception):
@@ -68,6 +72,17 @@ class PatternError(ConstrainError):
 
 class LimitError(ConstrainError):
     """A named limit was met; the message names the limit and its value."""
+
+
+@contextlib.contextmanager
+def limits_at(pointer: str) -> Iterator[None]:
+    """Gives a ``LimitError`` that names no place this one."""
+    try:
+        yield
+    except LimitError as error:
+        if error.pointer is None and error.line is None:
+            error.pointer = pointer
+        raise
 
 
 class BudgetError(ConstrainError):

@@ -37,7 +37,13 @@ _WINDOW_BYTES = 1 << 20
 """Bytes of a string array looked at in one step: small beside the tables made from them, large beside numpy's cost."""
 
 _SINGLE_STEPS = 1024
-"""Strings read one at a time after a window that was of no use, so that useless windows stay rare."""
+"""Strings read one at a time where a window tells few of them. That takes about as long as looking at a window."""
+
+_WORTH_A_WINDOW = 256
+"""Strings that a window must tell at least; otherwise a file of odd strings would take milliseconds for each."""
+
+_SHOWN = 80
+"""Characters of a name in a message; a damaged file may have a name of millions."""
 
 _MAX_DIMENSIONS = 8
 """ggml knows four; anything far beyond is a damaged file."""
@@ -78,8 +84,18 @@ class Metadata:
         if value is None:
             return None
         if not isinstance(value, int):
-            raise ModelError(f"{self.path}: {key} is not an integer")
+            raise ModelError(f"{self.path}: {shown(key)} is not an integer")
         return value
+
+    def integers(self, key: str) -> int | list[int] | None:
+        """The value of ``key`` as one integer, or as an array of them; ``None`` if absent."""
+        value = self.values.get(key)
+        if value is None or isinstance(value, int):
+            return value
+        if not isinstance(value, np.ndarray) or value.dtype.kind not in "iu":
+            raise ModelError(f"{self.path}: {key} is neither an integer nor an array of integers")
+        listed: list[int] = value.tolist()
+        return listed
 
     def text(self, key: str) -> str | None:
         """The value of ``key`` as text, ``None`` if absent."""
@@ -110,6 +126,11 @@ def read_metadata(
     return _Reader(name, buffer).read(arrays, tensors)
 
 
+def shown(name: str) -> str:
+    """A name of a file, as a message tells it."""
+    return name if len(name) <= _SHOWN else f"{name[:_SHOWN]}..."
+
+
 class _Reader:
     """A position in the mapped file; every step checks that what it reads is there."""
 
@@ -130,10 +151,14 @@ class _Reader:
         n_tensors: int = self.scalar("Q")
         n_keys: int = self.scalar("Q")
         values: dict[str, Value] = {}
+        known: set[str] = set()
         for index in range(n_keys):
             self.place = f"key {index} of {n_keys}"
             key = self.string()
-            self.place = f"the value of {key}"
+            if key in known:
+                raise ModelError(f"{self.name}: damaged: {self.place}, {shown(key)}, stands twice")
+            known.add(key)
+            self.place = f"the value of {shown(key)}"
             value = self.value(self.scalar("I"), wanted=key in arrays)
             if value is not None:
                 values[key] = value
@@ -213,7 +238,8 @@ class _Reader:
 
         A length below 256 is a byte followed by seven zero bytes. All such places in a window are found at once;
         they are the true lengths as far as each leads exactly to the next, since the first one is known to be true.
-        Anything else (a long string, several empty ones, zero bytes in a text) is read one string at a time.
+        Where that tells few of them (long strings, several empty ones, zero bytes in a text), strings are read one at
+        a time.
         """
         size = min(_WINDOW_BYTES, len(self.buffer) - self.position)
         window = np.frombuffer(self.buffer, np.uint8, size, self.position)
@@ -229,7 +255,7 @@ class _Reader:
             whole = int(broken[0]) + 1 if len(broken) else len(places)
             while whole and ends[whole - 1] > len(window):
                 whole -= 1
-            if whole:
+            if whole >= min(limit, _WORTH_A_WINDOW):
                 starts = places[:whole] + 8 + self.position
                 self.position += int(ends[whole - 1])
                 return starts, lengths[:whole]

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from constrain._errors import ModelError
-from constrain._gguf import Metadata, StringArray, read_metadata
+from constrain._gguf import Metadata, StringArray, read_metadata, shown
 from constrain.vocabulary import TokenTable, make_table
 
 if TYPE_CHECKING:
@@ -78,8 +78,9 @@ _END_NAME_GROUPS = {
 
 _TOKENS, _TYPES, _EMBEDDING = "tokenizer.ggml.tokens", "tokenizer.ggml.token_type", "token_embd.weight"
 
-_MAX_VOCABULARY = 1 << 24
-"""Far above every known tokenizer (the largest have about 2^18 tokens); more is a damaged number."""
+_MAX_PADDING = 1 << 16
+"""Ids of a model beyond the tokens of its tokenizer (known models have at most some thousand); more would make a small
+file with a damaged number take gigabytes."""
 
 _DECODED_TOGETHER = 1 << 14
 """Tokens decoded in one step; bounds the memory of the tables in between."""
@@ -101,7 +102,7 @@ def read_gguf_tokens(path: str | os.PathLike[str]) -> TokenTable:
     ends = _ends_of_generation(metadata, model, raw)
     ids = np.flatnonzero((types == _UNKNOWN) | (types == _CONTROL) | (types == _UNUSED)).tolist()
     special = {token: raw[token].decode("utf-8", "replace") for token in ids}
-    texts.extend([b""] * (_n_vocab(metadata) - len(texts)))
+    texts.extend([b""] * _padding(metadata, len(texts)))
     return make_table(texts, special=special, eos=ends, where=metadata.path)
 
 
@@ -114,16 +115,20 @@ def _token_types(metadata: Metadata, count: int) -> NDArray[np.int32]:
     return types[:count].astype(np.int32)
 
 
-def _n_vocab(metadata: Metadata) -> int:
-    """The number of ids the model knows, at least those of the tokenizer (0 if the file does not say)."""
+def _padding(metadata: Metadata, count: int) -> int:
+    """The number of ids that the model knows beyond the ``count`` of its tokenizer."""
     shape = metadata.shapes.get(_EMBEDDING, ())
     rows = shape[1] if len(shape) == 2 else 0
     architecture = metadata.text("general.architecture")
     declared = metadata.integer(f"{architecture}.vocab_size") or 0
-    n_vocab = max(rows, declared)
-    if n_vocab > _MAX_VOCABULARY:
-        raise ModelError(f"{metadata.path}: a vocabulary of {n_vocab} tokens; at most {_MAX_VOCABULARY} are supported")
-    return n_vocab
+    padding = max(rows, declared) - count
+    if padding > _MAX_PADDING:
+        name = _EMBEDDING if rows >= declared else shown(f"{architecture}.vocab_size")
+        raise ModelError(
+            f"{metadata.path}: damaged: {name} says {count + padding} ids, but the tokenizer has {count} tokens; "
+            f"at most {_MAX_PADDING} more are supported"
+        )
+    return max(padding, 0)
 
 
 def _ends_of_generation(metadata: Metadata, model: str, raw: list[bytes]) -> set[int]:
@@ -176,7 +181,7 @@ def _spell(
     elif model == "bert":
         raise ModelError(f"{metadata.path}: a WordPiece tokenizer (bert) drops spaces and cannot spell texts exactly")
     else:
-        raise ModelError(f"{metadata.path}: the tokenizer model {model!r} is not supported")
+        raise ModelError(f"{metadata.path}: the tokenizer model {model!r:.80} is not supported")
     for token in np.flatnonzero(types != _NORMAL).tolist():
         if types[token] == _BYTE:
             texts[token] = _byte_token(metadata.path, token, raw[token])
@@ -192,7 +197,7 @@ def _byte_token(path: str, token: int, text: bytes) -> bytes:
             return bytes.fromhex(text[3:5].decode("ascii"))
         except ValueError:
             pass
-    raise ModelError(f"{path}: byte token {token} is spelled {text!r}, not like '<0x0A>'")
+    raise ModelError(f"{path}: byte token {token} is spelled {text!r:.80}, not like '<0x0A>'")
 
 
 def _byte_level_alphabet() -> NDArray[np.int16]:
@@ -271,7 +276,7 @@ def _unescape_rwkv(path: str, token: int, text: bytes) -> bytes:
             try:
                 result += bytes.fromhex(text[position : position + 2].decode("ascii"))
             except ValueError as error:
-                raise ModelError(f"{path}: token {token} has a bad escape: {text!r}") from error
+                raise ModelError(f"{path}: token {token} has a bad escape: {text!r:.80}") from error
             position += 2
         else:
             result += {b"t": b"\t", b"n": b"\n", b"r": b"\r"}.get(escaped, escaped)

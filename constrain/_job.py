@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from constrain.llama.sampler import Sampling
     from constrain.vocabulary import Vocabulary
 
+SCHEMA, TOOLS = "the schema of the answer", "the tools"
+"""What a prompt may show besides the caller's text, as errors name it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -37,7 +40,8 @@ class Job:
 
     ``tokens``: the prompt's. ``progress`` makes what follows one answer, of its number (``number``, of several to one
     prompt), and finds the tokens of its text where these are wanted. ``compile_seconds``: for the schema. ``fork``
-    makes what has a say in the choices of one answer.
+    makes what has a say in the choices of one answer. ``shown`` returns the texts that the prompt shows the model
+    besides the caller's own, by what they are.
     """
 
     model: Model
@@ -48,6 +52,7 @@ class Job:
     request: Request
     compile_seconds: float
     fork: Callable[[Sampling], Fork] | None = None
+    shown: Callable[[], dict[str, str]] = dict
     number: int = 0
 
     def sample(self, number: int) -> Job:
@@ -81,8 +86,25 @@ class Job:
             wants_stop=lambda token: progress.feed(vocabulary.marked_bytes(token)),
             fork=None if self.fork is None else self.fork(self.sampling),
             logprobs=logprobs,
+            about_prompt=partial(self.about_shown, "show_schema=False leaves the schema out"),
         )
         return Writing(self, answer, progress, text_tokens)
+
+    def about_shown(self, hint: str) -> str:
+        """About how many tokens of the prompt are texts that the model is shown; empty where there are none.
+
+        ``hint``: how the caller leaves the schema out.
+        """
+        encode = self.model.vocabulary.encode
+        assert encode is not None
+        told = [
+            f"about {len(encode(text.encode(errors='replace')))} of which are {what}"
+            for what, text in self.shown().items()
+            if text
+        ]
+        if not told:
+            return ""
+        return f", {' and '.join(told)} that the model is shown" + (f" ({hint})" if self.shown().get(SCHEMA) else "")
 
     def _described(self, token: int) -> tuple[str, bytes]:
         """The text and the bytes of a token."""
@@ -154,6 +176,7 @@ class Plan:
     """A request that lacks its constraint.
 
     ``language``: None for any text. ``tokens`` makes those of the prompt; it raises ``ValueError`` and ``ModelError``.
+    ``shown``: as for ``Job``.
     """
 
     model: Model
@@ -163,12 +186,21 @@ class Plan:
     sampling: Sampling
     request: Request
     fork: Callable[[Sampling], Fork] | None = None
+    shown: Callable[[], dict[str, str]] = dict
 
     def job(self, constraint: Constraint | None, compile_seconds: float) -> Job:
         """The request with its constraint."""
         tokens = self.tokens()
         return Job(
-            self.model, tokens, constraint, self.progress, self.sampling, self.request, compile_seconds, self.fork
+            self.model,
+            tokens,
+            constraint,
+            self.progress,
+            self.sampling,
+            self.request,
+            compile_seconds,
+            self.fork,
+            self.shown,
         )
 
 
@@ -191,11 +223,13 @@ def make_plan(model: Model, prompt: Prompt, schema: Any, options: Options) -> Pl
         return plan_chat(model, prompt, schema, options)
     plan = plan_continuation(model, [], schema, options)
 
-    def tokens() -> list[int]:
-        shown = plan.request.shown(result_type(schema))
-        return model.prompt_tokens(prompt, shown=shown, constrained=plan.language is not None)
+    def shown() -> str:
+        return plan.request.shown(result_type(schema))
 
-    return replace(plan, tokens=tokens)
+    def tokens() -> list[int]:
+        return model.prompt_tokens(prompt, shown=shown(), constrained=plan.language is not None)
+
+    return replace(plan, tokens=tokens, shown=lambda: {SCHEMA: shown()})
 
 
 def plan_continuation(model: Model, tokens: list[int], schema: Any, options: Options) -> Plan:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from constrain._arguments import integer
 from constrain._errors import ConstrainError
 
 if TYPE_CHECKING:
@@ -39,8 +40,9 @@ class LogitsProcessor:
         Returns:
             A new array or tensor with the shape, type and device of ``scores``.
 
-        Raises ``ValueError`` for other shapes, ``TypeError`` for scores that are not floats, and ``ConstrainError`` if
-        the tokens are not those of one generation that takes what the processor allows.
+        Raises ``ValueError`` for other shapes, ``TypeError`` for scores that are not floats and tokens that are not
+        integers, and ``ConstrainError`` if the tokens are not those of one generation that takes what the processor
+        allows.
         """
         is_tensor = hasattr(scores, "masked_fill")  # a torch tensor; torch itself need not be imported
         if not is_tensor:
@@ -84,7 +86,7 @@ class LogitsProcessor:
                 f"input_ids has {count} tokens after {self._seen} before; a logits processor follows one generation, "
                 f"so make a new one with constraint.logits_processor()"
             )
-        for token in map(int, tokens[self._seen :]):
+        for token in (integer("a token of input_ids", token) for token in tokens[self._seen :]):
             if not self._matcher.accept(token):
                 raise ConstrainError(f"the generation left the language: {self._matcher.explain(token)}")
         self._seen = count
@@ -95,8 +97,7 @@ def _one_sequence(input_ids: Any) -> Any:
     if not hasattr(input_ids, "shape"):
         input_ids = np.asarray(input_ids)
     shape = tuple(input_ids.shape)
-    if len(shape) == 1:
-        return input_ids
-    if len(shape) == 2 and shape[0] == 1:
-        return input_ids[0]
-    raise ValueError(f"input_ids have the shape {shape}; a logits processor follows one sequence: (n,) or (1, n)")
+    sequence = input_ids[0] if len(shape) == 2 and shape[0] == 1 else input_ids
+    if len(sequence.shape) != 1:
+        raise ValueError(f"input_ids have the shape {shape}; a logits processor follows one sequence: (n,) or (1, n)")
+    return sequence

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Sequence
 
     from llama_cpp import Llama
@@ -30,6 +30,8 @@ def as_model(model: AnyModel) -> Model:
 
     if isinstance(model, Model):
         return model
+    if not (model is None or isinstance(model, (str, os.PathLike, Llama))):
+        raise TypeError(f"the model is {model!r:.80}; it must be a Model, the path of one, a llama_cpp.Llama, or None")
     with _loading:
         if isinstance(model, Llama):
             # Kept in the Llama itself, so that both live equally long.

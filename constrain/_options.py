@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numbers
+import operator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeGuard, TypeVar
 
 from constrain._policies import CompileOptions, refuse_compile_options
 from constrain._source import Source
@@ -120,11 +122,24 @@ def split_options(options: Options) -> tuple[Sampling, Request]:
     # Imported here: llama_cpp takes long.
     from constrain.llama.sampler import Sampling
 
-    given: dict[str, Any] = dict(options)
+    given: dict[str, Any] = {name: _read(name, value) for name, value in options.items()}
     if unknown := given.keys() - ChatOptions.__annotations__.keys():
         raise TypeError(unknown_names("options", unknown, ChatOptions.__annotations__))
     sampling = Sampling(**{key: given.pop(key) for key in _SAMPLING_KEYS & given.keys()})
     return sampling, Request(**{key: value for key, value in given.items() if key not in _COMPILE_KEYS | _CHAT_KEYS})
+
+
+def _read(name: str, value: Any) -> Any:
+    """An option as a plain number, where it is a number of any kind. Raises ``TypeError``."""
+    if name not in _COUNTS | _NUMBERS or (value is None and name in _MAY_BE_NONE):
+        return value
+    if not isinstance(value, bool):
+        if name in _NUMBERS and isinstance(value, numbers.Real):
+            return float(value)
+        if name in _COUNTS and isinstance(value, SupportsIndex):
+            return operator.index(value)
+    what = "a whole number" if name in _COUNTS else "a number"
+    raise TypeError(f"{name} is {value!r:.80}; it must be {what}{' or None' if name in _MAY_BE_NONE else ''}")
 
 
 def asks_for_chat(options: Options) -> TypeGuard[ChatOptions]:
@@ -150,9 +165,13 @@ def options_beside(options: AnyOptions, schema: object) -> AnyOptions:
     return others
 
 
+_PENALTIES = ("repeat_penalty", "presence_penalty", "frequency_penalty")
+_LIMITS = ("max_tokens", "max_string_tokens", "max_number_tokens", "max_reasoning_tokens")
+_COUNTS = frozenset((*_LIMITS, "top_k", "seed", "top_logprobs"))
+_NUMBERS = frozenset(("temperature", "top_p", "min_p", "timeout", *_PENALTIES))
+_MAY_BE_NONE = frozenset((*_LIMITS, "seed", "timeout"))
 _CHAT_KEYS = frozenset(("tools", "tool_choice", "parallel_tool_calls", "tool_format", "allow_refusal", "thinking"))
 _COMPILE_KEYS = frozenset(CompileOptions.__annotations__)
-_PENALTIES = ("repeat_penalty", "presence_penalty", "frequency_penalty")
 _SAMPLING_KEYS = frozenset(("temperature", "top_p", "top_k", "min_p", "seed", "logit_bias", *_PENALTIES))
 
 

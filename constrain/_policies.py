@@ -13,6 +13,7 @@ CHOICES = {
     "formats": ("assert", "annotation", "strict"),
     "numbers": ("canonical", "any"),
     "precision": ("double", "decimal"),
+    "escapes": ("canonical", "any"),
 }
 """The values of each policy, the default first."""
 
@@ -29,6 +30,7 @@ class CompileOptions(TypedDict, total=False):
     formats: str
     numbers: str
     precision: str
+    escapes: str
     strict: bool
     registry: object
 
@@ -39,6 +41,7 @@ DEFAULTS: CompileOptions = {
     "formats": CHOICES["formats"][0],
     "numbers": CHOICES["numbers"][0],
     "precision": CHOICES["precision"][0],
+    "escapes": CHOICES["escapes"][0],
     "strict": False,
     "registry": None,
 }

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from constrain._answer_text import read_answer, require_shallow
 from constrain._errors import OutputValidationError, SchemaError
+from constrain._remembering import remembered
 from constrain._schema_text import parse_schema
 from constrain._source import Source
 from constrain.grammar import Grammar
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
 
     from constrain._exact_decimals import ExactValidator
+
+
+TYPE_BYTES = 64 << 20
+"""Bytes that the remembered validators of types may take together, by the length of their schemas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,7 @@ def _of_type(kind: Any) -> ResultType:
         raise SchemaError(f"no JSON Schema can be made of {kind!r}: {error}") from error
 
 
-@lru_cache(maxsize=256)
+@remembered(256, TYPE_BYTES, lambda _: 0, lambda result: 100 * len(json.dumps(result.document)))
 def _of_hashable_type(kind: Any) -> ResultType:
     return _of_type(kind)
 

@@ -26,7 +26,8 @@ def schema_text(schema: object, *, tightened: bool = False) -> str:
             adapter: pydantic.TypeAdapter[object] = pydantic.TypeAdapter(schema)  # type: ignore[arg-type]
             schema = _tightened(adapter) if tightened else adapter.json_schema()
         except pydantic.errors.PydanticUserError as error:
-            raise SchemaError(f"no JSON Schema can be made of {schema!r}: {error}") from error
+            why, *_ = str(error).split("\n\n")  # what follows is how a type says what it is
+            raise SchemaError(f"no JSON Schema can be made of {schema!r:.200}: {why}") from error
         except RecursionError as error:  # Pydantic calls itself for each level
             raise SchemaError("the type is nested too deeply for Pydantic to make a JSON Schema of it") from error
     try:
@@ -58,8 +59,8 @@ def parse_schema(text: str) -> object:
 def _object(members: list[tuple[str, object]]) -> dict[str, object]:
     result = dict(members)
     if len(result) < len(members):
-        keys = [key for key, _ in members]
-        twice = next(key for index, key in enumerate(keys) if key in keys[:index])
+        seen: set[str] = set()
+        twice = next(key for key, _ in members if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         raise SchemaError(f"the key {json.dumps(twice)} stands twice in one object of the schema")
     return result
 

@@ -16,6 +16,10 @@ class Source(ABC):
 
     __slots__ = ()
 
+    def __deepcopy__(self, _: object) -> Source:
+        """The source itself, which is immutable."""
+        return self
+
     @abstractmethod
     def grammar(self) -> Grammar:
         """The language of the answer. Raises ``PatternError``, ``GrammarError`` and ``LimitError``."""

@@ -9,14 +9,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+def closest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
+    """The name that is most like an unknown one; ``None`` if none is.
+
+    Case, ``_`` and ``-`` make no difference. ``likeness``: how alike the two must be (``difflib``), from 0 to 1.
+
+    >>> closest("any_of", ["allOf", "anyOf"], 0.8)
+    'anyOf'
+    """
+    by_letters = {_letters(each): each for each in known}
+    close = get_close_matches(_letters(name), by_letters, n=1, cutoff=likeness)
+    return by_letters[close[0]] if close else None
+
+
+def _letters(name: str) -> str:
+    return name.casefold().replace("_", "").replace("-", "")
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A question about the name that is most like an unknown one; empty if none is.
 
     >>> did_you_mean("temprature", ["temperature", "top_p"])
     ' (did you mean temperature?)'
     """
-    close = get_close_matches(name, list(known), n=1)
-    return f" (did you mean {close[0]}?)" if close else ""
+    close = closest(name, known)
+    return "" if close is None else f" (did you mean {close}?)"
 
 
 def unknown_names(what: str, names: Iterable[str], known: Iterable[str]) -> str:

@@ -13,16 +13,20 @@ from collections import OrderedDict
 from dataclasses import dataclass, fields
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from constrain import core
+from constrain._arguments import integer, wrong_type
 from constrain._cache import RejectedFileError, find_cache, store_parts
 from constrain._digest import grammar_digest, schema_digest, source_digest
+from constrain._errors import LimitError, limits_at
 from constrain._forced import certain_tokens
 from constrain._policies import CHOICES, DEFAULTS, refuse_compile_options
 from constrain._schema_text import parse_schema, schema_text
 from constrain._source import Source
 from constrain._special import resolve_special, special_name
+from constrain._suggestions import unknown_names
+from constrain._work import compilation
 from constrain.grammar import Grammar
 from constrain.vocabulary import Vocabulary, as_vocabulary
 
@@ -59,7 +63,7 @@ _DESCRIPTION_SHARE = 2
 """Bytes of a grammar's Python objects for each byte of its first tables."""
 
 _NO_LIMIT = 2**62
-"""Tokens of which no text has as many."""
+"""Tokens, masks or bytes of which there are never as many."""
 
 _LIMITS = ("max_string_tokens", "max_number_tokens", "max_reasoning_tokens")
 
@@ -173,6 +177,17 @@ class Constraint:
         self._core = core.CompiledGrammar(resolve_special(grammar, vocabulary), vocabulary._core)
         self._bytes_beside = _DESCRIPTION_SHARE * self._core.memory_bytes
 
+    def __copy__(self) -> Constraint:
+        """The constraint itself, which is immutable."""
+        return self
+
+    def __deepcopy__(self, _: object) -> Constraint:
+        """As ``copy.copy``."""
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Constraint cannot be pickled; pickle what it was compiled from, and compile that again")
+
     @classmethod
     def _kept(cls, vocabulary: Vocabulary, keeping: _Keeping) -> Constraint | None:
         """What was kept; None if there is nothing. Raises RejectedFileError."""
@@ -203,13 +218,13 @@ class Constraint:
         """What ``_packed`` wrote. Raises ``core.StorageError``."""
         self = cls.__new__(cls)
         about, _, self._places = notes.partition(b"\n")
-        noted = json.loads(about)
+        policies, warnings = _noted(about)
         self._grammar = None
         self._make = make
         self._keeping = keeping
         self.vocabulary = vocabulary
-        self.policies = MappingProxyType(noted["policies"])
-        self.warnings = tuple(noted["warnings"])
+        self.policies = MappingProxyType(policies)
+        self.warnings = warnings
         self._core = core.CompiledGrammar.restore(tables, vocabulary._core)
         self._bytes_beside = len(notes)
         return self
@@ -257,9 +272,10 @@ class Constraint:
         >>> compile({"enum": ["yes", "no"]}, vocabulary, cache=False).precompute().masks
         7
         """
-        if max_masks < 0 or max_bytes < 0:
+        most_masks, most_bytes = integer("max_masks", max_masks), integer("max_bytes", max_bytes)
+        if most_masks < 0 or most_bytes < 0:
             raise ValueError("max_masks and max_bytes must not be negative")
-        masks = self._core.precompute(max_masks, max_bytes)
+        masks = self._core.precompute(min(most_masks, _NO_LIMIT), min(most_bytes, _NO_LIMIT))
         file = None
         try:
             file = self._keep()
@@ -291,6 +307,8 @@ class Constraint:
                 text = text.encode()
             except UnicodeEncodeError:
                 return False
+        if not isinstance(text, bytes):
+            raise wrong_type("text", "bytes or str", text)
         return self._core.accepts(text)
 
     def matcher(
@@ -315,13 +333,9 @@ class Constraint:
         nearer. The language comes first: a string that must be longer becomes as long as it must. Keys that a schema
         names, and constants, have no limit.
         """
-        if max_tokens is not None and max_tokens < 0:
-            raise ValueError(f"max_tokens is {max_tokens}; it must be 0 or more")
         limits = (max_string_tokens, max_number_tokens, max_reasoning_tokens)
-        for name, limit in zip(_LIMITS, limits, strict=True):
-            if limit is not None and limit < 1:
-                raise ValueError(f"{name} is {limit}; it must be 1 or more")
-        counts = [limit if limit is None else min(limit, _NO_LIMIT) for limit in (max_tokens, *limits)]
+        counts = [_count("max_tokens", max_tokens, 0)]
+        counts += [_count(name, limit, 1) for name, limit in zip(_LIMITS, limits, strict=True)]
         return Matcher(self, max_tokens=counts[0], lexeme_limits=(None, *counts[1:]))
 
     def allocate_bitmask(self, batch_size: int = 1) -> NDArray[np.uint32]:
@@ -331,7 +345,7 @@ class Constraint:
         """
         import numpy as np
 
-        return np.zeros((batch_size, self._core.n_words), dtype=np.uint32)
+        return np.zeros((integer("batch_size", batch_size), self._core.n_words), dtype=np.uint32)
 
     def logits_processor(self) -> LogitsProcessor:
         """A processor for one call of ``create_completion`` of llama-cpp-python, or of ``generate`` of transformers.
@@ -342,6 +356,15 @@ class Constraint:
         from constrain._logits import LogitsProcessor  # imports NumPy
 
         return LogitsProcessor(self)
+
+
+def _noted(about: bytes) -> tuple[dict[str, str | bool], tuple[str, ...]]:
+    """The policies and warnings that ``_packed`` noted. Raises ``core.StorageError``."""
+    try:
+        noted = json.loads(about)
+        return dict(noted["policies"]), tuple(noted["warnings"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise core.StorageError(f"the notes on a constraint cannot be read: {error!r}") from error
 
 
 class Matcher(core.Matcher):
@@ -388,6 +411,17 @@ class Matcher(core.Matcher):
         """An independent matcher at the same place."""
         return Matcher(self.constraint, self)
 
+    def __copy__(self) -> Matcher:
+        """As ``fork``."""
+        return self.fork()
+
+    def __deepcopy__(self, _: object) -> Matcher:
+        """As ``fork``."""
+        return self.fork()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Matcher cannot be pickled; have a new one accept the tokens again")
+
     def forced_tokens(self) -> list[int]:
         """The beginning of ``forced_bytes()`` in the tokenizer's own tokens, as far as these are certain.
 
@@ -433,6 +467,16 @@ class Matcher(core.Matcher):
         return f"{place}; expected {', '.join(names) if names else 'the end of the text'}"
 
 
+def _count(name: str, given: int | None, least: int) -> int | None:
+    """A limit on tokens, as the kernel takes it. Raises ``TypeError`` and ``ValueError``."""
+    if given is None:
+        return None
+    count = integer(name, given)
+    if count < least:
+        raise ValueError(f"{name} is {count}; it must be {least} or more")
+    return min(count, _NO_LIMIT)
+
+
 def name_terminal(name: str, pointer: str) -> str:
     """A terminal for messages, with the place that it comes from, if there is one beside its name."""
     return f"{name} (from {pointer})" if pointer else name
@@ -448,7 +492,7 @@ class CacheCounts:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A constraint that is remembered. ``fixed_bytes``: what it takes beside its tables, its key included."""
+    """A constraint that is remembered. ``fixed_bytes``: bytes of its description and its key."""
 
     constraint: Constraint
     tables: core.CompiledGrammar
@@ -456,7 +500,7 @@ class _Kept:
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes that it takes now; masks add to it."""
+        """Bytes that the constraint takes now; masks add to its tables."""
         return self.fixed_bytes + self.tables.memory_bytes
 
 
@@ -476,11 +520,12 @@ def compile(  # noqa: A001 - the name of the public function
     formats: str = "assert",
     numbers: str = "canonical",
     precision: str = "double",
+    escapes: str = "canonical",
     strict: bool = False,
     registry: object = None,
     cache: Directory = None,
 ) -> Constraint:
-    """Compiles a schema or grammar for a vocabulary; the result is remembered for the next equal call.
+    r"""Compiles a schema or grammar for a vocabulary; the result is remembered for the next equal call.
 
     ``schema``: a JSON Schema (dict, bool, or JSON text), anything ``pydantic.TypeAdapter`` takes (a Pydantic model,
     dataclass, TypedDict, ``list[int]``, ...), a ``Regex``, a ``Lark``, a ``Grammar``, or what ``sequence``, ``choice``,
@@ -491,6 +536,7 @@ def compile(  # noqa: A001 - the name of the public function
     ``numbers`` "canonical" (no exponent, no ``1.0`` for an integer) or "any" (also ``1.0``, ``1e2``, ``-0``, by value);
     ``precision`` "double" (numbers are valid both as exact decimals and as the IEEE doubles that most readers make of
     them) or "decimal" (as exact decimals only);
+    ``escapes`` "canonical" (each character of a string has one spelling) or "any" (all of JSON's: ``\u0061`` is an a);
     ``formats`` "assert" (known ones are enforced), "annotation" (none) or "strict" (unknown ones are refused).
     Of a type, the schema is Pydantic's, tightened to what its validators accept (such as the bounds of a date).
     ``strict``: the schema must keep the structural rules of OpenAI's strict mode (``check_strict(schema,
@@ -520,6 +566,7 @@ def compile(  # noqa: A001 - the name of the public function
         formats=formats,
         numbers=numbers,
         precision=precision,
+        escapes=escapes,
         strict=strict,
         registry=registry,
     )
@@ -538,6 +585,27 @@ def _compile(
 
     ``elsewhere``: compiles what is neither remembered nor kept, in place of this process.
     """
+    if unknown := options.keys() - DEFAULTS.keys():
+        raise TypeError(unknown_names("options", unknown, DEFAULTS))
+    try:
+        with compilation():
+            return _compile_any(schema, vocab, close_objects, cache, elsewhere, options)
+    except RecursionError as error:  # what is nested as deep as it may be needs half of Python's default
+        raise LimitError(
+            f"it is nested too deeply for what is left of Python's stack (sys.getrecursionlimit() is "
+            f"{sys.getrecursionlimit()}); make it flatter, or call this from fewer calls within one another"
+        ) from error
+
+
+def _compile_any(
+    schema: object,
+    vocab: Vocabulary,
+    close_objects: bool,  # noqa: FBT001
+    cache: Directory,
+    elsewhere: Callable[[], Packed] | None,
+    options: CompileOptions,
+) -> Constraint:
+    """``_compile`` within one budget of steps, whatever the schema is made of, as far as Python's stack reaches."""
     settled: CompileOptions = {**DEFAULTS, **options}
     registry, strict = settled["registry"], settled["strict"]
     directory = find_cache(cache) if registry is None else None
@@ -562,7 +630,8 @@ def _compile(
         if elsewhere is not None:
             return Constraint._unpacked(vocab, elsewhere(), lambda: make_schema().grammar, keeping)
         compiled = make_schema()
-        return Constraint(compiled.grammar, vocab, compiled.policies, compiled.warnings, keeping)
+        with limits_at(""):
+            return Constraint(compiled.grammar, vocab, compiled.policies, compiled.warnings, keeping)
 
     def find_or_make() -> Constraint:
         return _find_or_make(
@@ -640,7 +709,7 @@ def _source_bytes(part: object) -> int:
 
 def _drop_oldest() -> None:
     """Forgets the least recently used constraints, down to what may be remembered. With the lock held."""
-    total = sum([kept.fixed_bytes + kept.tables.memory_bytes for kept in _cache.values()])  # at each call of compile
+    total = sum([kept.fixed_bytes + kept.tables.memory_bytes for kept in _cache.values()])  # inline: at each compile
     while len(_cache) > CACHED_CONSTRAINTS or total > CACHED_BYTES:
         _, dropped = _cache.popitem(last=False)
         total -= dropped.memory_bytes

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain._characters import CharacterRange, in_words, next_bytes, next_characters
+from constrain._remembering import remembered
 from constrain._source import Source
 from constrain._special import split_special, terminal_special
 from constrain.constraint import _compile, name_terminal
@@ -200,7 +200,11 @@ def _parts(text: bytes, names: tuple[str, ...]) -> list[tuple[bytes, bool]]:
     return [(part, index % 2 == 1) for index, part in enumerate(parts) if part]
 
 
-@cache
+VOCABULARY_BYTES = 8 << 20
+"""Bytes that the remembered vocabularies of bytes and special tokens may take together."""
+
+
+@remembered(64, VOCABULARY_BYTES, lambda names: 50_000 + sum(map(len, names)))
 def _byte_vocabulary(names: tuple[str, ...]) -> Vocabulary:
     """Token ``i`` is byte ``i``; one more ends the text, one is never allowed, and then come special ones."""
     tokens = [bytes([byte]) for byte in range(256)] + [b"", b""] + [b""] * len(names)

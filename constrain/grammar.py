@@ -9,8 +9,9 @@ Texts can be compared as they are (``TEXT_SET``, ``REMEMBER`` and ``excluding``:
 stand for (``VALUE_SET`` and ``distinct``: items that differ). An edge with ``distinct`` reads a value that no edge with
 that slot has read before in this activation, and adds it. Its symbol is a terminal, whose texts are scalars: spellings
 of one JSON number (with an exponent: of up to 32 digits before and after the point) are one value, all other texts
-differ. Or it is a rule that reads one *group*, from a terminal that opens it to one that closes it. What stands between
-are its members, by the ``role`` of each terminal: scalars, other groups, and in labelled groups a label before each.
+differ (with ``strings_by_value``, in both comparisons: spellings of one JSON string do not). Or it is a rule that reads
+one *group*, from a terminal that opens it to one that closes it. What stands between are its members, by the ``role``
+of each terminal: scalars, other groups, and in labelled groups a label before each.
 Ordered groups are equal if their members are, one by one; labelled ones if each label has an equal member (labels must
 not be repeated); terminals with no role make no difference. All terminals that one lexeme matches at one place must
 have the same role. The grammar must see to it that values do not run out: wherever a distinct value must be read, one
@@ -19,14 +20,16 @@ must be left.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from constrain.regex.tree import NOTHING, listed, rebuilt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from constrain.regex.tree import Expression
+    from constrain.regex.tree import Entry, Expression
 
 EPSILON = None
 """The symbol of an edge that reads nothing."""
@@ -134,6 +137,8 @@ class Grammar:
     can go on with a byte that may follow it. Otherwise the kernel proves that the lexing rule (read on while some
     usable terminal can) strands nothing, or refuses the grammar.
     ``numbers_by_double``: values that must be distinct are the same if their numbers read as the same IEEE double.
+    ``strings_by_value``: lexemes that begin with a JSON string are compared by what it spells, wherever texts or values
+    are compared; a terminal that reads one spelling of a string reads all of them.
     ``warnings`` says what a reader of the JSON Schemas in it should know; it makes no difference to the language.
     """
 
@@ -142,7 +147,23 @@ class Grammar:
     ignored: tuple[int, ...] = ()
     self_delimiting: bool = False
     numbers_by_double: bool = True
+    strings_by_value: bool = False
     warnings: tuple[str, ...] = ()
+
+    def __copy__(self) -> Grammar:
+        """The grammar itself, which is immutable."""
+        return self
+
+    def __deepcopy__(self, _: object) -> Grammar:
+        """As ``copy.copy``."""
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Expressions are pickled as a list of nodes: trees may be deeper than Python's stack."""
+        entries, roots = listed(terminal.expression for terminal in self.terminals)
+        bare = [replace(terminal, expression=NOTHING) for terminal in self.terminals]
+        rest = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "terminals"}
+        return _unpickled, (bare, entries, roots, rest)
 
     def dump(self) -> str:
         """The grammar as text, one line an edge, for people."""
@@ -174,6 +195,12 @@ class Grammar:
             notes.append(f"distinct in #{edge.distinct}")
         suffix = f"   when/then {'; '.join(notes)}" if notes else ""
         return f"{edge.source} -> {edge.target}: {symbol}{suffix}"
+
+
+def _unpickled(bare: list[Terminal], entries: list[Entry], roots: list[int], rest: dict[str, Any]) -> Grammar:
+    nodes = rebuilt(entries)
+    terminals = (replace(terminal, expression=nodes[root]) for terminal, root in zip(bare, roots, strict=True))
+    return Grammar(tuple(terminals), **rest)
 
 
 class GrammarBuilder:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
+from constrain._arguments import integer
 from constrain._errors import ModelError
 from constrain._special import mark
 
@@ -128,9 +129,20 @@ class Vocabulary:
                 raise ModelError(f"vocabulary: token {token} is {type(text).__name__}, not bytes")
         return cls(make_table(texts, special=special, eos=eos, where="vocabulary"), encode)
 
+    def __copy__(self) -> Vocabulary:
+        """The vocabulary itself, which is immutable."""
+        return self
+
+    def __deepcopy__(self, _: object) -> Vocabulary:
+        """As ``copy.copy``."""
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Vocabulary cannot be pickled; make it again from the GGUF file or the tokens")
+
     def token_bytes(self, token_id: int) -> bytes:
         """The bytes of a token, ``b""`` for an id without text. Raises ``IndexError`` for an id out of range."""
-        if not 0 <= token_id < self.n_vocab:
+        if not 0 <= integer("token_id", token_id) < self.n_vocab:
             raise IndexError(f"token id {token_id} is out of range: the vocabulary has {self.n_vocab}")
         text: bytes = self._core.token_bytes(token_id)
         return text

@@ -19,6 +19,7 @@ import pytest
 import constrain
 from constrain._completion import Completion, Timings, TokenLogprob, Usage
 from constrain._errors import BudgetError, UnsupportedSchemaError
+from constrain._policies import CHOICES
 from constrain.batch import Progress, run
 from constrain.batch.files import BatchFiles, check_paths, note_path
 from constrain.batch.lines import LineError, Task, read_lines, read_task
@@ -204,6 +205,12 @@ def test_policies_are_for_the_tools_of_a_line_without_schema() -> None:
     options = read_task(1, line, '{"const": 2}', policies).options
     assert options == {"whitespace": "compact", "tools": [{"type": "function", "name": "f"}]}
     assert read_task(1, b'{"prompt": "a", "schema": null}', '{"const": 2}', policies).options == {}
+
+
+def test_a_line_may_name_every_policy() -> None:
+    policies = {policy: choices[-1] for policy, choices in CHOICES.items()}
+    line = json.dumps({"prompt": "a", "schema": True, **policies}).encode()
+    assert read_task(1, line, None, {}).options == policies
 
 
 def test_seeds_follow_the_number_of_the_line() -> None:

@@ -16,7 +16,15 @@ from constrain.grammar import Grammar, GrammarBuilder
 from constrain.regex import tree
 from constrain.regex.source import Regex
 from tests.chat.forms import TAGS
-from tests.support import LONG, allowed, maskbench_that_compiles, real_vocabulary, small_vocabulary, validation_error
+from tests.support import (
+    LONG,
+    allowed,
+    byte_vocabulary,
+    maskbench_that_compiles,
+    real_vocabulary,
+    small_vocabulary,
+    validation_error,
+)
 
 TREE: dict[str, Any] = {
     "type": "object",
@@ -86,6 +94,18 @@ def test_whatever_is_picked_a_text_ends_in_time_and_is_whole(name: str) -> None:
             text, _ = walk(constraint, least + more, Random(f"{name} {more} {seed}"))
             assert constraint.accepts(text), text
             assert validation_error(schema, text) is None
+
+
+def test_a_group_that_must_not_be_what_the_shortest_was() -> None:
+    items = {"type": "array", "items": {"const": "a"}, "maxItems": 2}
+    schema = {"type": "array", "uniqueItems": True, "items": items, "minItems": 2}
+    constraint = constrain.compile(schema, byte_vocabulary(), cache=False)
+    matcher, row = constraint.matcher(max_tokens=len(b'[[],["a"]]')), constraint.allocate_bitmask()[0]
+    assert matcher.accept_many(list(b"[[],[")) == 5
+    for byte in b'"a"]]':
+        assert allowed(matcher, row).tolist() == [byte]  # no space, with which it would take longer
+        assert matcher.accept(byte)
+    assert matcher.is_finished
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

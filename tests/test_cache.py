@@ -442,6 +442,16 @@ def test_a_file_of_another_format_is_noticed() -> None:
     expect_rebuilt(file, "no file of this format")
 
 
+@pytest.mark.parametrize("notes", [b'{"policies": 1, "warnings": []}', b"[" * 100_000])
+def test_notes_that_cannot_be_read_are_noticed(cache: Path, notes: bytes) -> None:
+    """The checksum is right: whoever wrote this was wrong."""
+    file = keep()
+    vocabulary = small_vocabulary()
+    tables = constrain.compile(SCHEMA, vocabulary, cache=False)._packed().tables
+    assert _cache.Cache(cache).store(vocabulary, key(), tables, notes + b"\n[]") == file
+    expect_rebuilt(file, "the notes on a constraint cannot be read")
+
+
 def test_damaged_mask_parts_are_noticed() -> None:
     file = keep()
     parts = file.parent / "parts"

@@ -321,7 +321,7 @@ def test_explain_lists_the_tokens_of_a_model(schema: Path) -> None:
         (["--regex", "a"], "either an argument or in a --file"),
         (["x", "--file", "x", "--regex", "a"], "either an argument or in a --file"),
         (["x", "--regex", "a("], "pattern 'a(', column 2"),
-        (["x", "--regex", "a", "--lark", "semver"], "leave one of them"),
+        (["x", "--regex", "a", "--lark", "semver"], "give one of them"),
         (["x", "--lark", "no such grammar"], "no grammar 'no such grammar'"),
         (["x", "--regex", "a", "--whitespace", "compact"], "whitespace is about JSON Schemas"),
         (["x", "--regex", "a", "--closed"], "closed is about JSON Schemas"),
@@ -359,6 +359,13 @@ def test_generate_shows_the_warnings_of_a_schema(tmp_path: Path) -> None:
     done = run("generate", "Say hello.", "--schema", tmp_path / "schema.json")
     assert done.returncode == 0
     assert "minLenght" in done.stderr
+
+
+def test_compile_shows_the_warnings_of_a_schema_once(tmp_path: Path) -> None:
+    (tmp_path / "schema.json").write_text('{"minLenght": 3, "type": "string"}')
+    done = run("compile", tmp_path / "schema.json", "--max-masks", "1", "--cache", tmp_path / "kept")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("warning: the keyword 'minLenght'") == 1
 
 
 def test_a_pattern_has_the_dialect_that_is_said() -> None:

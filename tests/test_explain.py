@@ -66,6 +66,12 @@ def test_a_text_stops_at_a_lone_surrogate() -> None:
     assert found.completion == b'"'
 
 
+@pytest.mark.parametrize("schema", [{"type": "string"}, constrain.Regex("a")])
+def test_an_unknown_policy_is_named(schema: Any) -> None:
+    with pytest.raises(TypeError, match=r"unknown options: numbrs \(did you mean numbers\?\); there are formats, "):
+        constrain.explain(schema, "a", numbrs="any")
+
+
 EXPECTED: dict[str, tuple[Any, str, list[tuple[str, str]]]] = {
     "a JSON Pointer": (PERSON, '{"name": "A", "age": ', [("integer", "/properties/age")]),
     "what goes on, and what may follow it": (

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shlex
 import subprocess
 import sys
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
+from typing_extensions import Self
 
 from tests.guide import SERVER
+from tests.server import attack as attacks
+from tests.server.attack import Fate, Report, attack
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -50,16 +56,74 @@ def test_command_lines_run(command: str, tmp_path: Path) -> None:
     assert run(tmp_path, "-m", "constrain", *shlex.split(command)) or (tmp_path / "answers.jsonl").stat().st_size
 
 
-NOT_KEPT = {"masks", "generation", "batch", "budget", "serving"}
+NOT_KEPT = {"masks", "generation", "batch", "budget", "serving", "attack"}
 """Tables whose reports are not in ``benchmarks/results``; whoever keeps one removes it here."""
 
+TABLES = str(ROOT / "benchmarks/readme.py")
 
-def test_tables_are_written_from_kept_reports(tmp_path: Path) -> None:
-    tables, results = set(re.findall(r"^<!-- (\w+): benchmarks/", README, re.MULTILINE)), ROOT / "benchmarks/results"
-    kept = tables & {path.stem for path in results.glob("*.json")}
+
+def test_tables_are_those_of_the_kept_reports(tmp_path: Path) -> None:
+    tables = set(re.findall(r"^<!-- (\w+): benchmarks/", README, re.MULTILINE))
+    kept = {path.stem for path in (ROOT / "benchmarks/results").glob("*.json")}
+    assert kept <= tables
     assert tables - kept == NOT_KEPT
-    copy = tmp_path / "README.md"
-    copy.write_text(README, encoding="utf-8")
-    reports = [str(results / f"{name}.json") for name in sorted(kept)]
-    run(tmp_path, str(ROOT / "benchmarks/readme.py"), *reports, "--readme", str(copy))
-    assert copy.read_text(encoding="utf-8") == README
+    run(tmp_path, TABLES, "--check")
+
+
+def test_a_table_that_is_not_its_report_is_told_and_written(tmp_path: Path) -> None:
+    begin = "<!-- processes: benchmarks/processes.py -->\n"
+    other = tmp_path / "README.md"
+    other.write_text(README.replace(begin, f"{begin}No table.\n"), encoding="utf-8")
+    command = [sys.executable, TABLES, "--readme", str(other)]
+    checked = subprocess.run([*command, "--check"], capture_output=True, text=True, check=False)
+    assert checked.returncode == 1
+    assert "not those of their reports: processes" in checked.stderr
+    assert "written: processes" in run(tmp_path, TABLES, "--write", "--readme", str(other))
+    assert other.read_text(encoding="utf-8") == README
+
+
+def test_the_table_of_an_attack_has_its_numbers(tmp_path: Path) -> None:
+    fates = [Fate("first", 400, 0.5), Fate("second", 429, 7.25)]
+    report = Report(fates, [1.0, 1.0, 1.0], [1.5, 2.0, 1.5], (500.0, 512.0))
+    origin = {"commit": "1234567", "date": "2026-11-25", "processor": "One", "cores": 2}
+    written = {**origin, "server": ["--threads", "1"], **report.numbers()}
+    (tmp_path / "attack.json").write_text(json.dumps(written), encoding="utf-8")
+    (tmp_path / "README.md").write_text("<!-- attack: benchmarks/attack.py -->\n<!-- /attack -->\n", encoding="utf-8")
+    run(tmp_path, TABLES, "--write", "--results", str(tmp_path), "--readme", str(tmp_path / "README.md"))
+    table = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "beside 2 hostile requests, 4 at a time; refused within 5 seconds: 1, the slowest after 7.2 s" in table
+    assert "options of the server: --threads 1. 2 cores (One); commit 1234567, 2026-11-25." in table
+    assert "| alone | 3 | 1.00 s (1.00) | 1.00 s (1.00) | 500 MiB |" in table
+    assert "| attacked | 3 | 1.50 s (1.50) | 1.95 s (1.95) | 512 MiB |" in table
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"alone": 1}, "1 requests before the attack tell no quantiles: 2 are needed"),
+        ({"requests": 0}, "0 hostile requests are no attack: one is needed"),
+    ],
+)
+def test_an_attack_that_is_too_short_says_what_is_needed(options: dict[str, int], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        attack("http://127.0.0.1:9", 0, **options)
+
+
+def test_an_attack_that_ends_at_once_says_what_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Done:
+        """An attacker whose work is done once it is given any."""
+
+        def __init__(self, *_: object) -> None: ...
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+        def submit(self, *_: object) -> Future[list[Fate]]:
+            done: Future[list[Fate]] = Future()
+            done.set_result([Fate("only", 400, 0.1)])
+            return done
+
+    monkeypatch.setattr(attacks, "ProcessPoolExecutor", Done)
+    monkeypatch.setattr(attacks, "_ask", lambda _: 1.0)
+    with pytest.raises(ValueError, match=r"1 hostile requests was over .* had had 0 answers beside it: 2 are needed"):
+        attack("http://127.0.0.1:9", os.getpid())

@@ -48,7 +48,6 @@ PACKAGE = {
         composition.boundaries._without_counts
         lark.gaps._beginnings""",
     "MAX_CLASS_NESTING": "regex.brackets.read_class",
-    "a count of nodes that are written": "regex.tree._printed.written",
     "halves of a bound, so the logarithm of its digits": """
         regex.decimals._greater
         regex.decimals._less
@@ -262,6 +261,7 @@ WORKS = {
 REFUSED = {
     "MAX_PATH_STATES": """compiled(Lark('start: ("a" "b")~200000'))""",
     "rule r.*MAX_PATH_STATES": """compiled(Lark('start: "x" | r\\nr: ("a" "b")~200000'))""",
+    "MAX_SHORTEST_MATCH": """compiled(Lark('start: y~200\\ny: x~200\\nx: ("a" "b")~500'))""",
     "MAX_CALL_WORK": 'compiled(Regex("a" * 2_500_000))',
     "MAX_IN_PLACE_DEPTH": 'compiled(chain(lambda inner: {"allOf": [inner]}, {"type": "integer"}))',
     "MAX_EXPRESSION_DEPTH": """

@@ -21,7 +21,7 @@ def test_results_are_remembered_while_they_fit() -> None:
         assert double("a" * 40) == "a" * 80
         assert double("b" * 40) == "b" * 80
     assert len(made) == 2
-    double("c" * 40)  # together they are too many: all others are forgotten
+    double("c" * 40)  # together they are too many: the first is forgotten
     double("a" * 40)
     assert len(made) == 4
 

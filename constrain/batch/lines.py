@@ -90,6 +90,8 @@ class _Line(BaseModel):
     property_order: str = ""
     formats: str = ""
     numbers: str = ""
+    precision: str = ""
+    escapes: str = ""
     strict: bool = False
     registry: dict[str, dict[str, Any] | bool] | None = None
 

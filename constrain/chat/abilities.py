@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from constrain._errors import ModelError
+from constrain._remembering import remembered
 from constrain.chat.format import TAG, ArgumentStyle, ToolFormat
 from constrain.llama.template import render
 
@@ -62,7 +62,11 @@ class Abilities:
     reasoning_beside_text: bool = False
 
 
-@lru_cache(maxsize=16)
+TEMPLATE_BYTES = 16 << 20
+"""Bytes of the templates of which it is remembered what they are able to."""
+
+
+@remembered(16, TEMPLATE_BYTES, lambda template, *_: 2 * len(template))
 def abilities(template: str, form: ToolFormat, names: tuple[tuple[str, str], ...]) -> Abilities:
     """The abilities of a template (``names``: the variables that name tokens) for a form of calls."""
     return _Probe(template, form, dict(names)).abilities()

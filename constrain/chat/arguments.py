@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from constrain._remembering import remembered
 from constrain._schema_text import parse_schema
+from constrain._work import apart, spend
 from constrain.chat.answers import CustomCalls, Value
 from constrain.chat.format import ArgumentStyle
 from constrain.json_schema import compile_schema
@@ -41,7 +42,7 @@ _ELEMENT_IN_BYTES = re.compile(_ELEMENT.pattern.encode(), re.DOTALL)
 
 
 ARGUMENT_BYTES = 64 << 20
-"""Bytes that the remembered grammars of tools' arguments may take together; beyond, all are forgotten."""
+"""Bytes that the remembered grammars of tools' arguments may take together; beyond, the least recently used go."""
 
 _BYTES_PER_CHARACTER = 30
 """Bytes of a grammar's Python objects for each character of its schema, about as many as most take."""
@@ -53,18 +54,25 @@ def arguments_grammar(answer: Answer, tool: FunctionCalls) -> Grammar:
         source is not None and not isinstance(source, Regex | Value)
         for source in (answer.content, *(each.input for each in answer.tools if isinstance(each, CustomCalls)))
     )
-    return _compiled(tool, answer.format.style, answer.policies, keys_apart=has_languages).part
+    return _counted(tool, answer.format.style, answer.policies, keys_apart=has_languages).part
 
 
 def raw_arguments(answer: Answer, tool: FunctionCalls) -> frozenset[str]:
     """The names of the arguments that are strings written as they are."""
     if answer.format.style is not ArgumentStyle.XML:
         return frozenset()
-    return _compiled(tool, answer.format.style, answer.policies, keys_apart=False).raw_arguments
+    return _counted(tool, answer.format.style, answer.policies, keys_apart=False).raw_arguments
 
 
 def _argument_bytes(tool: FunctionCalls, *_: object, **__: object) -> int:
     return _BYTES_PER_CHARACTER * len(tool.parameters)
+
+
+def _counted(tool: FunctionCalls, style: ArgumentStyle, policies: Policies, *, keys_apart: bool) -> CompiledSchema:
+    """The compiled arguments; they count as much where they are remembered, so that the same is refused each time."""
+    compiled = _compiled(tool, style, policies, keys_apart=keys_apart)
+    spend(compiled.steps)
+    return compiled
 
 
 @remembered(256, ARGUMENT_BYTES, _argument_bytes)
@@ -73,7 +81,8 @@ def _compiled(tool: FunctionCalls, style: ArgumentStyle, policies: Policies, *, 
     if tool.closed and isinstance(schema, dict) and schema.keys() <= _SAYS_NOTHING and schema.get("properties") == {}:
         schema = {**schema, "additionalProperties": False}
     asked = policies._asdict() | {"close_objects": tool.closed}
-    return compile_schema(schema, keys_apart=keys_apart, arguments=_WRITINGS[style], **asked)
+    with apart():
+        return compile_schema(schema, keys_apart=keys_apart, arguments=_WRITINGS[style], **asked)
 
 
 def json_of_python(written: str) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from constrain import core
 from constrain._errors import ConstrainError, GrammarError
 from constrain._merging import moved_rules
+from constrain._remembering import remembered
+from constrain._work import apart
 from constrain.chat.structure import SpecialName, structure_parts
 from constrain.constraint import compile as compile_grammar
 from constrain.grammar import EPSILON, Edge, Grammar, Kind, Rule, Terminal
@@ -56,6 +57,14 @@ def is_apart(text: bytes, others: list[Expression]) -> bool:
     return all(core.is_empty(Intersection((begin, other))) for other in others)
 
 
+BEGINNING_BYTES = 4 << 20
+"""Bytes that the languages may take together of which it is remembered how they begin."""
+
+
+def _source_bytes(source: Source, text: bytes) -> int:
+    return len(repr(source)) + len(text)
+
+
 def may_begin_with(grammar: Grammar, text: bytes) -> bool:
     """Does a text of the grammar begin with this one?"""
     tokens = [bytes([byte]) for byte in range(256)]
@@ -63,11 +72,12 @@ def may_begin_with(grammar: Grammar, text: bytes) -> bool:
     return constraint.matcher().accept_many(list(text)) == len(text)
 
 
-@lru_cache(maxsize=64)
+@remembered(64, BEGINNING_BYTES, _source_bytes)
 def may_begin_like(source: Source, text: bytes) -> bool:
     """May a text of a language begin with the first byte of ``text``? Raises the errors of the language."""
     made = Assembly(frozenset())
-    return not is_apart(text, made.beginnings(made.merge(source.grammar, "", "content")))
+    with apart():
+        return not is_apart(text, made.beginnings(made.merge(source.grammar, "", "content")))
 
 
 class Assembly:
@@ -84,6 +94,7 @@ class Assembly:
         self._alive: list[Expression] = []  # what is known by its identity
         self._self_delimiting = True
         self._numbers_by_double = True
+        self._strings_by_value = False
         self._warnings: dict[str, None] = {}
 
     def grammar(self) -> Grammar:
@@ -94,6 +105,7 @@ class Assembly:
             tuple(self._rules),
             self_delimiting=self._self_delimiting,
             numbers_by_double=self._numbers_by_double,
+            strings_by_value=self._strings_by_value,
             warnings=tuple(self._warnings),
         )
 
@@ -180,6 +192,7 @@ class Assembly:
         )
         self._self_delimiting &= grammar.self_delimiting
         self._numbers_by_double &= grammar.numbers_by_double
+        self._strings_by_value |= grammar.strings_by_value
         self._warnings |= {f"{warning} (in {what})": None for warning in grammar.warnings}
         return symbol
 

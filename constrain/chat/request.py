@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from constrain._job import Language, Plan
+from constrain._job import SCHEMA, TOOLS, Language, Plan
 from constrain._options import split_options
 from constrain._policies import CHOICES, DEFAULTS, refuse_compile_options
 from constrain._result import result_type
@@ -14,7 +15,7 @@ from constrain._schema_text import parse_schema, schema_text
 from constrain._source import Source
 from constrain.chat.answers import REFUSAL, Answer, CustomCalls, FunctionCalls, Reasoning, Value
 from constrain.chat.choice import read_choice
-from constrain.chat.conversation import ThinkingState, conversation_prompt, format_of
+from constrain.chat.conversation import ThinkingState, conversation_prompt, format_of, function_of
 from constrain.chat.definition import as_tools
 from constrain.chat.fork import fork_of
 from constrain.chat.format import Section, Thinking, ToolFormat
@@ -51,6 +52,7 @@ def plan_chat(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan
     form = format_of(model.tokenizer, template, options.get("tool_format"))
     thinks = options.get("thinking")
     wants_reasoning = schema is None if thinks is None else thinks
+    about_schema = _shown(request, result, has_tools=bool(tools), allow_refusal=bool(options.get("allow_refusal")))
     prompted = conversation_prompt(
         model.tokenizer,
         template,
@@ -58,7 +60,7 @@ def plan_chat(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan
         tools=tools,
         form=form,
         variables=_switched(form.thinking, wanted=wants_reasoning),
-        shown=_shown(request, result, has_tools=bool(tools), allow_refusal=bool(options.get("allow_refusal"))),
+        shown=about_schema,
     )
     answer = Answer(
         form,
@@ -74,8 +76,19 @@ def plan_chat(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan
     )
     by_name = {tool.name: tool for tool in tools}
     progress = partial(ReplyProgress, answer, by_name, result, request.stops, prompted.tokens, wants_reply=bool(tools))
+
+    def shown() -> dict[str, str]:
+        return {SCHEMA: about_schema, TOOLS: "\n".join(json.dumps(function_of(tool)) for tool in tools)}
+
     return Plan(
-        model, Language(answer), lambda: prompted.tokens, progress, sampling, request, fork_of(answer, model.vocabulary)
+        model,
+        Language(answer),
+        lambda: prompted.tokens,
+        progress,
+        sampling,
+        request,
+        fork_of(answer, model.vocabulary),
+        shown,
     )
 
 

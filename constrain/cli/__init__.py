@@ -26,6 +26,7 @@ try:
     from constrain.cli.explain import explain
     from constrain.cli.grammars import grammars
     from constrain.cli.serve import serve
+    from constrain.cli.streams import read_prompt, settle_streams
 except ModuleNotFoundError as error:
     raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[cli]'") from error
 
@@ -45,12 +46,11 @@ def main() -> None:
     Exit status: 0 done, 1 failed, 2 wrong usage, 3 a batch is done but for some lines, 130 interrupted.
     """
     try:
+        settle_streams()
         app()
     except (ConstrainError, OSError, ValueError) as error:
         shared.show_error(error)
         sys.exit(shared.FAILED)
-    except KeyboardInterrupt:
-        sys.exit(shared.INTERRUPTED)
 
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - an option's value
@@ -94,16 +94,16 @@ def generate(
     n_threads: shared.Threads = None,
 ) -> None:
     """Asks a model, and prints its answer: JSON that matches the schema, or text that matches the grammar."""
-    asked = sys.stdin.read().removeprefix("\ufeff") if prompt == "-" else prompt
+    asked = read_prompt(prompt)
     wanted = shared.read_wanted(schema, regex, dialect, lark)
     console = Console(stderr=True)
     with shared.working(console, f"Loading {model.name if model else 'the default model'}"):
         from constrain.llama.model import Model
 
         loaded = Model(model, n_ctx=n_ctx, n_threads=n_threads)
-    completion = _answer(
-        console, loaded, asked, wanted, {**options, **policies, **shared.read_registry(registry), "seed": seed}
-    )
+    settings: Options = {**options, **policies, **shared.read_registry(registry), "seed": seed}
+    with shared.naming(shared.file_of(schema, lark)):
+        completion = _answer(console, loaded, asked, wanted, settings)
     shared.show_warnings(() if completion.report is None else completion.report.warnings)
     note = f"{completion.usage.completion_tokens} tokens in {completion.timings.generation:.2f} s"
     if completion.timings.generation > 0 and completion.usage.completion_tokens > 1:

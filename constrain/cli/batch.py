@@ -70,7 +70,8 @@ def batch(
     with BatchFiles(output, errors, made_from, restart=restart) as files, contextlib.ExitStack() as loaded:
         with shared.working(console, f"Loading {model.name}"):
             used = loaded.enter_context(Model(model, n_ctx=n_ctx, n_threads=n_threads, parallel=parallel))
-            answer = batches.answerer(used, wanted, options)
+            with shared.naming(shared.file_of(schema, lark)):
+                answer = batches.answerer(used, wanted, options)
         run = batches.run(prompts, files, answer, wanted, options, threads=parallel + _READY)
         counts = _follow(console, prompts, run)
     console.print(_summary(counts, output, errors), markup=False)

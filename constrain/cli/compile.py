@@ -65,8 +65,9 @@ def compile_(
     console = Console(stderr=True)
     with shared.working(console, f"Reading the vocabulary of {model.name}"):
         vocabulary = Vocabulary.from_gguf(model)
-    for name, wanted, options in _all_wanted(schemas or [], patterns, lark or [], policies):
-        with shared.working(console, f"Compiling {name}"):
+    told: set[str] = set()  # a schema is compiled as two texts
+    for name, file, wanted, options in _all_wanted(schemas or [], patterns, lark or [], policies):
+        with shared.naming(file), shared.working(console, f"Compiling {name}"):
             constraint = _compile(wanted, vocabulary, close_objects=closed, cache=cache, **options)
             done = constraint.precompute(
                 max_masks=PRECOMPUTED_MASKS if max_masks is None else max_masks,
@@ -76,19 +77,21 @@ def compile_(
             raise OSError(f"{name} was compiled but not kept: there is no cache directory that can be written to")
         note = f"{name}: {done.masks} masks, {done.file.stat().st_size >> 10} KiB"
         console.print(note, style="dim", markup=False, highlight=False)
+        shared.show_warnings((warning for warning in constraint.warnings if warning not in told), console)
+        told.update(constraint.warnings)
         sys.stdout.write(f"{done.file}\n")
 
 
 def _all_wanted(
     schemas: list[Path], patterns: list[Regex], grammars: list[str], policies: CompileOptions
-) -> Iterator[tuple[str, str | Source, CompileOptions]]:
-    """What is to be compiled: a name for it, itself, and the policies that are about it."""
+) -> Iterator[tuple[str, Path | None, str | Source, CompileOptions]]:
+    """What is to be compiled: a name for it, its file if it has one, itself, and the policies that are about it."""
     for path in schemas:
         read = json.dumps(shared.read_schema(path))
         for text in dict.fromkeys((read, shared.read_text(path))):
-            yield str(path), text, policies
+            yield str(path), path, text, policies
     others = {} if schemas else policies
     for pattern in patterns:
-        yield pattern.pattern, pattern, others
+        yield pattern.pattern, None, pattern, others
     for name in grammars:
-        yield name, shared.read_lark(name), others
+        yield name, shared.file_of(None, name), shared.read_lark(name), others

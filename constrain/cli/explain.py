@@ -14,6 +14,7 @@ from rich.text import Text
 from constrain._errors import ConstrainError
 from constrain._policies import CompileOptions  # noqa: TC001 - typer reads the annotations
 from constrain.cli import shared
+from constrain.cli.streams import read_input
 
 if TYPE_CHECKING:
     from constrain.explanation import TokenStep
@@ -51,7 +52,8 @@ def explain(
             raise typer.BadParameter("no schema, pattern or grammar to explain the text by")
         vocabulary = None if model is None else _vocabulary(model)
         options: CompileOptions = {**policies, **shared.read_registry(registry)}
-        found = explain_text(wanted, given, vocabulary, closed=closed, **options)
+        with shared.naming(shared.file_of(schema, lark)):
+            found = explain_text(wanted, given, vocabulary, closed=closed, **options)
     except (ConstrainError, OSError, ValueError) as error:
         shared.show_error(error)
         raise typer.Exit(shared.WRONG_INPUT) from error
@@ -69,7 +71,7 @@ def _read(text: str | None, file: Path | None) -> bytes:
     if file is not None:
         return file.read_bytes()
     assert text is not None
-    return sys.stdin.buffer.read() if text == "-" else text.encode(errors="surrogateescape")
+    return read_input() if text == "-" else text.encode(errors="surrogateescape")
 
 
 def _vocabulary(model: Path) -> Vocabulary:

@@ -136,8 +136,6 @@ def serve(
 
 
 def _serve(config: ServerConfig, model: Path | None, aliases: list[str], sockets: list[Any]) -> None:
-    import logging
-
     from constrain.server.app import Application
     from constrain.server.logs import log_event
     from constrain.server.model_files import find_models
@@ -148,7 +146,6 @@ def _serve(config: ServerConfig, model: Path | None, aliases: list[str], sockets
     models = find_models(config, model, aliases)
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     application = Application(models, settings)
-    logging.captureWarnings(capture=True)  # of a cache that cannot be written to: in the log, in its form
 
     def greet(url: str) -> None:
         if config.log_format == "json":

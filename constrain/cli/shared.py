@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from constrain import grammars
-from constrain._errors import SchemaError
+from constrain._errors import ConstrainError, GrammarError, LimitError, PatternError, SchemaError
 from constrain._options import MAX_NUMBER_TOKENS, Options
 from constrain._policies import CHOICES, CompileOptions
 from constrain.lark.source import Lark
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from constrain._source import Source
 
-FAILED, WRONG_INPUT, LINES_FAILED, INTERRUPTED = 1, 2, 3, 130
+FAILED, WRONG_INPUT, LINES_FAILED = 1, 2, 3
 
 HARMLESS = {code: "\ufffd" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
 """Control characters, which a terminal would obey, are not for a model or a text to write."""
@@ -103,12 +103,13 @@ def policies(
     precision: Annotated[
         str | None, _choice("precision", "Numbers are valid as doubles and as decimals, or only as decimals.")
     ] = None,
+    escapes: Annotated[str | None, _choice("escapes", "How the characters of strings are spelled.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse what OpenAI's strict mode does.")] = False,
 ) -> CompileOptions:
     """How schemas are compiled: what was asked for."""
     found: dict[str, Any] = {
         "whitespace": whitespace, "property_order": property_order, "formats": formats, "numbers": numbers,
-        "precision": precision, "strict": strict or None,
+        "precision": precision, "escapes": escapes, "strict": strict or None,
     }  # fmt: skip
     asked: CompileOptions = {name: value for name, value in found.items() if value is not None}  # type: ignore[assignment]
     return asked
@@ -157,9 +158,10 @@ def options(
 def show_error(error: Exception) -> None:
     """Says on standard error what went wrong; of a file that cannot be used, which one and why."""
     said = str(error)
-    if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        why = _WHY.get(type(error), error.strerror.lower())
-        said = f"{os.fsdecode(error.filename)}: {why}"
+    if isinstance(error, OSError) and error.strerror:
+        said = _WHY.get(type(error), error.strerror.lower())
+        if error.filename is not None:
+            said = f"{os.fsdecode(error.filename)}: {said}"
     Console(stderr=True, soft_wrap=True).print(f"error: {said}", style="bold red", markup=False, highlight=False)
 
 
@@ -181,10 +183,18 @@ def show_warnings(warnings: Iterable[str], console: Console | None = None) -> No
 
 def read_text(path: Path) -> str:
     """The text in a file, without a byte order mark. Raises ``OSError``, and ``ValueError`` if it is not UTF-8."""
+    return decoded(path.read_bytes(), str(path))
+
+
+def decoded(data: bytes, name: str) -> str:
+    """The text that bytes are, as Python reads files: without a byte order mark, all lines ending alike.
+
+    Raises ``ValueError`` with the name of the bytes if they are not UTF-8.
+    """
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: this is not UTF-8: {error.reason} at byte {error.start}") from error
+        raise ValueError(f"{name}: this is not UTF-8: {error.reason} at byte {error.start}") from error
 
 
 @contextlib.contextmanager
@@ -207,7 +217,7 @@ def read_wanted(schema: Path | None, regex: str | None, dialect: str | None, lar
     options = {"--schema": schema, "--regex": regex, "--lark": lark}
     given = [name for name, value in options.items() if value is not None]
     if len(given) > 1:
-        raise typer.BadParameter(f"{' and '.join(given)} all say what the answer is; leave one of them")
+        raise typer.BadParameter(f"{' and '.join(given)} all say what the answer is; give one of them")
     if dialect is not None and regex is None:
         raise typer.BadParameter("--dialect is about --regex, which is not there")
     if regex is not None:
@@ -218,9 +228,30 @@ def read_wanted(schema: Path | None, regex: str | None, dialect: str | None, lar
 
 
 def read_lark(name: str) -> Lark:
-    """The grammar in a file, or else the ready one of that name. Raises ``GrammarError`` if there is neither."""
+    """The grammar in a file, or else the ready one of that name. Raises ``GrammarError`` or ``OSError``."""
     path = Path(name)
-    return Lark(read_text(path)) if path.is_file() else grammars.load(name)
+    is_path = path.exists() or path.name != name or path.suffix
+    return Lark(read_text(path)) if is_path else grammars.load(name)
+
+
+def file_of(schema: Path | None, lark: str | None) -> Path | None:
+    """The file that says what an answer must be; ``None`` if that stands in no file."""
+    return schema if lark is None or not Path(lark).is_file() else Path(lark)
+
+
+class FileError(ConstrainError):
+    """What is wrong with a schema or grammar, with the file that has it."""
+
+
+@contextlib.contextmanager
+def naming(path: Path | None) -> Iterator[None]:
+    """Puts the name of a file in front of what is wrong with the schema or grammar in it."""
+    try:
+        yield
+    except (SchemaError, GrammarError, PatternError, LimitError) as error:
+        if path is None:
+            raise
+        raise FileError(f"{path}: {error}") from error
 
 
 def read_registry(path: Path | None) -> CompileOptions:

@@ -49,6 +49,7 @@ class _Composer:
         self.self_delimiting: set[int] = set()
         self.only_schemas = True
         self.numbers_by_double = True
+        self.strings_by_value = False
         self.warnings: dict[str, None] = {}
 
     def ways(self, part: Part, place: str) -> Ways:
@@ -124,6 +125,7 @@ class _Composer:
         self.warnings |= {f"{warning} (in {written}, at {place})": None for warning in grammar.warnings}
         self.only_schemas &= isinstance(part, Schema)
         self.numbers_by_double &= grammar.numbers_by_double
+        self.strings_by_value |= grammar.strings_by_value
         if grammar.self_delimiting:
             self.self_delimiting.add(symbol)
         self.merged[place] = symbol
@@ -145,6 +147,7 @@ class _Composer:
             tuple(self.terminals),
             tuple(self.rules),
             numbers_by_double=self.numbers_by_double,
+            strings_by_value=self.strings_by_value,
             warnings=tuple(self.warnings),
         )
         ends = self.is_one_part(ways) or (self.only_schemas and lexemes_end_by_themselves(grammar))

@@ -16,6 +16,7 @@ rules. Modules:
   formulas; ``closing`` and ``alternatives``: objects without undeclared keys, for generation
 - ``unique_items`` and ``counting``: items that differ, and how many different values goals have
 - ``productivity``: which goals have a value; ``contradictions``: why one has none
+- ``string_spellings``: strings and keys under the policy ``escapes``
 - ``languages``: questions about patterns, answered by the kernel; ``keys``: classes of undeclared keys
 - ``emission`` with ``scalars``, ``punctuation``, ``array_automata``, ``object_automata``, ``unordered_objects``;
   ``writing``: arguments of calls
@@ -26,7 +27,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain._errors import SchemaError, UnsatisfiableSchemaError
+from constrain._errors import SchemaError, UnsatisfiableSchemaError, limits_at
+from constrain._work import compilation, steps_taken
 from constrain.json_schema.contradictions import why_empty
 from constrain.json_schema.dialects import DRAFT_4_URI, sign_of_draft_4
 from constrain.json_schema.documents import Documents
@@ -53,6 +55,8 @@ class CompiledSchema:
     warnings: tuple[str, ...]
     raw_arguments: frozenset[str] = frozenset()
     """Of arguments of a call: those that are strings written as they are."""
+    steps: int = 0
+    """Steps that compiling took, of ``MAX_EXPANSION_WORK``."""
 
     @property
     def part(self) -> Grammar:
@@ -77,6 +81,7 @@ def compile_schema(
     formats: str = "assert",
     numbers: str = "canonical",
     precision: str = "double",
+    escapes: str = "canonical",
     close_objects: bool = False,
     registry: object = None,
     keys_apart: bool = False,
@@ -94,9 +99,16 @@ def compile_schema(
     >>> compile_schema({"type": "array", "items": {"type": "boolean"}}).warnings
     ()
     """
-    policies = Policies(whitespace, property_order, formats, numbers, precision, close_objects)
+    policies = Policies(whitespace, property_order, formats, numbers, precision, escapes, close_objects)
     policies.check()
-    asked = _Asked(Documents(registry), policies, keys_apart, arguments)
+    with compilation(), limits_at(""):
+        before = steps_taken()
+        compiled = _in_its_dialect(schema, _Asked(Documents(registry), policies, keys_apart, arguments))
+        return replace(compiled, steps=steps_taken() - before)
+
+
+def _in_its_dialect(schema: object, asked: _Asked) -> CompiledSchema:
+    """The schema read as one of its dialect; without ``$schema``, as one of draft 4 if it makes sense only there."""
     try:
         return _in_dialect(schema, asked)
     except UnsatisfiableSchemaError:

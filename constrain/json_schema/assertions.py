@@ -9,7 +9,7 @@ from constrain.json_schema.disjoint import exclusive_union
 from constrain.json_schema.goal import ANY, Goal
 from constrain.json_schema.numeric import ANY_INTEGER, ANY_NUMBER, NumberShape, intersect_numbers
 from constrain.json_schema.objects import KeyPattern, object_shape
-from constrain.json_schema.shapes import ANY_SHAPES, BOOLEAN, NULL, Shapes, intersect
+from constrain.json_schema.shapes import ANY_SHAPES, BOOLEAN, NULL, Shapes, intersect_all
 from constrain.json_schema.strings import ANY_STRING, StringShape, intersect_strings
 
 if TYPE_CHECKING:
@@ -64,9 +64,7 @@ class Assertions:
         shapes = self.own_shapes(goals)
         if self.parts:
             self.parts.insert(self.parts_before_properties, shapes)
-            shapes = self.parts[0]
-            for part in self.parts[1:]:
-                shapes = intersect(goals, shapes, part)
+            shapes = intersect_all(goals, self.parts)
         if self.exclusive is not None:
             shapes = exclusive_union(goals, self.exclusive, shapes)
         return shapes

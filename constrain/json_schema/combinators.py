@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError, SchemaError
+from constrain._work import spend
 from constrain.json_schema.arrays import ArrayShape, constant_array
 from constrain.json_schema.assertions import (
     TYPE_ARRAY,
@@ -76,6 +77,7 @@ def constants(goals: Goals, at: Location, values: list[object], keyword: str) ->
                 f"{keyword} lists more arrays and objects than MAX_STRUCTURED_VALUES = {MAX_STRUCTURED_VALUES}",
                 pointer=at.pointer(keyword),
             )
+    spend(len(values) + 1)
     simple = 0
     numbers: dict[Number, None] = {}
     strings: dict[str, None] = {}

@@ -1,11 +1,12 @@
-"""Why a schema has no value: the message of UnsatisfiableSchemaError. Only read when there is none."""
+"""Why a schema has no value, or none that can be written: the error that says so. Only read when there is none."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain._errors import UnsatisfiableSchemaError
+from constrain._errors import SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError
 from constrain.json_schema.arrays import unproductive_item
+from constrain.json_schema.doubles import ONLY_DECIMALS
 from constrain.json_schema.goal import NOTHING, Goal
 from constrain.json_schema.objects import unproductive_member
 from constrain.json_schema.references import Location, escape
@@ -25,8 +26,11 @@ BOUNDS = (
 )
 
 
-def why_empty(goals: Goals, root: Goal) -> UnsatisfiableSchemaError:
-    """The error for a goal without a value; it names the contradiction as deep inside as it lies."""
+def why_empty(goals: Goals, root: Goal) -> SchemaError:
+    """The error for a goal without a value; it names the contradiction as deep inside as it lies.
+
+    It is ``UnsatisfiableSchemaError``, unless there are values, but none that can be written.
+    """
     goal, path = root, ""
     pointer = goals.references.root.pointer()
     seen = {root}
@@ -36,7 +40,8 @@ def why_empty(goals: Goals, root: Goal) -> UnsatisfiableSchemaError:
         step = _obstacle(goal)
         if step is None:
             place, message = _contradiction(goals, goal, pointer)
-            return UnsatisfiableSchemaError(message + _needed(path), pointer=place)
+            kind = UnsupportedSchemaError if message == ONLY_DECIMALS else UnsatisfiableSchemaError
+            return kind(message + _needed(path), pointer=place)
         inner, token = step
         path += escape(token)
         if inner is NOTHING:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Value = tuple[object, ...]
 
 MAX_COUNTED_DEPTH = 200
-"""Goals whose values are counted within one another; beyond, it is not known how many values a goal has."""
+"""Levels of goals whose values are counted; beyond, the number of a goal's values counts as unknown."""
 
 MAX_PARTIAL_VALUES = 100_000
 """Beginnings of arrays and objects that are looked at to list the values of one goal."""

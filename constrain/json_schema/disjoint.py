@@ -10,6 +10,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError
+from constrain._work import spend
 from constrain.json_schema.arrays import ArrayShape, item_goal
 from constrain.json_schema.goal import NOTHING, Goal
 from constrain.json_schema.keyword_sets import IN_PLACE_APPLICATORS
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 MAX_BRANCH_PAIRS = 50_000
 """Pairs of ``oneOf`` branches compared: about 300 branches."""
+
+COMPARISON_STEPS = 10
+"""Steps of a compilation that comparing two alternatives takes, or two arrays or objects of them."""
 
 DISCRIMINATOR_DEPTH = 2
 """Levels below the value at which differing members are looked for."""
@@ -44,6 +48,7 @@ def find_overlap(goals: Goals, branches: list[Shapes]) -> tuple[int, int] | None
             if not ((constants | others) & kinds[earlier][1] or others & kinds[earlier][0]):
                 continue
             pairs += 1
+            spend(1)
             if pairs > MAX_BRANCH_PAIRS:
                 raise LimitError(f"oneOf has more pairs of branches than MAX_BRANCH_PAIRS = {MAX_BRANCH_PAIRS}")
             if not are_disjoint(goals, branches[earlier], branches[index], DISCRIMINATOR_DEPTH):
@@ -127,6 +132,7 @@ def are_disjoint(goals: Goals, a: Shapes, b: Shapes, depth: int) -> bool:
     """Whether it is proved that no value has a shape of both; looks ``depth`` levels into objects and arrays."""
     if a.simple & b.simple:
         return False
+    spend(COMPARISON_STEPS)
     if a.combined or b.combined:  # what they have in common has the shapes they begin with in common
         a, b = without_formulas(a), without_formulas(b)
     return (
@@ -167,6 +173,7 @@ def _is_cheap(goal: Goal) -> bool:
 
 
 def _disjoint_arrays(goals: Goals, a: ArrayShape, b: ArrayShape, depth: int) -> bool:
+    spend(COMPARISON_STEPS)
     least = max(a.minimum, b.minimum)
     if (a.maximum is not None and a.maximum < least) or (b.maximum is not None and b.maximum < least):
         return True
@@ -175,6 +182,7 @@ def _disjoint_arrays(goals: Goals, a: ArrayShape, b: ArrayShape, depth: int) -> 
 
 
 def _disjoint_objects(goals: Goals, a: ObjectShape, b: ObjectShape, depth: int) -> bool:
+    spend(COMPARISON_STEPS + len(a.required) + len(b.required))
     required = dict.fromkeys(a.required + b.required)
     least = max(a.minimum, b.minimum, len(required))
     if (a.maximum is not None and a.maximum < least) or (b.maximum is not None and b.maximum < least):

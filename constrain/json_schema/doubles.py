@@ -18,7 +18,8 @@ from fractions import Fraction
 from math import isinf
 from typing import TYPE_CHECKING
 
-from constrain._errors import UnsupportedSchemaError
+from constrain._errors import LimitError, UnsupportedSchemaError
+from constrain._work import spend
 from constrain.json_schema.cells import (
     DECIMAL_DIGITS,
     GREATEST_EXACT,
@@ -29,9 +30,11 @@ from constrain.json_schema.cells import (
     nearest,
     rounded_up,
 )
+from constrain.json_schema.goal import place
 from constrain.json_schema.languages import is_surely_empty
 from constrain.json_schema.numeric import NumberShape, intersect_numbers, lcm, nonempty, step_of, to_decimal
-from constrain.json_schema.scalars import canonical_spellings
+from constrain.json_schema.scalars import canonical_spellings, scalar_steps
+from constrain.json_schema.shapes import Shapes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -39,6 +42,11 @@ if TYPE_CHECKING:
     from constrain.json_schema.goal import Goal
     from constrain.json_schema.goals import Goals
     from constrain.json_schema.numeric import Number
+
+ONLY_DECIMALS = (
+    "no number within the digits that are written is valid both as a decimal and as an IEEE double; "
+    'precision="decimal" allows numbers that are valid as decimals'
+)
 
 _ONE = Fraction(1)
 _SPARE_DIGITS = 32
@@ -55,14 +63,15 @@ def settle_numbers(goals: Goals, order: Iterable[Goal]) -> None:
         assert shapes is not None
         if not shapes.numbers or goal.is_fixed:  # these have neither bounds nor divisors
             continue
-        numbers = tuple(settled for shape in shapes.numbers for settled in settle(shape))
+        try:
+            numbers = tuple(settled for shape in shapes.numbers for settled in settle(shape))
+        except LimitError as error:
+            place(error, goal)
+            raise
         if numbers != shapes.numbers:
             goal.shapes = shapes._replace(numbers=numbers)
             if not numbers:
-                goals.shortages[goal] = (
-                    "readers of IEEE doubles take no number for valid that is valid as a decimal; "
-                    'precision="decimal" allows those that are valid as decimals'
-                )
+                goals.shortages[goal] = ONLY_DECIMALS
 
 
 def settle(shape: NumberShape) -> list[NumberShape]:
@@ -86,6 +95,7 @@ def _has_text(shape: NumberShape) -> bool:
     """Whether a number is left that differs, as a double, from what must not be."""
     if not shape.not_multiples and not shape.excluded:
         return True
+    spend(scalar_steps(Shapes(numbers=(shape,)), "canonical", "double"))
     return not is_surely_empty((canonical_spellings(shape, by_double=True),))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError, UnsatisfiableSchemaError, UnsupportedSchemaError
+from constrain._work import spend
 from constrain.grammar import EPSILON, Edge, Grammar, Kind, Role, Rule, Terminal
 from constrain.json_schema.array_automata import add_array
 from constrain.json_schema.arrays import unproductive_item
@@ -17,7 +18,7 @@ from constrain.json_schema.objects import ObjectShape
 from constrain.json_schema.productivity import children
 from constrain.json_schema.punctuation import PUNCTUATION
 from constrain.json_schema.rule_automaton import END, START, RuleAutomaton
-from constrain.json_schema.scalars import number_spellings, scalar_terminals
+from constrain.json_schema.scalars import BYTES_PER_STEP, number_spellings, scalar_steps, scalar_terminals
 from constrain.json_schema.shapes import NO_SHAPES
 from constrain.json_schema.spelling import spell_string
 from constrain.regex.tree import EMPTY_TEXT, Concatenation, Expression, Literal
@@ -27,11 +28,21 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.policies import Policies
     from constrain.json_schema.shapes import Shapes
+    from constrain.json_schema.string_spellings import StringSpellings
     from constrain.json_schema.strings import StringShape
     from constrain.json_schema.writing import Outermost, Writing
 
 MAX_EDGES = 2_000_000
 """Edges of one grammar: the largest real schemas make about 100,000."""
+
+
+RULE_STEPS = 10
+"""Steps of a compilation that a rule takes; ``EDGE_STEPS``: each of its edges, in the kernel too."""
+
+EDGE_STEPS = 4
+
+TERMINAL_STEPS = 15
+"""Steps that a terminal takes, without what is in its expression."""
 
 
 class Emitter:
@@ -55,6 +66,8 @@ class Emitter:
         self._outermost_values: dict[Goal, tuple[int, ...]] = {}
         self._raw: set[int] = set()
         self._plainly_whole = plainly_whole
+        any_escapes = policies.escapes == "any" and (arguments is None or arguments.any_escapes)
+        self._string_spellings = _string_spellings() if any_escapes else None
         self._number_spellings = number_spellings(policies.numbers, policies.precision, plain_integers=plain_integers)
         self.terminals: list[Terminal] = []
         self.rules: list[Rule | None] = []
@@ -90,8 +103,13 @@ class Emitter:
             place(error, goal)
             raise
         rules = tuple(rule for rule in self.rules if rule is not None)
-        by_double = self.policies.precision == "double"
-        return Grammar(tuple(self.terminals), rules, self_delimiting=True, numbers_by_double=by_double)
+        return Grammar(
+            tuple(self.terminals),
+            rules,
+            self_delimiting=True,
+            numbers_by_double=self.policies.precision == "double",
+            strings_by_value=self._string_spellings is not None,
+        )
 
     def _emit_start(self, root: Goal, around: Terminal | None) -> None:
         self.rules.append(None)
@@ -174,14 +192,18 @@ class Emitter:
         keys = self._bare_keys if self.keys_apart else self._keys
         symbol = keys.get(name)
         if symbol is None:
+            spend(TERMINAL_STEPS + len(name) // BYTES_PER_STEP)
             spelled = spell_string(name)
             tail = self.punctuation.colon_tail
+            key: Expression = Literal(spelled)
+            if self._string_spellings is not None:
+                key = self._string_spellings.of(key)
             if self.keys_apart:
-                expression: Expression = Literal(spelled)
-            elif isinstance(tail, Literal):
+                expression = key
+            elif isinstance(key, Literal) and isinstance(tail, Literal):
                 expression = Literal(spelled + tail.text)
             else:
-                expression = Concatenation((Literal(spelled), tail))
+                expression = Concatenation((key, tail))
             symbol = keys[name] = len(self.terminals)
             self.terminals.append(Terminal(f"key {name}", expression, "", Role.LABEL, spelled))
         return symbol
@@ -194,7 +216,10 @@ class Emitter:
             )
         terminal = self._undeclared.get(id(expression))
         if terminal is None:
-            terminal = self._undeclared[id(expression)] = Terminal("key", expression, "", Role.LABEL, kind=Kind.STRING)
+            terminal = Terminal("key", expression, "", Role.LABEL, kind=Kind.STRING)
+            if self._string_spellings is not None:
+                terminal = self._string_spellings.of_terminal(terminal)
+            self._undeclared[id(expression)] = terminal
         return self._symbol(terminal)
 
     def symbols(self, goal: Goal) -> tuple[int, ...]:
@@ -232,15 +257,18 @@ class Emitter:
             terminals = self._scalars.get(key)
             if terminals is None:
                 try:
+                    spend(TERMINAL_STEPS + scalar_steps(shapes, self.policies.numbers, self.policies.precision))
                     scalars = shapes if strings is shapes.strings else shapes._replace(strings=strings)
                     if self._plainly_whole:
                         scalars = scalars._replace(numbers=plainly_whole(scalars.numbers))
                     terminals = scalar_terminals(scalars, goal.location, self._number_spellings)
+                    if self._arguments is not None and self._arguments.constants:
+                        terminals = [self._arguments.of_scalar(terminal) for terminal in terminals]
+                    if self._string_spellings is not None:
+                        terminals = list(map(self._string_spellings.of_terminal, terminals))
                 except LimitError as error:
                     place(error, goal)
                     raise
-                if self._arguments is not None and self._arguments.constants:
-                    terminals = [self._arguments.of_scalar(terminal) for terminal in terminals]
                 self._scalars[key] = terminals
             found = [self._symbol(terminal) for terminal in terminals]
             if (
@@ -279,6 +307,7 @@ class Emitter:
             automaton.begin_alternative()
             add_combined(self, automaton, combined)
         self._edges += len(automaton.edges)
+        spend(RULE_STEPS + EDGE_STEPS * len(automaton.edges))
         if self._edges > MAX_EDGES:
             raise LimitError(f"the grammar has more edges than MAX_EDGES = {MAX_EDGES}")
         name = "value" if goal.location is None else goal.location.pointer() or "/"
@@ -315,6 +344,12 @@ def ambiguous_goals(goals: Iterable[Goal]) -> set[Goal]:
 def _identity(shape: StringShape) -> tuple[object, ...]:
     """Equal for equal shapes whose patterns are the same objects; patterns are not hashed, which takes long."""
     return tuple(map(id, shape.parts)), shape.minimum, shape.maximum, shape.values
+
+
+def _string_spellings() -> StringSpellings:
+    from constrain.json_schema.string_spellings import StringSpellings  # few ask for it
+
+    return StringSpellings()
 
 
 def _has_scalars(shapes: Shapes) -> bool:

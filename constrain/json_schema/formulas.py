@@ -14,6 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain._errors import LimitError
+from constrain._work import spend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from constrain.json_schema.arrays import ArrayShape
     from constrain.json_schema.goal import Goal
     from constrain.json_schema.objects import ObjectShape
+
+CHOICE_STEPS = 1
+"""Steps of a compilation that a case takes of which a diagram is made; ``MEMORY_SHARE``: bytes of it in a step."""
+
+MEMORY_SHARE = 100
 
 MAX_DECISIONS = 30_000
 """Nodes of the decision diagrams of one value: real schemas need some dozens."""
@@ -163,7 +169,9 @@ class Decisions:
                 raise too_many(self._limit)
             found = self._ids[key] = len(self._nodes)
             self._nodes.append(key)
-            self._supports.append(self._supports[low] | self._supports[high] | 1 << variable)
+            support = self._supports[low] | self._supports[high] | 1 << variable
+            spend(CHOICE_STEPS + support.bit_length() // (8 * MEMORY_SHARE))
+            self._supports.append(support)
         return found
 
     def choose(self, condition: int, then: int, otherwise: int) -> int:  # noqa: C901  (the innermost loop: in one piece)
@@ -173,6 +181,7 @@ class Decisions:
         if then == otherwise:
             return then
         nodes, choices = self._nodes, self._choices
+        known = len(choices)
         stack = [(condition, then, otherwise)]
         while True:
             key = stack[-1]
@@ -212,6 +221,7 @@ class Decisions:
                 found = choices[key] = self._node(variable, lower, higher)
             stack.pop()
             if not stack:
+                spend(CHOICE_STEPS * (len(choices) - known))
                 return found
 
     def set(self, node: int, variable: int, value: bool) -> int:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError, SchemaError, UnsupportedSchemaError
+from constrain._work import spend
 from constrain.json_schema.assertions import Assertions
 from constrain.json_schema.complements import complement
 from constrain.json_schema.dialects import DRAFT_4
@@ -13,7 +14,7 @@ from constrain.json_schema.goal import ANY, NOTHING, Goal, origin
 from constrain.json_schema.keyword_sets import ABOUT_STRINGS, ANNOTATIONS
 from constrain.json_schema.keywords import Handler, keywords_of, unknown_keyword
 from constrain.json_schema.numeric import exact
-from constrain.json_schema.shapes import ANY_SHAPES, NO_SHAPES, PLAIN, Shapes, fixed_goal, intersect
+from constrain.json_schema.shapes import ANY_SHAPES, NO_SHAPES, PLAIN, Shapes, fixed_goal, intersect_all
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,6 +39,17 @@ MAX_IN_PLACE_DEPTH = 60
 
 MAX_COMBINED_PARTS = 150_000
 """Parts of all goals that combine several: recursion under ``allOf`` could combine exponentially many sets of them."""
+
+LOCATION_STEPS = 15
+"""Steps of a compilation that a subschema takes, keywords apart; ``KEYWORD_STEPS``: each keyword."""
+
+KEYWORD_STEPS = 3
+
+REFERENCE_STEPS = 3
+"""Steps that following a reference takes."""
+
+STATE_STEPS = 10
+"""Steps that a state of an automaton takes, or a question that splits a member into cases."""
 
 PLAIN_KEYWORDS = ANNOTATIONS | {"type"}
 REFERENCE_KEYWORDS = ANNOTATIONS | {"$ref"}
@@ -68,6 +80,7 @@ class Goals:
         self._for_strings: dict[Location, Shapes | None] = {}
         self.pattern_expressions: dict[str, Expression] = {}
         self.variants: dict[Location, Variants | None] = {}
+        self._ends: dict[Location, Goal | None] = {}  # of chains of references, where they begin
 
     # Making goals.
 
@@ -121,22 +134,39 @@ class Goals:
     def _referenced(self, location: Location) -> Goal | None:
         """The goal of a schema that is a ``$ref`` and nothing else: that of the schema at the end of the chain.
 
-        ``None`` if the chain has no end.
+        ``None`` if the chain has no end. Chains that others lead into are followed once.
         """
-        seen = {location}
-        while True:
-            schema = location.schema
-            if isinstance(schema, bool):
-                return ANY if schema else NOTHING
-            assert isinstance(schema, dict)
-            if "$ref" not in schema:
+        seen: dict[Location, None] = {}
+        goal: Goal | None = None
+        while location not in seen:
+            if location in self._ends:
+                goal = self._ends[location]
                 break
-            if not location.resource.dialect.ref_ignores_siblings and not REFERENCE_KEYWORDS.issuperset(schema):
+            following = self._reference_in(location)
+            if following is None:
+                goal = self._end(location)
                 break
-            location = self.references.resolve(location, schema["$ref"])
-            if location in seen:
-                return None
-            seen.add(location)
+            seen[location] = None
+            location = following
+        self._ends.update(dict.fromkeys(seen, goal))
+        return goal
+
+    def _reference_in(self, location: Location) -> Location | None:
+        """What a schema refers to that is a ``$ref`` and nothing else; ``None`` for others."""
+        schema = location.schema
+        if not isinstance(schema, dict) or "$ref" not in schema:
+            return None
+        if not location.resource.dialect.ref_ignores_siblings and not REFERENCE_KEYWORDS.issuperset(schema):
+            return None
+        spend(REFERENCE_STEPS)
+        return self.references.resolve(location, schema["$ref"])
+
+    def _end(self, location: Location) -> Goal:
+        """The goal of the schema at the end of a chain of references."""
+        schema = location.schema
+        if isinstance(schema, bool):
+            return ANY if schema else NOTHING
+        assert isinstance(schema, dict)
         if PLAIN_KEYWORDS.issuperset(schema):
             kind = schema.get("type")
             if isinstance(kind, str) and kind in PLAIN:
@@ -161,6 +191,7 @@ class Goals:
         if goal is None:
             if any(part.negated in key for part in key if part.negated is not None):
                 return NOTHING
+            spend(1 + len(key) // 4)
             parts = tuple(dict.fromkeys(a.parts + b.parts))
             self._combined_parts += len(parts)
             if self._combined_parts > MAX_COMBINED_PARTS:
@@ -204,12 +235,14 @@ class Goals:
     def explore(self, states: int = 1) -> None:
         """Counts states of an automaton that is made of formulas."""
         self.explored += states
+        spend(states * STATE_STEPS)
         if self.explored > MAX_EXPLORED:
             raise LimitError(f"schemas combine to automata of more states than MAX_EXPLORED = {MAX_EXPLORED}")
 
     def count_cases(self, questions: int) -> None:
         """Counts the questions by which values of a member are split into cases."""
         self._cases += questions
+        spend(questions * STATE_STEPS)
         if self._cases > MAX_CASES:
             raise LimitError(f"schemas combine to automata with more cases of members than MAX_CASES = {MAX_CASES}")
 
@@ -229,8 +262,7 @@ class Goals:
                     shapes, parts = ANY_SHAPES, goal.parts
                 else:  # many goals that have all but the last part in common: each is one more intersection
                     shapes, parts = begun.shapes, goal.parts[len(begun.parts) :]
-                for part in parts:
-                    shapes = intersect(self, shapes, self.shapes(part))
+                shapes = intersect_all(self, [shapes, *map(self.shapes, parts)])
             goal.shapes = shapes
         return shapes
 
@@ -311,6 +343,7 @@ class Goals:
         handlers: Mapping[str, Handler | None] = keywords_of(location.resource.dialect)
         keyword = ""
         try:
+            spend(LOCATION_STEPS + KEYWORD_STEPS * len(schema))
             for keyword, value in schema.items():
                 handler = handlers.get(keyword, unknown_keyword)
                 if handler is unknown_keyword:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from constrain import core
 from constrain._errors import LimitError
+from constrain._work import spend
 from constrain.json_schema.spelling import spell_content
 from constrain.regex.tree import (
     ANY_JSON_CHAR,
@@ -45,6 +46,15 @@ MAX_CYCLE_STATES = 5_000
 MAX_WALKED_LENGTH = 1_000
 """Greater minima are not walked to: where the possible lengths become periodic tells more."""
 
+_QUESTION_STEPS = 20
+"""Steps of a compilation that a question takes: its expressions are read."""
+
+_DERIVATIVES_PER_STEP = 3
+"""The kernel's count of work, against steps of a compilation."""
+
+_PAIRS_PER_STEP = 10
+"""Pairs of patterns, each counted twice, whose beginnings are compared in a step."""
+
 Answer = TypeVar("Answer")
 
 
@@ -67,14 +77,17 @@ def begin_compilation() -> None:
 
 def _ask(question: Callable[..., Answer], *arguments: object) -> Answer:
     allowance = _work.allowance
+    before = allowance.left
     try:
-        return question(*arguments, allowance)
+        answer = question(*arguments, allowance)
     except LimitError:
         if allowance.left == 0:
             raise LimitError(
                 f"questions about patterns take more work than MAX_PATTERN_WORK = {MAX_PATTERN_WORK} together"
             ) from None
         raise
+    spend(_QUESTION_STEPS + (before - allowance.left) // _DERIVATIVES_PER_STEP)
+    return answer
 
 
 def matching(expression: Expression, texts: Iterable[str]) -> list[str]:
@@ -119,6 +132,7 @@ def has_text(parts: tuple[Expression, ...], minimum: int = 0, maximum: int | Non
 
 def is_surely_empty(parts: tuple[Expression, ...], minimum: int = 0, maximum: int | None = None) -> bool:
     """Whether it is proved that no such text is in the languages of all ``parts``."""
+    spend(len(parts) ** 2 // _PAIRS_PER_STEP)
     for one, two in combinations(map(_beginning, parts), 2):  # spares 200 patterns with prefixes most of a second
         if not one.startswith(two) and not two.startswith(one):
             return True

@@ -9,16 +9,27 @@ from __future__ import annotations
 
 import sys
 from decimal import Decimal
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
+from constrain._remembering import remembered
 from constrain.json_schema.numbers import MAX_FRACTION_DIGITS, MAX_LISTED_MULTIPLES, number_literal_expression
 from constrain.json_schema.numeric import NumberShape, admits_number, list_numbers, step_of, to_decimal
 from constrain.json_schema.scalars import canonical_spellings
 from constrain.regex import decimals, scientific
 from constrain.regex.anchors import sequence
 from constrain.regex.decimals import union
-from constrain.regex.tree import NOTHING, Complement, Expression, Intersection, Literal, Repetition
+from constrain.regex.tree import (
+    NODE_BYTES,
+    NOTHING,
+    PART_BYTES,
+    Complement,
+    Expression,
+    Intersection,
+    Literal,
+    Repetition,
+    tree_bytes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,6 +49,14 @@ _GREATEST_FLOAT: Number = int(Decimal(repr(sys.float_info.max)))
 _LEAST_FLOAT: Number = Decimal("5e-324")
 
 
+SPELLING_BYTES = 32 << 20
+"""Bytes that the remembered spellings of numbers may take together, and as many those of intervals, with exponents."""
+
+
+def _shape_bytes(shape: NumberShape, **_: object) -> int:
+    return NODE_BYTES + PART_BYTES * (len(shape.excluded) + len(shape.not_multiples) + len(shape.values or ()))
+
+
 def all_spellings_but_of_integers(shape: NumberShape, *, by_double: bool) -> Expression:
     """The same, but integers are spelled as such: draft 4 asks for no fraction and no exponent."""
     if not shape.integer:
@@ -46,7 +65,7 @@ def all_spellings_but_of_integers(shape: NumberShape, *, by_double: bool) -> Exp
     return union([canonical_spellings(shape, by_double=by_double), *zero])
 
 
-@lru_cache(maxsize=2048)
+@remembered(2048, SPELLING_BYTES, _shape_bytes, tree_bytes)
 def all_spellings(shape: NumberShape, *, by_double: bool) -> Expression:
     """The spellings of the numbers of ``shape``; ``NOTHING`` if all are larger than a float can hold.
 
@@ -54,7 +73,7 @@ def all_spellings(shape: NumberShape, *, by_double: bool) -> Expression:
     only 0 is written with an exponent.
     """
     if shape.values is not None:
-        return union([number_literal_expression(*shape.values), _scientific_values(shape.values)])
+        return union([number_literal_expression(*shape.values, spare_zeros=True), _scientific_values(shape.values)])
     step = step_of(shape)
     parts = [canonical_spellings(shape._replace(integer=False, multiple=step), by_double=by_double, spare_zeros=True)]
     if shape.integer:
@@ -132,7 +151,7 @@ def _positive(
     return _between(_normalized(low), _normalized(high), low_open=low_open, high_open=high_open, places=places)
 
 
-@lru_cache(maxsize=256)
+@remembered(256, SPELLING_BYTES, lambda *_, **__: NODE_BYTES, tree_bytes)
 def _between(low: Normalized, high: Normalized, *, low_open: bool, high_open: bool, places: int | None) -> Expression:
     return scientific.between(low, high, low_open=low_open, high_open=high_open, places=places)
 

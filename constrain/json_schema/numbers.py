@@ -7,19 +7,20 @@ The canonical spelling policy:
 - other numbers: also a fraction of 1 to ``MAX_FRACTION_DIGITS`` digits, which may end in zeros (``1``, ``1.0`` and
   ``1.50`` are fine; so is ``-0.0``, which Python writes); 32 digits more than the longest bound or divisor, if that
   is more. Multiples have as many digits after the point as their divisor, and at least one: those of 0.01 are ``1``,
-  ``1.0``, ``1.5`` and ``1.50``, but not ``1.500``. All are finite as binary64: at most ``MAX_FLOAT_DIGITS`` digits
-  before the point, and where a bound demands more, up to the greatest float.
+  ``1.0``, ``1.5`` and ``1.50``, but not ``1.500``. Constants have as many as the longest of their list, and at least
+  one. All are finite as binary64: at most ``MAX_FLOAT_DIGITS`` digits before the point, and where a bound demands more,
+  up to the greatest float.
 """
 
 from __future__ import annotations
 
 import sys
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from functools import lru_cache
 from math import gcd, lcm
 from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError
+from constrain._remembering import remembered
 from constrain.json_schema.cells import (
     DECIMAL_DIGITS,
     GREATEST_EXACT,
@@ -33,6 +34,7 @@ from constrain.regex.anchors import repetition, sequence
 from constrain.regex.decimals import DIGIT, NONZERO_DIGIT, Magnitude
 from constrain.regex.tree import (
     NOTHING,
+    PART_BYTES,
     Alternation,
     Complement,
     Concatenation,
@@ -42,6 +44,7 @@ from constrain.regex.tree import (
     LiteralSet,
     Multiple,
     Repetition,
+    tree_bytes,
 )
 
 if TYPE_CHECKING:
@@ -106,8 +109,15 @@ NUMBER: Expression = Concatenation((_ANY_SIGN, _SHORT_NATURAL, decimals.any_frac
 
 Number = int | Decimal
 
+NUMBER_BYTES = 16 << 20
+"""Bytes that the remembered expressions of numbers may take together; beyond, the least recently used go."""
 
-@lru_cache(maxsize=2048)
+
+def _key_bytes(**named: object) -> int:
+    return sum(PART_BYTES * (1 + len(value)) if isinstance(value, tuple) else PART_BYTES for value in named.values())
+
+
+@remembered(2048, NUMBER_BYTES, _key_bytes, tree_bytes)
 def number_expression(
     *,
     minimum: Number | None = None,
@@ -169,8 +179,11 @@ def digits_of(by_double: bool) -> dict[str, int]:  # noqa: FBT001
     return found | {"compared": SIGNIFICANT_DIGITS, "multiple": DECIMAL_DIGITS} if by_double else found
 
 
-def number_literal_expression(*values: Number, integer: bool = False) -> Expression:
+def number_literal_expression(*values: Number, integer: bool = False, spare_zeros: bool = False) -> Expression:
     """The spellings of some numbers: ``1`` is also ``1.0``, unless only integers are wanted.
+
+    A fraction has at most as many digits as the longest of all; with ``spare_zeros`` ``MAX_FRACTION_DIGITS``, or 32
+    more than its value has, if that is more.
 
     Those with equally long fractions share everything but their digits, so that thousands take a moment. ``NOTHING`` if
     ``integer`` and no value is one. Raises ``LimitError`` for a value that takes more than ``MAX_INTEGER_DIGITS``
@@ -191,9 +204,10 @@ def number_literal_expression(*values: Number, integer: bool = False) -> Express
         if value == 0 and not integer:
             by_fraction[fraction].append(b"-0")
     parts: list[Expression] = []
+    longest = max(by_fraction, default=0)
     for fraction, texts in by_fraction.items():
         spelled = Literal(texts[0]) if len(texts) == 1 else LiteralSet(tuple(texts))
-        digits = max(MAX_FRACTION_DIGITS, fraction + _SPARE_FRACTION_DIGITS)
+        digits = max(MAX_FRACTION_DIGITS, fraction + _SPARE_FRACTION_DIGITS) if spare_zeros else max(longest, 1)
         zeros = repetition(Literal(b"0"), 0, digits - fraction) if fraction else decimals.zero_fraction(digits)
         parts.append(spelled if integer else sequence(spelled, zeros))
     return decimals.union(parts)

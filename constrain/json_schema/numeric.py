@@ -18,6 +18,7 @@ from math import gcd
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain._errors import LimitError, SchemaError
+from constrain._work import spend
 from constrain.json_schema.numbers import MAX_INTEGER_DIGITS
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ MAX_EXCLUDED_IN_A_ROW = 10_000
 
 MAX_COMPLEMENT_PIECES = 1_000
 """Pieces of a complement: real schemas make a handful."""
+
+VALUE_STEPS = 2
+"""Steps of a compilation that it takes to compare a listed or excluded number with bounds."""
 
 _TOO_LONG = 10**MAX_INTEGER_DIGITS
 
@@ -98,6 +102,7 @@ def intersect_numbers(a: NumberShape, b: NumberShape) -> NumberShape | None:
         if a.values is None:
             a, b = b, a
         assert a.values is not None
+        spend(len(a.values) * VALUE_STEPS)
         if b.values is not None or b.excluded:  # looked up, not searched, in lists of thousands
             listed = frozenset(b.excluded if b.values is None else b.values)
             a = a._replace(values=tuple(value for value in a.values if (value in listed) == (b.values is not None)))
@@ -107,6 +112,8 @@ def intersect_numbers(a: NumberShape, b: NumberShape) -> NumberShape | None:
         assert a.values is not None
         values = tuple(value for value in a.values if admits_number(bounds, value))
         return a._replace(values=values, integer=a.integer or b.integer) if values else None
+    divisors = len(a.not_multiples) + len(b.not_multiples)
+    spend((1 + len(a.excluded) + len(b.excluded) + divisors * divisors // 2) * VALUE_STEPS)
     minimum, exclusive_minimum = a.minimum, a.exclusive_minimum
     if b.minimum is not None and (minimum is None or (b.minimum, b.exclusive_minimum) > (minimum, exclusive_minimum)):
         minimum, exclusive_minimum = b.minimum, b.exclusive_minimum

@@ -18,11 +18,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
+from constrain._work import spend
 from constrain.json_schema.combined import names_in_order
 from constrain.json_schema.formulas import FALSE, MAX_DECISIONS, TRUE, Decisions, listed_atoms
 from constrain.json_schema.goal import ANY, NOTHING, Goal
 from constrain.json_schema.key_partition import SharedKeys, partition
-from constrain.json_schema.objects import ObjectShape, key_goals
+from constrain.json_schema.objects import KEYS_PER_STEP, ObjectShape, key_goals
 from constrain.json_schema.shape_automaton import Question
 
 if TYPE_CHECKING:
@@ -159,6 +160,7 @@ class AboutShapes(ObjectQuestions):
         places = {name: place for place, name in enumerate(names)}
         for index, (shape, goals) in enumerate(zip(self.shapes, self.key_goals, strict=True)):
             required = set(shape.required)
+            spend(len(names) // KEYS_PER_STEP)
             self.required_until.append(max((i for i, name in enumerate(names, 1) if name in required), default=0))
             asks = [i for i, name in enumerate(names, 1) if name in required or goals[name] is not ANY]
             for name in required if index else ():
@@ -224,6 +226,7 @@ class AboutKeys(ObjectQuestions):
         asked = {name for shape in self.shapes[not self.any_order :] for name in shape.required}
         required = set(self.base.required)
         self.required_until = max((i for i, name in enumerate(self.names, 1) if name in required), default=0)
+        spend(len(self.names) * len(self.key_goals) // KEYS_PER_STEP)
         for name in self.names:
             goals = dict.fromkeys(of_key[name] for of_key in self.key_goals[1:])
             if name in asked or NOTHING in goals:

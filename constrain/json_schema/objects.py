@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain._errors import LimitError, SchemaError
+from constrain._work import spend
 from constrain.json_schema.goal import ANY, NOTHING, Goal
 from constrain.json_schema.keyword_sets import IN_PLACE_APPLICATORS
 from constrain.json_schema.languages import is_surely_empty, matching
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 MAX_KEY_PATTERNS = 200
 """Patterns for the keys of one object, compared in pairs; real schemas stay below 20."""
+
+
+KEYS_PER_STEP = 2
+"""Keys of two objects that are joined in a step of a compilation."""
 
 
 class KeyPattern(NamedTuple):
@@ -82,6 +87,7 @@ def _intersect_properties(goals: Goals, a: ObjectShape, b: ObjectShape) -> dict[
     if not a.properties and not a.patterns and a.additional is ANY:
         return b.properties
     keys = dict.fromkeys((*a.properties, *b.properties))
+    spend(len(keys) // KEYS_PER_STEP)
     ours, theirs = key_goals(a, keys), key_goals(b, keys)
     return {key: goals.conjunction(ours[key], theirs[key]) for key in keys}
 
@@ -90,6 +96,7 @@ def key_goals(shape: ObjectShape, keys: Iterable[str]) -> dict[str, Goal]:
     """What the values of ``keys`` must satisfy."""
     properties, additional = shape.properties, shape.additional
     goals = {key: properties.get(key, additional) for key in keys}
+    spend(len(goals) // KEYS_PER_STEP)
     if shape.patterns:
         undeclared = [key for key in goals if key not in properties]
         for pattern in shape.patterns:

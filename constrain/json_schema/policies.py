@@ -15,6 +15,7 @@ class Policies(NamedTuple):
     formats: str
     numbers: str
     precision: str
+    escapes: str
     close_objects: bool
 
     def check(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError
+from constrain._work import spend
 from constrain.json_schema.arrays import unproductive_item
 from constrain.json_schema.combined import Combined, is_array
 from constrain.json_schema.goal import place
@@ -175,6 +176,7 @@ def _blockers(goal: Goal, *, closed: bool) -> list[Goal] | None:
         objects, combinations = closed_forms(goal)
     if shapes.simple or shapes.numbers or shapes.strings:
         return None
+    spend(2 * (len(shapes.arrays) + sum(1 + len(shape.required) // 5 for shape in objects)))
     blockers: list[Goal] = []
     for array in shapes.arrays:
         item = unproductive_item(array)

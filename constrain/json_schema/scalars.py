@@ -10,7 +10,15 @@ from constrain._errors import UnsupportedSchemaError
 from constrain.grammar import Kind, Terminal
 from constrain.json_schema.keys import JSON_STRING, quoted
 from constrain.json_schema.numbers import MAX_LISTED_MULTIPLES, number_expression, number_literal_expression
-from constrain.json_schema.numeric import ANY_INTEGER, ANY_NUMBER, Number, NumberShape, list_numbers, to_decimal
+from constrain.json_schema.numeric import (
+    ANY_INTEGER,
+    ANY_NUMBER,
+    VALUE_STEPS,
+    Number,
+    NumberShape,
+    list_numbers,
+    to_decimal,
+)
 from constrain.json_schema.shapes import ANY_SHAPES, FALSE, NULL, TRUE, Shapes
 from constrain.json_schema.spelling import spell_string
 from constrain.json_schema.strings import ANY_STRING, StringShape, content
@@ -43,6 +51,53 @@ def number_spellings(numbers: str, precision: str, *, plain_integers: bool) -> N
     from constrain.json_schema import number_spellings as spellings
 
     return spellings.ALL_BUT_OF_INTEGERS[by_double] if plain_integers else spellings.ALL[by_double]
+
+
+BYTES_PER_STEP = 100
+"""Bytes of text that is written as it is, in a step of a compilation."""
+
+DIGIT_STEPS = 6
+"""Steps that a digit of a bound takes; ``FRACTION_STEPS``: where numbers have fractions; ``SCIENTIFIC_STEPS``: where
+they may be written with an exponent."""
+
+FRACTION_STEPS = 15
+SCIENTIFIC_STEPS = 350
+
+MULTIPLE_STEPS = 1_000
+"""Steps that multiples of something with a fraction take, most of them in the kernel; ``WHOLE_MULTIPLE_STEPS``: of a
+whole number, beside the digits of their bounds."""
+
+WHOLE_MULTIPLE_STEPS = 250
+
+EXCLUDED_STEPS = 40
+"""Steps that a digit takes of a number that is left out with all that read as the same double."""
+
+
+def scalar_steps(shapes: Shapes, numbers: str, precision: str) -> int:
+    """Steps of a compilation that the terminals of these scalars take, by their size alone."""
+    steps = 0
+    for number in shapes.numbers:
+        if number.values is not None:
+            steps += len(number.values) * (VALUE_STEPS if numbers == "canonical" else SCIENTIFIC_STEPS // 10)
+            continue
+        whole = number.integer or (number.multiple is not None and number.multiple.denominator == 1)
+        each = DIGIT_STEPS if whole else FRACTION_STEPS
+        each = each if numbers == "canonical" else SCIENTIFIC_STEPS
+        steps += each * (_digits(number.minimum) + _digits(number.maximum))
+        if number.multiple is not None:
+            steps += WHOLE_MULTIPLE_STEPS if number.multiple.denominator == 1 else MULTIPLE_STEPS
+        each = EXCLUDED_STEPS if precision == "double" and not number.integer else VALUE_STEPS
+        steps += each * sum(map(_digits, number.excluded))
+    for string in shapes.strings:
+        for value in string.values or ():
+            steps += 1 + len(value) // BYTES_PER_STEP
+    return steps
+
+
+def _digits(value: Number | None) -> int:
+    if value is None:
+        return 0
+    return value.bit_length() // 3 + 1 if isinstance(value, int) else len(value.as_tuple().digits)
 
 
 def scalar_terminals(shapes: Shapes, location: Location | None, spellings: NumberSpellings) -> list[Terminal]:
@@ -86,14 +141,14 @@ def canonical_spellings(shape: NumberShape, *, by_double: bool, spare_zeros: boo
     """The canonical spellings of a shape's numbers; ``NOTHING`` if all are larger than a float can hold.
 
     ``by_double``: none reads as the double of a value that is excluded, or of a multiple that is. ``spare_zeros``:
-    multiples may end in zeros that say nothing.
+    multiples and constants may end in zeros that say nothing.
     """
     if shape.values is not None:
-        return number_literal_expression(*shape.values, integer=shape.integer)
+        return number_literal_expression(*shape.values, integer=shape.integer, spare_zeros=spare_zeros)
     if shape.not_multiples and shape.multiple is not None:
         listed = list_numbers(shape, MAX_LISTED_MULTIPLES)
         if listed is not None:
-            return number_literal_expression(*listed, integer=shape.integer)
+            return number_literal_expression(*listed, integer=shape.integer, spare_zeros=spare_zeros)
     bounds: dict[str, Number | None] = {
         "exclusive_minimum" if shape.exclusive_minimum else "minimum": shape.minimum,
         "exclusive_maximum" if shape.exclusive_maximum else "maximum": shape.maximum,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from constrain._errors import LimitError
+from constrain._work import spend
 from constrain.json_schema.arrays import ANY_ARRAY, ArrayShape, intersect_arrays
 from constrain.json_schema.combined import Combined, intersect_combined
 from constrain.json_schema.goal import ANY, NOTHING, Goal
 from constrain.json_schema.numeric import ANY_INTEGER, ANY_NUMBER, Number, NumberShape, intersect_numbers
 from constrain.json_schema.objects import ANY_OBJECT, ObjectShape, intersect_objects
-from constrain.json_schema.strings import ANY_STRING, StringShape, intersect_strings
+from constrain.json_schema.strings import ANY_STRING, StringShape, intersect_many_strings, intersect_strings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -25,6 +26,15 @@ MAX_PRODUCT = 64
 
 MIN_SHARED = 4
 """Of that many schemas it pays to share what all but one of them have in common."""
+
+MIN_INTERSECTED_APART = 16
+"""Schemas that apply to one value, of which numbers and strings are intersected all at once."""
+
+INTERSECTION_STEPS = 5
+"""Steps of a compilation that an intersection takes, and each pair of alternatives."""
+
+COMPARISONS_PER_STEP = 10
+"""Shapes that are compared with a new one in a step."""
 
 NULL, FALSE, TRUE = 1, 2, 4
 BOOLEAN = FALSE | TRUE
@@ -71,6 +81,7 @@ def union(alternatives: Iterable[Shapes]) -> Shapes:
     listed_numbers: dict[bool, dict[Number, None]] = {}
     listed_strings: dict[str, None] = {}
     for shapes in alternatives:
+        spend(INTERSECTION_STEPS + (len(numbers) + len(strings) + len(objects)) // COMPARISONS_PER_STEP)
         simple |= shapes.simple
         for number in shapes.numbers:
             if number.values is not None:
@@ -104,6 +115,7 @@ def intersect(goals: Goals, a: Shapes, b: Shapes) -> Shapes:
         return b
     if b is ANY_SHAPES:
         return a
+    spend(INTERSECTION_STEPS)
     if _structures(a) * _structures(b) > MAX_PRODUCT and not (_is_single(a) or _is_single(b)):
         from constrain.json_schema.complements import as_one
 
@@ -116,6 +128,48 @@ def intersect(goals: Goals, a: Shapes, b: Shapes) -> Shapes:
         _product(a.objects, b.objects, lambda x, y: intersect_objects(goals, x, y)) if a.objects and b.objects else (),
         intersect_combined(goals, a, b) if a.combined or b.combined else (),
     )
+
+
+def intersect_all(goals: Goals, shapes: Sequence[Shapes]) -> Shapes:
+    """The values of all, one after the other.
+
+    Of many, numbers and strings are intersected apart from the rest: each number that is left out, and each pattern,
+    would be looked at again with every schema that follows.
+    """
+    kept = [each for each in shapes if each is not ANY_SHAPES]
+    if len(kept) < MIN_INTERSECTED_APART or any(len(each.numbers) > 1 or len(each.strings) > 1 for each in kept):
+        found = ANY_SHAPES
+        for each in shapes:
+            found = intersect(goals, found, each)
+        return found
+    numbers = _intersection([each.numbers for each in kept], _intersect_numbers)
+    strings = _intersection([each.strings for each in kept], intersect_many_strings)
+    found = kept[0]._replace(numbers=(), strings=())
+    for each in kept[1:]:
+        found = intersect(goals, found, each._replace(numbers=(), strings=()))
+    return found._replace(numbers=numbers, strings=strings)
+
+
+def _intersection(
+    shapes: Sequence[tuple[Shape, ...]], meet: Callable[[Sequence[Shape]], Shape | None]
+) -> tuple[Shape, ...]:
+    """What is in all of these, which have one shape at most."""
+    if not all(shapes):
+        return ()
+    shape = meet([each[0] for each in shapes])
+    return () if shape is None else (shape,)
+
+
+def _intersect_numbers(shapes: Sequence[NumberShape]) -> NumberShape | None:
+    """The numbers of all, in pairs of pairs: lists of excluded numbers are joined as often as they double."""
+    found: list[NumberShape] = list(shapes)
+    while len(found) > 1:
+        pairs = [intersect_numbers(*found[index : index + 2]) for index in range(0, len(found) - 1, 2)]
+        odd = found[len(found) // 2 * 2 :]
+        found = [shape for shape in (*pairs, *odd) if shape is not None]
+        if len(found) < len(pairs) + len(odd):
+            return None
+    return found[0]
 
 
 def all_but_one(goals: Goals, shapes: Sequence[Shapes]) -> list[Sequence[Shapes]]:
@@ -153,9 +207,11 @@ def _product(
         return () if shape is None else (shape,)
     found: list[Shape] = []
     for first in left:
+        spend(INTERSECTION_STEPS * len(right))
         for second in right:
             shape = meet(first, second)
             if shape is not None and shape not in found:
+                spend(len(found) // COMPARISONS_PER_STEP)
                 found.append(shape)
     return tuple(found)
 

@@ -117,7 +117,8 @@ def _check_depth(document: object) -> None:
     while level:
         depth += 1
         if depth > MAX_STRICT_DEPTH:
-            raise LimitError(f"the schema is nested deeper than MAX_STRICT_DEPTH = {MAX_STRICT_DEPTH}")
+            message = f"the schema is nested deeper than MAX_STRICT_DEPTH = {MAX_STRICT_DEPTH}"
+            raise LimitError(message, pointer="")  # the place is as long as it is deep
         inner: list[object] = []
         for node in level:
             inner += node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()

@@ -50,7 +50,8 @@ class Conversion:
             node, pointer, place, key, inlined = work.pop()
             done += 1
             if done > MAX_STRICT_SUBSCHEMAS:
-                raise LimitError(f"inlining makes more than MAX_STRICT_SUBSCHEMAS = {MAX_STRICT_SUBSCHEMAS} subschemas")
+                message = f"inlining makes more than MAX_STRICT_SUBSCHEMAS = {MAX_STRICT_SUBSCHEMAS} subschemas"
+                raise LimitError(message, pointer=pointer)
             converted, inlined = self._converted(node, pointer, inlined)
             place[key] = converted  # type: ignore[index]
             work += [(*child, inlined) for child in self._children(converted, pointer)]

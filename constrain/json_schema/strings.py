@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from constrain._errors import LimitError, PatternError, SchemaError, UnsupportedSchemaError
+from constrain._remembering import remembered
+from constrain._work import spend
 from constrain.json_schema.languages import has_text, is_surely_empty, list_texts, matching
 from constrain.json_schema.spelling import read_content, spell_content
 from constrain.regex.classes import encodable
@@ -25,12 +26,25 @@ from constrain.regex.tree import (
     LiteralSet,
     Repetition,
     Window,
+    tree_bytes,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from constrain.json_schema.assertions import Assertions
     from constrain.json_schema.goals import Goals
     from constrain.json_schema.references import Location
+
+
+NEGATION_BYTES = 16 << 20
+"""Bytes that remembered negations may take together, with what they negate."""
+
+PATTERN_STEPS = 20
+"""Steps of a compilation that a pattern takes, ``CHARACTERS_PER_STEP`` of its text each, and each ``(?`` in it."""
+
+CHARACTERS_PER_STEP = 2
+LOOKAROUND_STEPS = 150
 
 
 class WiderFormat(NamedTuple):
@@ -94,6 +108,26 @@ def intersect_strings(a: StringShape, b: StringShape) -> StringShape | None:
             "year 0000 or the second 60"
         )
     return None
+
+
+def intersect_many_strings(shapes: Sequence[StringShape]) -> StringShape | None:
+    """The strings of all shapes: whether there are any is asked once, of all that are not listed."""
+    others = [shape for shape in shapes if shape is not ANY_STRING]
+    if any(shape.values is not None or shape.wider is not None for shape in others):
+        found: StringShape | None = ANY_STRING
+        for shape in others:
+            found = None if found is None else intersect_strings(found, shape)
+        return found
+    if len(others) < 2:
+        return others[0] if others else ANY_STRING
+    parts = tuple(dict.fromkeys(part for shape in others for part in shape.parts))
+    minimum = max(shape.minimum for shape in others)
+    maximum = None
+    for shape in others:
+        maximum = shorter(maximum, shape.maximum)
+    formats = tuple(dict.fromkeys(name for shape in others for name in shape.formats))
+    joined = StringShape(parts, minimum, maximum, formats=formats)
+    return joined if has_strings(joined) else None
 
 
 def _joined(a: tuple[Part, ...], b: tuple[Part, ...]) -> tuple[Part, ...]:
@@ -217,7 +251,7 @@ def _outside(parts: tuple[Expression, ...], shape: StringShape) -> Expression:
     return alternatives[0] if len(alternatives) == 1 else Alternation(tuple(alternatives))
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024, NEGATION_BYTES, tree_bytes)
 def negation(expression: Expression) -> Expression:
     """The JSON contents that ``expression`` does not match; of the same expression, the same object."""
     inside = _negated(expression)
@@ -263,6 +297,7 @@ def pattern_expression(at: Location, text: object, *tokens: str) -> Expression:
     """The JSON content that an ECMA-262 pattern, searched for anywhere, matches."""
     if not isinstance(text, str):
         raise SchemaError(f"a pattern must be a string, not {text!r:.80}", pointer=at.pointer(*tokens))
+    spend(PATTERN_STEPS + len(text) // CHARACTERS_PER_STEP + LOOKAROUND_STEPS * text.count("(?"))
     try:
         return parse_pattern(text, "ecma", json=True, anchored=False)
     except PatternError as error:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from constrain._suggestions import closest
 from constrain.json_schema.dialects import DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020
 from constrain.json_schema.keywords import keywords_of
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from constrain.json_schema.references import Location
 
 LIKENESS = 0.82
-"""How alike a keyword must be to the one that was meant (``difflib``): ``requierd`` is, ``desc`` is not."""
+"""Least likeness (``difflib``) of a keyword to the one that is suggested: ``requierd`` has it, ``desc`` has not."""
 
 _INSTEAD = {
     "nullable": 'it is of OpenAPI 3.0; for null, too, write "type": [..., "null"]',
@@ -26,6 +26,7 @@ _INSTEAD = {
     "inclusiveMinimum": "minimum is inclusive",
     "inclusiveMaximum": "maximum is inclusive",
     "regex": "did you mean pattern?",
+    "property": "did you mean properties?",
     "props": "did you mean properties?",
 }
 """What to write instead of keywords that no draft from 4 on has."""
@@ -50,7 +51,5 @@ def _hint(keyword: str, dialect: Dialect) -> str:
             return f"it is of {other.name}, which $schema must name"
     if keyword.startswith(_OWN):
         return ""
-    known = sorted(keywords_of(dialect))
-    same = [name for name in known if name.casefold() == keyword.casefold()]
-    close = same or get_close_matches(keyword, known, n=1, cutoff=LIKENESS)
-    return f"did you mean {close[0]}?" if close else ""
+    close = closest(keyword, sorted(keywords_of(dialect)), LIKENESS)
+    return "" if close is None else f"did you mean {close}?"

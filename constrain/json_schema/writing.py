@@ -91,10 +91,15 @@ class Outermost:
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """How arguments are written. ``constants``: what stands for ``true``, ``false`` and ``null``, if others do."""
+    """How arguments are written.
+
+    ``constants``: what stands for ``true``, ``false`` and ``null``, if others do. ``any_escapes``: whether the escapes
+    of strings may be any of JSON's; otherwise they are those of the canonical spelling, whatever the policy.
+    """
 
     outermost: Outermost | None = None
     constants: Mapping[bytes, bytes] = field(default_factory=dict)
+    any_escapes: bool = True
 
     def of_scalar(self, terminal: Terminal) -> Terminal:
         """The same with its own constants; strings are in quotes and stay what they are."""
@@ -109,7 +114,9 @@ class Writing:
 JSON_ARGUMENTS = Writing()
 
 PYTHON_ARGUMENTS = Writing(
-    Outermost(after_key="=", between=", ", identifiers=True), {b"true": b"True", b"false": b"False", b"null": b"None"}
+    Outermost(after_key="=", between=", ", identifiers=True),
+    {b"true": b"True", b"false": b"False", b"null": b"None"},
+    any_escapes=False,
 )
 """Keyword arguments. A string is spelled as in JSON, with escapes that mean the same in Python."""
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from constrain import core
 from constrain._errors import LimitError
-from constrain.lark.source import error_at
+from constrain.lark.source import error_at, placed
 from constrain.lark.syntax import Choice, Definition, Repeat, Sequence, Substring, Symbol
 from constrain.lark.terminals import non_empty_part, terminal_expression
 from constrain.regex.anchors import repetition, sequence, union
@@ -60,7 +60,7 @@ def gaps(syntax: Syntax, named: dict[str, Expression]) -> list[Gap]:
         whole = terminal_expression(syntax, named, ignored.body)
         _refuse_substrings(syntax, ignored.body)
         wholes.extend((ignored.at, part) for part in (whole.parts if isinstance(whole, Alternation) else (whole,)))
-    beginnings = union([_beginnings(whole) for _, whole in wholes])
+    beginnings = union([_beginnings_at(syntax, at, whole) for at, whole in wholes])
     kinds: dict[Ranges, list[Expression]] = {}
     for at, whole in wholes:
         expression, _ = non_empty_part(whole)
@@ -78,7 +78,8 @@ def gaps(syntax: Syntax, named: dict[str, Expression]) -> list[Gap]:
             raise error_at(syntax.text, at, "this can never end: nothing could follow it")
         kinds.setdefault(onward, []).append(expression)
     if len(kinds) > MAX_KINDS_OF_IGNORED:
-        raise LimitError(f"more than {MAX_KINDS_OF_IGNORED} kinds of ignored terminals (MAX_KINDS_OF_IGNORED)")
+        message = f"there are more than {MAX_KINDS_OF_IGNORED} kinds of ignored terminals (MAX_KINDS_OF_IGNORED)"
+        raise placed(LimitError, syntax.text, syntax.ignored[-1].at, message)
     return _sequences([Gap(union(expressions), onward) for onward, expressions in kinds.items()])
 
 
@@ -186,6 +187,14 @@ def _edges(expression: Expression) -> set[int]:
             case Repetition(part, _, _):
                 waiting.append(part)
     return found
+
+
+def _beginnings_at(syntax: Syntax, at: int, ignored: Expression) -> Expression:
+    """The beginnings of what is ignored at a place, which an error names."""
+    try:
+        return _beginnings(ignored)
+    except LimitError as error:
+        raise placed(LimitError, syntax.text, at, error.message) from error
 
 
 def _beginnings(expression: Expression) -> Expression:

@@ -19,7 +19,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from constrain._errors import LimitError
-from constrain.lark.source import error_at, place
+from constrain._remembering import remembered
+from constrain.lark.source import error_at, placed
 from constrain.regex.anchors import sequence, union
 from constrain.regex.classes import normalize
 from constrain.regex.tree import EMPTY_TEXT, Literal, Repetition
@@ -36,6 +37,9 @@ differ: about 1 s for as many."""
 MAX_DEPTH = 1_000
 """Chunks and blocks of an expression inside one another, which the kernel follows on its stack."""
 
+KIND_BYTES = 1 << 20
+"""Bytes of the characters of which it is remembered what they are."""
+
 _BLOCK = 128
 """Chunks of a block, if there are ``MAX_DEPTH`` or more: ``MAX_CHUNKS`` without a branch are about 170 deep."""
 
@@ -49,12 +53,12 @@ def substring_expression(text: str, substring: Substring) -> Expression:
     """
     chunks = [chunk.encode() for chunk in _chunks(text, substring)]
     if len(chunks) > MAX_CHUNKS:
-        message = f"%regex ({place(text, substring.at)}) is made of more than {MAX_CHUNKS} chunks (MAX_CHUNKS)"
-        raise LimitError(message)
+        message = f"this %regex is made of more than {MAX_CHUNKS} chunks (MAX_CHUNKS)"
+        raise placed(LimitError, text, substring.at, message)
     expression, depth = _runs([chunk for chunk in chunks if chunk])
     if depth > MAX_DEPTH:
-        message = f"%regex ({place(text, substring.at)}) repeats itself in too many ways (MAX_DEPTH = {MAX_DEPTH})"
-        raise LimitError(message)
+        message = f"this %regex repeats itself in too many ways (MAX_DEPTH = {MAX_DEPTH})"
+        raise placed(LimitError, text, substring.at, message)
     return expression
 
 
@@ -80,7 +84,7 @@ def words(text: str) -> list[str]:
     return ["".join(run) for _, run in groupby(text, _kind)]
 
 
-@cache
+@remembered(4096, KIND_BYTES, lambda _: 100)
 def _kind(char: str) -> int:
     point = ord(char)
     return next((kind for kind, ranges in enumerate(_kinds()) if any(a <= point <= b for a, b in ranges)), -1)

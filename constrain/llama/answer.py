@@ -117,6 +117,10 @@ def _never(_: int) -> bool:
     return False
 
 
+def _nothing() -> str:
+    return ""
+
+
 @dataclass(slots=True)
 class Answer:
     """The decisions of one sequence.
@@ -142,6 +146,8 @@ class Answer:
         wants_stop: called with each token as it is taken; ``True`` ends the answer.
         fork: has a say in its choices; ``None`` to leave them to the chain.
         logprobs: takes down how likely its tokens are; ``None`` where nobody wants to know.
+        about_prompt: says what the prompt holds besides the caller's text, for the error about a prompt that is too
+            long.
 
     Attributes:
         matcher: what is allowed next, once the answer has begun; ``None`` for anything.
@@ -169,6 +175,7 @@ class Answer:
     wants_stop: Callable[[int], bool] = _never
     fork: Fork | None = None
     logprobs: Logprobs | None = None
+    about_prompt: Callable[[], str] = _nothing
 
     matcher: Matcher | None = field(default=None, init=False)
     tokens: list[int] = field(default_factory=list, init=False)
@@ -332,8 +339,8 @@ class Answer:
             raise ModelError("the prompt is empty, and the model has no token to begin a text with")
         if room < 1:
             raise ModelError(
-                f"the prompt has {len(self.prompt)} tokens, but the context holds {n_ctx}, the answer included; "
-                f"load the model with a larger n_ctx"
+                f"the prompt has {len(self.prompt)} tokens{self.about_prompt()}, but the context holds {n_ctx}, "
+                f"the answer included; load the model with a larger n_ctx"
             )
         if self.max_tokens is not None and self.max_tokens <= room:
             return self.max_tokens, f"max_tokens is {self.max_tokens}"

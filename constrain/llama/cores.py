@@ -37,13 +37,13 @@ than there are cores. An evaluation that others stop takes longer by more than t
 
 _GLANCES = 3
 _GLANCE_SECONDS = 0.001
-"""Glances at the threads that compute now, and the seconds between two."""
+"""Looks at the threads that run now, and seconds between two looks; a thread that all of them see counts as busy."""
 
 _BUSY = 0.4
-"""Of a core, used by others: from there on one thread less is faster, on two cores."""
+"""Share of one core that other programs use; from there on, one thread less is faster (measured on two cores)."""
 
 _QUIET = 0.2
-"""Of a core, used by others: below, it is taken back."""
+"""Share of one core that other programs use; below it, the core is taken back."""
 
 _FIRST_HOLD, _LAST_HOLD = 0.1, 1.0
 """Seconds until cores are taken back. They double, from the first number to the second, each time that this was too

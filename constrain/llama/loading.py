@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 _DEFAULT_CONTEXT = 4096
 """Tokens of context where the caller names no number: enough for most prompts, and small in memory."""
 
+MAX_CONTEXT = 1 << 24
+"""Tokens of the largest context: for each, llama.cpp writes some 50 bytes of main memory (800 MiB) before it finds out
+whether there is room for keys and values, and it counts tokens in 32 bits. No model was trained for as many."""
+
 _LOG_ERROR, _LOG_CONTINUED = 4, 5
 """``ggml_log_level``"""
 
@@ -62,8 +66,8 @@ def context_size(metadata: Metadata, n_ctx: int | None) -> int:
     trained = metadata.integer(f"{metadata.text('general.architecture')}.context_length") or _DEFAULT_CONTEXT
     if n_ctx is None:
         return min(trained, _DEFAULT_CONTEXT)
-    if n_ctx < 0:
-        raise ValueError(f"n_ctx is {n_ctx}; it must be 0 (the model's own) or more")
+    if not 0 <= n_ctx <= MAX_CONTEXT:
+        raise ValueError(f"n_ctx is {n_ctx}; it must be between 0 (the model's own) and {MAX_CONTEXT}")
     return n_ctx or trained
 
 
@@ -79,6 +83,8 @@ def _open(path: Path, *, verbose: bool, **options: Any) -> llama_cpp.Llama:
             return Llama(str(path), verbose=verbose, **options)
         except (ValueError, RuntimeError) as error:
             reason = " ".join("".join(errors).split()) or str(error)
+            if n_ctx := options.get("n_ctx"):
+                reason += f"; if there is too little memory for a context of {n_ctx} tokens, take a smaller n_ctx"
             raise ModelError(f"{path}: llama.cpp cannot load it: {reason}") from error
 
 

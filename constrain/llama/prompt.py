@@ -50,20 +50,34 @@ def is_plain(prompt: object) -> bool:
 def as_messages(prompt: str | Sequence[Message]) -> list[dict[str, str]]:
     """A prompt as a list of messages; a text is one message of the user. Raises ``ValueError`` or ``TypeError``."""
     if isinstance(prompt, str):
+        require_text(prompt, "the prompt")
         return [{"role": "user", "content": prompt}]
+    given: object = prompt
+    if isinstance(given, (bytes, bytearray)) or not isinstance(given, Iterable):
+        raise TypeError(f"the prompt is {given!r:.80}; it must be a text or a list of messages")
     messages = []
-    for index, message in enumerate(prompt):
+    for index, message in enumerate(given):
         if not isinstance(message, Mapping) or set(message) != {"role", "content"}:
             raise ValueError(f"message {index} is not of the form {{'role': ..., 'content': ...}}: {message!r}")
         role, content = message["role"], message["content"]
         if not isinstance(content, str):
             raise TypeError(f"message {index}: the content is {type(content).__name__}, not a string")
-        if not _ROLE.fullmatch(role):
+        require_text(content, f"message {index}: the content")
+        if not isinstance(role, str) or not _ROLE.fullmatch(role):
             raise ValueError(f"message {index}: {role!r} is not a role")
         messages.append({"role": role, "content": content})
     if not messages:
         raise ValueError("the prompt has no messages")
     return messages
+
+
+def require_text(text: str, name: str) -> None:
+    """Raises ``ValueError`` for what Python takes for a text, but no encoding does."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        half = f"half of a surrogate pair (U+{ord(text[error.start]):04X}) at character {error.start}"
+        raise ValueError(f"{name} holds {half}; that is no text") from error
 
 
 def texts_beside(said: Sequence[tuple[str, str]], shown: str) -> dict[int, str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from constrain._errors import ModelError
+from constrain._remembering import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +28,11 @@ def render(template: str, variables: Mapping[str, object]) -> str:
         raise ModelError(f"the chat template failed: {type(error).__name__}: {error}") from error
 
 
-@lru_cache(maxsize=16)
+TEMPLATE_BYTES = 16 << 20
+"""Bytes that remembered templates may take together, and as many those of which the variables are remembered."""
+
+
+@remembered(16, TEMPLATE_BYTES, len)
 def free_variables(template: str) -> frozenset[str]:
     """The variables that a template reads and does not set itself first. Raises ``ModelError`` if it cannot be read."""
     import jinja2
@@ -39,12 +44,12 @@ def free_variables(template: str) -> frozenset[str]:
         raise ModelError(f"the chat template failed: {error}") from error
 
 
-@lru_cache(maxsize=16)
+@remembered(16, TEMPLATE_BYTES, lambda template: 50 * len(template))
 def _compile(template: str) -> jinja2.Template:
     return _environment().from_string(template)
 
 
-@lru_cache(maxsize=1)
+@cache
 def _environment() -> jinja2.Environment:
     import jinja2
     from jinja2.ext import Extension

@@ -147,7 +147,7 @@ def _named(scanner: Scanner, start: int) -> str:
     name = scanner.braced(start)
     try:
         char = unicodedata.lookup(name)
-    except KeyError:
+    except (KeyError, UnicodeEncodeError):  # the latter where the name holds half of a surrogate pair
         scanner.fail(f"{name!r} is not the name of a character", start)
     if len(char) != 1:
         scanner.fail(f"{name!r} is a sequence of characters", start)

@@ -15,7 +15,8 @@ _FLAG_FIELDS = {
     "m": "multi_line",
     "a": "ascii",
     "R": "any_newline",
-} | {"U": "lazy"}
+    "U": "lazy",
+}
 _FLAGS_KNOWN = {"ecma": "ims", "rust": "imsuxR", "python": "aimsux"}
 _OTHER_GROUPS = {
     ">": "atomic groups are not supported",

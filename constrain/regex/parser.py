@@ -16,7 +16,6 @@ What expression trees cannot say is refused: backreferences, for one.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Union, cast
 
 from constrain._remembering import remembered
@@ -30,7 +29,9 @@ from constrain.regex.tree import (
     ANY_CHAR,
     ANY_JSON_CHAR,
     EMPTY_TEXT,
+    NODE_BYTES,
     NOTHING,
+    PART_BYTES,
     CharClass,
     Expression,
     Literal,
@@ -87,7 +88,16 @@ _Item = str | _Part
 
 
 PATTERN_BYTES = 32 << 20
-"""Bytes that the remembered trees of patterns may take together; beyond, all are forgotten."""
+"""Bytes that the remembered trees of patterns may take together; beyond, the least recently used go."""
+
+
+CLASS_BYTES = 16 << 20
+"""Bytes that the remembered classes of characters may take together, the ranges that they are known by included."""
+
+
+def class_bytes(ranges: Ranges, **_: object) -> int:
+    """Bytes of ranges, and of a class of them."""
+    return NODE_BYTES + 2 * PART_BYTES * len(ranges)
 
 
 def _pattern_bytes(text: str, *_: object, **__: object) -> int:
@@ -119,7 +129,7 @@ def parse_pattern(
     return anchors.search(cast("Fragment", fragment), ANY_JSON_TEXT if json else ANY_TEXT)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096, CLASS_BYTES, class_bytes)
 def char_class(ranges: Ranges, *, json: bool) -> Expression:
     """The class of these code points, one object for equal ranges; nothing, if none of them can be encoded."""
     if ranges == classes.ANY:

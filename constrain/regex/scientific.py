@@ -18,9 +18,9 @@ if and only if m is one of d e -k. All take O(MAX_MANTISSA_DIGITS ** 2) nodes at
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from constrain._remembering import remembered
 from constrain.regex import decimals
 from constrain.regex.anchors import repetition, sequence
 from constrain.regex.decimals import DIGIT, NONZERO_DIGIT, digit_range, natural_range, union
@@ -35,6 +35,7 @@ from constrain.regex.tree import (
     LiteralSet,
     Multiple,
     Repetition,
+    tree_bytes,
 )
 
 if TYPE_CHECKING:
@@ -49,6 +50,12 @@ MAX_MANTISSA_DIGITS = 17
 MAX_SPELLED_EXPONENT = 350
 """The greatest exponent, of either sign: more than the greatest and the least float take with any mantissa."""
 
+EXPONENT_BYTES = 4 << 20
+"""Bytes that the remembered spellings of exponents may take together."""
+
+MANTISSA_BYTES = 8 << 20
+"""Bytes that the remembered spellings of mantissas may take together: as many for each of the functions below."""
+
 _E = ByteClass(((0x45, 0x45), (0x65, 0x65)))
 _POINT = Literal(b".")
 _ZERO = Literal(b"0")
@@ -59,7 +66,15 @@ _NATURAL = Alternation((_ZERO, Concatenation((NONZERO_DIGIT, Repetition(DIGIT, 0
 _ZERO_FRACTION = decimals.zero_fraction(MAX_MANTISSA_DIGITS)
 
 
-@lru_cache(maxsize=4096)
+def _no_bytes(*_: object) -> int:
+    return 0
+
+
+def _text_bytes(bound: str, *_: object, **__: object) -> int:
+    return len(bound)
+
+
+@remembered(4096, EXPONENT_BYTES, _no_bytes, tree_bytes)
 def exponent(low: int, high: int) -> Expression:
     """``e`` and an exponent from ``low`` to ``high``; ``NOTHING`` if none of these is spelled."""
     low, high = max(low, -MAX_SPELLED_EXPONENT), min(high, MAX_SPELLED_EXPONENT)
@@ -179,7 +194,7 @@ class _Mantissas(NamedTuple):
         return max(0, min(self.digits - read, most))
 
 
-@lru_cache(maxsize=1024)  # one for every position of an integer, and more
+@remembered(1024, MANTISSA_BYTES, _no_bytes, tree_bytes)  # one for every position of an integer, and more
 def _any_digits(mantissas: _Mantissas) -> Expression:
     """All mantissas but zero."""
     if mantissas.digits <= 0:
@@ -192,7 +207,7 @@ def _any_digits(mantissas: _Mantissas) -> Expression:
     return union([sequence(NONZERO_DIGIT, _more_digits(mantissas)[1]), _after_zeros(fraction)])
 
 
-@lru_cache(maxsize=64)
+@remembered(64, MANTISSA_BYTES, _no_bytes, lambda found: tree_bytes(*found))
 def _more_digits(mantissas: _Mantissas) -> tuple[Expression, ...]:
     """What may follow so many digits before the point, where the digits do not matter."""
     after: list[Expression] = [NOTHING] * (MAX_MANTISSA_DIGITS + 2)
@@ -212,7 +227,7 @@ def _after_zeros(rest: Callable[[int], Expression]) -> Expression:
     return sequence(Literal(b"0."), tail)
 
 
-@lru_cache(maxsize=64)
+@remembered(64, MANTISSA_BYTES, _no_bytes, tree_bytes)
 def _fraction(free: int) -> Expression:
     """Nothing, or a point and digits, of which only the first few may be other than zero."""
     if not free:
@@ -225,7 +240,9 @@ def _digits_and_zeros(free: int, most: int) -> Expression:
     return sequence(repetition(DIGIT, 0, free), repetition(_ZERO, 0, most - free))
 
 
-@lru_cache(maxsize=64)  # the bound on one side is mostly the greatest or the least float
+@remembered(
+    64, MANTISSA_BYTES, _text_bytes, tree_bytes
+)  # the bound on one side is mostly the greatest or the least float
 def _at_least(bound: str, mantissas: _Mantissas, *, strict: bool) -> Expression:
     """Mantissas whose digits, as a fraction, are at least (``strict``: greater than) those of the bound."""
     if mantissas.digits <= 0:
@@ -263,7 +280,7 @@ def _fraction_above(rest: str, free: int, *, strict: bool) -> Expression:
     return sequence(_POINT, digits, repetition(_ZERO, 0, MAX_MANTISSA_DIGITS - free))
 
 
-@lru_cache(maxsize=64)
+@remembered(64, MANTISSA_BYTES, _text_bytes, tree_bytes)
 def _at_most(bound: str, mantissas: _Mantissas, *, strict: bool) -> Expression:
     """Mantissas but zero whose digits, as a fraction, are at most (``strict``: less than) those of the bound."""
     if mantissas.digits <= 0:

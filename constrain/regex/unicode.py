@@ -6,7 +6,9 @@ from bisect import bisect_right
 from functools import cache
 from typing import TYPE_CHECKING
 
+from constrain._remembering import remembered
 from constrain.regex import classes
+from constrain.regex.tree import PART_BYTES
 
 if TYPE_CHECKING:
     from constrain.regex.tree import Ranges
@@ -29,6 +31,18 @@ SPACE_ECMA: Ranges = (
 )
 
 
+RANGES_BYTES = 4 << 20
+"""Bytes that the remembered ranges of properties may take together, with the names in patterns, known or not."""
+
+
+def _names_bytes(*names: str) -> int:
+    return sum(map(len, names))
+
+
+def _ranges_bytes(ranges: Ranges | None) -> int:
+    return 2 * PART_BYTES * len(ranges or ())
+
+
 def property_ranges(expression: str) -> Ranges | None:
     r"""What ``\p{expression}`` matches, or None if the property is not known.
 
@@ -40,7 +54,7 @@ def property_ranges(expression: str) -> Ranges | None:
     return _property(name[2:], value) if found is None and name.startswith("IS") else found
 
 
-@cache
+@remembered(1024, RANGES_BYTES, _names_bytes, _ranges_bytes)
 def _property(name: str, value: str) -> Ranges | None:
     if value:
         if name in ("GC", "GENERALCATEGORY"):
@@ -56,7 +70,7 @@ def _property(name: str, value: str) -> Ranges | None:
     return _script(name, extended=False) if found is None else found
 
 
-@cache
+@remembered(1024, RANGES_BYTES, _names_bytes, _ranges_bytes)
 def _category(name: str) -> Ranges | None:
     from constrain.regex import unicode_data
 

@@ -140,6 +140,7 @@ class Answering(Endpoint):
             for chunk in writer.end():
                 yield chunk
         except ApiError as error:
+            error.note()
             yield data_event(error.body())
         except Exception:  # noqa: BLE001 - the client has to hear of it, whatever it is
             _log.exception("a generation failed")

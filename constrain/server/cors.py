@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
+from constrain.server.account import current
 from constrain.server.errors import ApiError
 from constrain.server.hosts import split_authority
 
@@ -28,9 +29,8 @@ _ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-
 
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
-_HEADERS = ("authorization", "content-type")
-_PREFIXES = ("x-stainless-", "openai-")
-"""What clients send: the ``openai`` package names itself and its platform."""
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""A ``token`` (RFC 9110 section 5.6.2)."""
 
 
 def origin_of(text: str) -> str:
@@ -95,16 +95,21 @@ def cors_headers(headers: Headers, origins: Sequence[str]) -> dict[str, str]:
 
 
 def preflight(headers: Headers, *, is_shared: bool) -> Response:
-    """The answer to a browser that asks whether a page may send a request; no permission is no error."""
+    """The answer to a browser that asks whether a page may send a request; no permission is no error.
+
+    A page that may ask may send every header: no header opens what its origin does not. Clients send many, and browsers
+    ask for other ones of them (Firefox for ``user-agent``).
+    """
     if not is_shared:
+        if (origin := headers.get("origin")) is not None:
+            current.get().reason = _refused(f"from pages of the origin {origin!r:.200}").message
         return Response(status_code=204)
     asked = (name.strip().lower() for name in headers.get("access-control-request-headers", "").split(","))
-    allowed = [name for name in asked if name in _HEADERS or name.startswith(_PREFIXES)]
-    return Response(
-        status_code=204,
-        headers={
-            "access-control-allow-methods": "GET, POST, DELETE, OPTIONS",
-            "access-control-allow-headers": ", ".join(allowed),
-            "access-control-max-age": "600",
-        },
-    )
+    allowed = {
+        "access-control-allow-methods": "GET, POST, DELETE, OPTIONS",
+        "access-control-allow-headers": ", ".join(name for name in asked if _HEADER_NAME.fullmatch(name)),
+        "access-control-max-age": "600",
+    }
+    if headers.get("access-control-request-private-network") == "true":  # some browsers ask, for pages of public sites
+        allowed["access-control-allow-private-network"] = "true"
+    return Response(status_code=204, headers=allowed)

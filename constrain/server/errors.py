@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SERVER_ERROR = "server_error"
 
 _LOGGED_REASON = 500
-"""Characters of the reason of an error that the line of its request has in the log."""
+"""Characters of an error's message in the log line of its request; the rest is cut off."""
 
 
 class ApiError(Exception):
@@ -54,11 +54,15 @@ class ApiError(Exception):
         """The JSON object that says it."""
         return {"error": {"message": self.message, "type": self.kind, "param": self.param, "code": self.code}}
 
-    def response(self) -> JSONResponse:
-        """The response that says it, as the log will."""
+    def note(self) -> None:
+        """Has the log line of the request that is being answered say the reason."""
         account = current.get(None)
         if account is not None:
             account.reason = self.message[:_LOGGED_REASON]
+
+    def response(self) -> JSONResponse:
+        """The response for this error; the log line of the request has the reason, too."""
+        self.note()
         return JSONResponse(self.body(), self.status, self.headers)
 
 

@@ -1,7 +1,7 @@
 """The one member of an answer that OpenAI's API does not have: ``constrain``, with what the API has no field for.
 
 It stands in each choice of a chat completion and of a completion (in a stream: of the chunk with the
-``finish_reason``), and in a response. An answer that there is nothing to say of has none.
+``finish_reason``), and in a response. An answer without such facts has none.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_WARNING_LENGTH = 300
 
 
 def extension(completion: Completion, *, is_cut: bool) -> dict[str, Any]:
-    """The member, to be put into an answer; empty where there is nothing to say.
+    """The member of an answer; empty where there are no facts.
 
     ``is_cut``: whether the API's own field says already that the limit on tokens has cut the answer.
     """

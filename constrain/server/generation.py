@@ -163,7 +163,7 @@ class Generator:
         answers.end_by(account.until if self._deadline is None else min(account.until, self._deadline))
         try:
             room = served.model.n_ctx - max(len(job.tokens) for job in jobs)
-            await self.aside(partial(_submit, answers, questions[0], room))
+            await self.aside(partial(_submit, answers, questions[0], jobs[0].request.max_tokens, room))
             await answers.begun()
         except BaseException:
             answers.close()
@@ -313,24 +313,10 @@ def _job(served: ServedModel, question: Question, plan: Plan, constraint: Constr
         job = plan.job(constraint, seconds)
     n_ctx = served.model.n_ctx
     if len(job.tokens) >= n_ctx:
-        read = f"your {question.place} resulted in {len(job.tokens)} tokens{_shown_tokens(served, question)}"
+        about = job.about_shown("the request leaves the schema out with 'show_schema': false")
+        read = f"your {question.place} resulted in {len(job.tokens)} tokens{about}"
         raise context_overflow(question.place, f"it has {n_ctx} tokens, and {read}")
     return job
-
-
-def _shown_tokens(served: ServedModel, question: Question) -> str:
-    """How many tokens of the prompt are the schema, which the model is shown beside the messages."""
-    encode = served.model.vocabulary.encode
-    is_shown = question.schema is not None and question.options.get("show_schema") is not False
-    if not is_shown or encode is None or not isinstance(question.prompt, list):
-        return ""
-    from constrain.llama import schema_text
-
-    shown = len(encode(schema_text.describe(question.schema).encode(errors="replace")))
-    return (
-        f", about {shown} of which are the schema of the answer, which the model is shown "
-        "(the request leaves it out with 'show_schema': false)"
-    )
 
 
 @contextlib.contextmanager
@@ -352,8 +338,8 @@ def _refusing(served: ServedModel, question: Question) -> Iterator[None]:
         raise ApiError(str(error), param=question.place, code="invalid_value") from error
 
 
-def _submit(answers: Answers, question: Question, room: int) -> None:
-    """Queues the answers, for which the context has ``room``. Raises ``ApiError``."""
+def _submit(answers: Answers, question: Question, most: int | None, room: int) -> None:
+    """Queues the answers, each of at most so many tokens, for which the context has ``room``. Raises ``ApiError``."""
     try:
         answers.submit()
     except BudgetError as error:
@@ -361,10 +347,10 @@ def _submit(answers: Answers, question: Question, room: int) -> None:
             raise context_overflow(
                 question.place, f"any answer takes {error.needed} tokens, and there is room for {room}"
             ) from error
+        limit = f"Invalid '{question.limit}': {most} tokens" if question.limit else f"The model's {most} tokens"
         raise ApiError(
-            f"Invalid '{question.limit}': {question.options['max_tokens']} tokens are too few for any answer that "
-            f"matches what was asked for; {error.needed} are enough.",
-            param=question.limit,
+            f"{limit} are too few for any answer that matches what was asked for; {error.needed} are enough.",
+            param=question.limit or "max_tokens",
             code="integer_below_min_value",
         ) from error
     except ModelError as error:

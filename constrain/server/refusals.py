@@ -25,6 +25,8 @@ _FORMAT_FIELDS = (
     "guided_whitespace_pattern",
     "json_schema",
     "regex",
+    "response_schema",
+    "schema",
     "structural_tag",
     "structured_outputs",
 )
@@ -41,8 +43,12 @@ _ON_ALL_ENDPOINTS = {
     "bad_words": "Use 'logit_bias', or a schema or grammar that says what an answer may be.",
     "ignore_eos": "An answer ends where the model or its format ends it.",
     "length_penalty": "This server samples; it has no beam search.",
+    "max_new_tokens": "Use 'max_completion_tokens', 'max_output_tokens' (responses) or 'max_tokens' (completions).",
+    "min_new_tokens": "Use a schema that asks for a longer answer ('minLength', 'minItems').",
     "min_tokens": "Use a schema that asks for a longer answer ('minLength', 'minItems').",
     "repetition_penalty": "Use 'repeat_penalty', which counts the last 64 tokens of the answer.",
+    "n_predict": "Use 'max_completion_tokens', 'max_output_tokens' (responses) or 'max_tokens' (completions).",
+    "stop_sequences": "Use 'stop'.",
     "stop_token_ids": "Use 'stop' with the texts of the tokens.",
     "use_beam_search": "This server samples; it has no beam search.",
     "web_search_options": "This server has no access to the web.",
@@ -56,8 +62,10 @@ CHAT_FIELDS = {
     "input": "Use 'messages'.",
     "instructions": "Use a message with the role 'system'.",
     "max_output_tokens": "Use 'max_completion_tokens'.",
+    "echo": "Ask /v1/completions.",
     "previous_response_id": "Send the whole conversation as 'messages', or ask /v1/responses.",
     "prompt": "Use 'messages', or ask /v1/completions.",
+    "suffix": "This server writes what follows the messages, not what stands between two texts.",
     "text.format": "Use 'response_format'.",
 }
 """What chat completions refuse, and what to use in its place."""
@@ -67,6 +75,7 @@ RESPONSES_FIELDS = {
     "background": "This server answers while the client waits.",
     "best_of": "A response is one answer.",
     "conversation": "Send the whole conversation as input, or use previous_response_id.",
+    "echo": "Ask /v1/completions.",
     "function_call": "Use 'tool_choice'.",
     "functions": "Use 'tools'.",
     "logprobs": "Use 'top_logprobs', or 'include' with 'message.output_text.logprobs'.",
@@ -76,6 +85,7 @@ RESPONSES_FIELDS = {
     "n": "A response is one answer; send the request again for another one.",
     "prompt": "This server keeps no prompts; send the text as instructions and input.",
     "response_format": "Use 'text.format'.",
+    "suffix": "This server writes what follows the input, not what stands between two texts.",
 }
 """The same for responses."""
 
@@ -93,10 +103,17 @@ COMPLETIONS_FIELDS = {
 }
 """The same for completions."""
 
-_NEUTRAL: dict[str, float] = {"best_of": 1, "length_penalty": 1, "min_tokens": 0, "n": 1, "repetition_penalty": 1}
+_NEUTRAL: dict[str, float] = {
+    "best_of": 1,
+    "length_penalty": 1,
+    "min_new_tokens": 0,
+    "min_tokens": 0,
+    "n": 1,
+    "repetition_penalty": 1,
+}
 """Values with which a field asks for nothing."""
 
-_FORMAT_MEMBERS = (*_FORMAT_FIELDS, "choice", "pattern", "schema", "strict")
+_FORMAT_MEMBERS = (*_FORMAT_FIELDS, "choice", "pattern", "strict")
 """What says in a format, of this server or another one, what an answer may be."""
 
 

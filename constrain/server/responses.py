@@ -156,6 +156,7 @@ class Responses(Endpoint):
                     for sent in last:
                         yield server_sent(sent)
         except ApiError as error:
+            error.note()
             for sent in writer.fail(error):
                 yield server_sent(sent)
         except Exception:  # noqa: BLE001 - the client has to hear of it, whatever it is

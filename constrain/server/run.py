@@ -61,7 +61,7 @@ class Server(uvicorn.Server):
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=max(1, round(grace_seconds)),
         )
-        logging.captureWarnings(capture=True)  # of a cache, say: as lines of the log
+        logging.captureWarnings(capture=True)  # such as those of a cache that cannot be written to
         super().__init__(config)
         self._app = app
         self._sockets = sockets

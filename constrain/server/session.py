@@ -52,7 +52,11 @@ _TURN_SECONDS = 0.02
 """Of computing: every later turn."""
 
 _BUSY_SHARE = 0.1
-"""Of a processor, for all later turns together, beside a model that writes answers."""
+"""Share of one processor that all later turns take together while a model writes answers. Without any, a schema that
+takes more than its first turn (one in 50) would be refused whenever an answer is under way. With a tenth, a request
+computes for 0.38 of the 3.5 seconds that it may take by default; one that needs more is a 429 until no answer is being
+written. A larger share lets more through, and takes as much away from the model's threads, all of which wait for the
+one that a turn has interrupted."""
 
 _FIRST_AT_ONCE = 1
 """Processes in their first turn."""

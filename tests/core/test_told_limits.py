@@ -206,3 +206,14 @@ def test_at_the_kernels_own_limits_accept_takes_nothing_outside_the_mask() -> No
     assert constraint._core.stats()["generation"] > before, "what was counted is to outlive the tables"
     assert matcher.limited_masks >= 1
     assert constraint.report.limited_masks >= matcher.limited_masks
+
+
+def test_a_limit_on_decisions_within_decisions_is_told_by_its_name() -> None:
+    schema = {"type": "string", "allOf": [{"not": {"pattern": "a.*b"}}, {"pattern": "c.*d"}]}
+    vocabulary = small_vocabulary(more=200)
+    grammar = constrain.compile(schema, vocabulary, cache=False).grammar
+    matcher = limited(grammar, vocabulary, {"MAX_NESTED_DECISIONS": 0}).matcher()
+    mask_of(matcher)
+    assert matcher.accept(next(t for t in range(vocabulary.n_vocab) if vocabulary.token_bytes(t) == b'"'))
+    mask_of(matcher)
+    assert matcher.limits_met == ("MAX_NESTED_DECISIONS",)

@@ -40,6 +40,7 @@ def test_policies_are_reported() -> None:
         "formats": "assert",
         "numbers": "canonical",
         "precision": "double",
+        "escapes": "canonical",
         "close_objects": True,
     }
 
@@ -71,6 +72,8 @@ MEANT = {
     "another missing s": (2020, "example", "did you mean examples?"),
     "another case": (2020, "anyof", "did you mean anyOf?"),
     "another style": (2020, "max_length", "did you mean maxLength?"),
+    "a short name in another style": (2020, "any_of", "did you mean anyOf?"),
+    "one for many": (2020, "property", "did you mean properties?"),
     "a keyword of a later draft": (7, "prefixItems", "it is of draft 2020-12, which $schema must name"),
     "a keyword of an earlier draft": (2020, "$recursiveRef", "it is of draft 2019-09, which $schema must name"),
     "one of the author's own": (2020, "x-type", "(first at /properties/a/x-type)"),

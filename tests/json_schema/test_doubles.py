@@ -34,7 +34,7 @@ BOTH: list[tuple[dict[str, Any], list[str], list[str]]] = [
     ({"not": {"const": 1}}, ["1.0000000000000002", "2"], ["1.00000000000000000001", "0.99999999999999999999", "1.0"]),
     ({"not": {"enum": [0.1, 3]}}, ["0.2", "0.10000000000000002"], ["0.1000000000000000001", "3.0"]),
     ({"not": {"minimum": 0.3}}, ["0.29999999999999993"], ["0.29999999999999999999"]),
-    ({"const": 0.1}, ["0.1", "0.10"], ["0.10000000000000000001"]),
+    ({"const": 0.1}, ["0.1"], ["0.10000000000000000001"]),
     ({"enum": [0.1, 2]}, ["0.1", "2.0"], ["0.10000000000000000001", "2.00000000000000000001"]),
     ({"not": {"type": "integer"}}, ["0.5", "0.000000000000001"], ["1.00000000000000000001", "9007199254740993.5"]),
     ({"exclusiveMinimum": 2**53}, ["9007199254740994"], ["9007199254740993", "9007199254740992.5"]),
@@ -119,7 +119,7 @@ def test_constants_that_doubles_cannot_tell_apart_are_refused_with_their_places(
 
 
 def test_a_schema_that_only_decimals_can_meet_says_so() -> None:
-    with pytest.raises(constrain.SchemaError, match='precision="decimal"'):
+    with pytest.raises(constrain.UnsupportedSchemaError, match='precision="decimal"'):
         constrain.compile({"type": "number", "multipleOf": 3, "minimum": 1e17}, byte_vocabulary())
     assert accepts({"type": "number", "multipleOf": 3, "minimum": 1e17}, "100000000000000002", precision="decimal")
 

@@ -377,5 +377,5 @@ def test_many_constants_compile_in_a_moment(policy: str) -> None:
     constraint = constrain.compile(schema, byte_vocabulary(), numbers=policy)
     assert time.process_time() - start < 2
     assert constraint.accepts("4999.0")
-    assert constraint.accepts("0.250")
+    assert constraint.accepts("0.250") == (policy == "any")
     assert not constraint.accepts("5000")

@@ -172,10 +172,10 @@ def test_integers_have_one_spelling_and_bounded_digits() -> None:
 
 
 LITERALS = [
-    (1, False, ["1", "1.0", "1.00"], ["-1", "1.", "01", "1.01"]),
+    (1, False, ["1", "1.0"], ["-1", "1.", "01", "1.00", "1.01"]),
     (Decimal("1.0"), True, ["1"], ["1.0"]),
-    (Decimal("-2.50"), False, ["-2.5", "-2.500"], ["2.5", "-2.50001", "-2"]),
-    (0, False, ["0", "-0", "0.0", "-0.0"], ["0.1", "00"]),
+    (Decimal("-2.50"), False, ["-2.5"], ["2.5", "-2.50", "-2.50001", "-2"]),
+    (0, False, ["0", "-0", "0.0", "-0.0"], ["0.1", "00", "0.00"]),
     (0, True, ["0"], ["-0", "0.0"]),
     (Decimal("1.5"), True, [], ["1.5", "1", "2"]),
     (Decimal("1e20"), False, ["1" + "0" * 20], ["1e20"]),
@@ -187,6 +187,15 @@ def test_spellings_of_a_constant(value: int | Decimal, integer: bool, accepted: 
     expression = number_literal_expression(value, integer=integer)
     assert [text for text in accepted if not matches(expression, text.encode())] == []
     assert [text for text in rejected if matches(expression, text.encode())] == []
+
+
+def test_constants_have_no_more_digits_than_the_longest_of_them() -> None:
+    expression = number_literal_expression(1, Decimal("0.25"), Decimal("-1.5"))
+    assert all(matches(expression, text) for text in (b"1", b"1.0", b"1.00", b"0.25", b"-1.50"))
+    assert not any(matches(expression, text) for text in (b"1.000", b"0.250", b"-1.500"))
+    spare = number_literal_expression(1, Decimal("0.25"), spare_zeros=True)
+    assert matches(spare, b"1." + b"0" * 64)
+    assert not matches(spare, b"1." + b"0" * 65)
 
 
 def test_numbers_beyond_the_limits_are_refused_by_name() -> None:

@@ -43,7 +43,7 @@ def test_all_ways_to_generate_take_policies(model: constrain.Model) -> None:
 
 
 def test_other_policies(model: constrain.Model) -> None:
-    policies = {"property_order": "any", "formats": "annotation", "numbers": "any"}
+    policies = {"property_order": "any", "formats": "annotation", "numbers": "any", "escapes": "any"}
     completion = constrain.complete(model, "The sky?", schema=SCHEMA, **policies)  # type: ignore[arg-type]
     assert completion.report is not None
     assert {name: completion.report.policies[name] for name in policies} == policies
@@ -70,7 +70,7 @@ def test_of_several_answers_those_with_a_schema_have_policies(model: constrain.M
     assert both[1].report is None
 
 
-@pytest.mark.parametrize("policy", ["whitespace", "property_order", "formats", "numbers"])
+@pytest.mark.parametrize("policy", ["whitespace", "property_order", "formats", "numbers", "precision", "escapes"])
 def test_a_value_that_a_policy_does_not_have(model: constrain.Model, policy: str) -> None:
     with pytest.raises(ValueError, match=f"{policy} must be one of .*'nothing'"):
         constrain.generate(model, "x", schema=SCHEMA, **{policy: "nothing"})  # type: ignore[call-overload]

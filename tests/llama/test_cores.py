@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
 
 import llama_cpp
 import numpy as np
@@ -17,11 +15,8 @@ import pytest
 import constrain
 from constrain.llama import threads
 from constrain.llama.cores import Cores, Linux, Sample, shared_cores
+from tests.busy import busy_programs
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-_BUSY = "while True: pass"
 _WRITE = """
 import constrain, time
 model = constrain.Model(n_threads=2)
@@ -184,17 +179,6 @@ def test_whoever_says_how_threads_wait_gets_all_of_them(name: str, monkeypatch: 
         shared_cores.cache_clear()
 
 
-@contextlib.contextmanager
-def busy_programs(count: int) -> Iterator[None]:
-    programs = [subprocess.Popen([sys.executable, "-c", _BUSY]) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for program in programs:
-            program.kill()
-            program.wait()
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
 def test_linux_tells_of_real_programs() -> None:
     machine = Linux()
@@ -203,7 +187,7 @@ def test_linux_tells_of_real_programs() -> None:
         deadline = time.monotonic() + 20
         granted = machine.count + 1
         while granted > 1 and time.monotonic() < deadline:
-            time.sleep(0.02)  # programs take a moment to begin
+            time.sleep(0.02)  # what others compute is counted in hundredths of a second
             with cores.claim(machine.count + 1) as granted:
                 pass
         assert granted == 1

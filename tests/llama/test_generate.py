@@ -332,6 +332,16 @@ def test_a_prompt_too_long_for_the_context(model: constrain.Model) -> None:
         constrain.generate(model, "word " * 2000, schema=SCHEMA)
 
 
+def test_what_the_model_is_shown_is_named_where_it_overflows_the_context(model: constrain.Model) -> None:
+    schema = {"type": "object", "properties": {f"key_{index}": {"type": "integer"} for index in range(300)}}
+    with pytest.raises(constrain.ModelError, match=r"about \d{4} of which are the schema .* \(show_schema=False"):
+        constrain.generate(model, "x", schema=schema)
+    tool = {"type": "function", "function": {"name": "f", "parameters": schema}}
+    with pytest.raises(constrain.ModelError, match=r"about \d{4} of which are the tools that the model is shown, but"):
+        constrain.complete(model, "x", tools=[tool])
+    assert isinstance(constrain.generate(model, "x", schema=schema, show_schema=False, max_tokens=9), dict)
+
+
 def test_models_by_path_by_llama_and_by_default(model: constrain.Model) -> None:
     assert as_model(model) is model
     by_default = as_model(None)

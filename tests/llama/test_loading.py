@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import llama_cpp
 import pytest
 
 import constrain
-from constrain.llama.loading import Llama
+from constrain.llama.loading import MAX_CONTEXT, Llama
 from tests.support import demo_model
 
 SYSTEM = b"CPU : AVX512 = 1 | AMX_INT8 = %d | REPACK = 1 | "
@@ -24,3 +26,36 @@ def test_models_are_loaded_that_way() -> None:
     model = constrain.Model(demo_model(), n_ctx=64)
     assert isinstance(model.llama, Llama)
     model.close()
+
+
+@pytest.mark.parametrize("n_ctx", [-1, MAX_CONTEXT + 1, 2**32 + 512])
+def test_a_context_of_no_possible_size_is_refused_at_once(n_ctx: int) -> None:
+    with pytest.raises(ValueError, match=f"n_ctx is {n_ctx}; it must be between 0 and {MAX_CONTEXT}"):
+        constrain.Model(demo_model(), n_ctx=n_ctx)
+
+
+def test_a_context_for_which_there_is_no_memory_is_an_error_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        return None
+
+    monkeypatch.setattr("llama_cpp.llama_cpp.llama_init_from_model", refuse)
+    with pytest.raises(constrain.ModelError, match="for a context of 64 tokens, take a smaller n_ctx"):
+        constrain.Model(demo_model(), n_ctx=64)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kind"),
+    [
+        ("n_ctx", "5", TypeError),
+        ("n_ctx", 512.5, TypeError),
+        ("n_threads", 0, ValueError),
+        ("n_threads", 10**14, ValueError),
+        ("n_threads", True, TypeError),
+        ("n_gpu_layers", -7, ValueError),
+        ("parallel", "2", TypeError),
+    ],
+)
+def test_a_setting_that_is_no_number_in_its_range_is_named(name: str, value: object, kind: type[Exception]) -> None:
+    settings: Any = {name: value}
+    with pytest.raises(kind, match=f"{name} is {value!r}; it must be "):
+        constrain.Model(demo_model(), **settings)

@@ -39,6 +39,9 @@ ATTACKERS = 4
 NORMAL_REQUESTS = 30
 """Of the client alone, before the attack."""
 
+FEWEST_ANSWERS = 2
+"""Of the normal client, alone and beside the attack: quantiles need as many."""
+
 _SCHEMA = {
     "type": "object",
     "properties": {"city": {"enum": ["Rome", "Oslo"]}, "note": {"type": "string", "minLength": 40, "maxLength": 60}},
@@ -113,7 +116,14 @@ def _summary(seconds: list[float]) -> dict[str, float]:
 
 
 def attack(url: str, process: int, *, requests: int | None = None, alone: int = NORMAL_REQUESTS) -> Report:
-    """Attacks a server with the first of the hostile requests, or with all of them."""
+    """Attacks a server with the first of the hostile requests, or with all of them.
+
+    Raises ``ValueError`` if the normal client has too few answers to tell its times.
+    """
+    if alone < FEWEST_ANSWERS:
+        raise ValueError(f"{alone} requests before the attack tell no quantiles: {FEWEST_ANSWERS} are needed")
+    if requests is not None and requests < 1:
+        raise ValueError(f"{requests} hostile requests are no attack: one is needed")
     with ProcessPoolExecutor(1, get_context("spawn")) as attacker, http(url) as client:
         attacker.submit(_prepare).result()
         for _ in range(3):
@@ -124,7 +134,13 @@ def attack(url: str, process: int, *, requests: int | None = None, alone: int = 
         attacked = []
         while not attacking.done():
             attacked.append(_ask(client))
-        return Report(attacking.result(), before_it, attacked, (before, _memory(process)))
+        fates = attacking.result()
+        if len(attacked) < FEWEST_ANSWERS:
+            raise ValueError(
+                f"the attack of {len(fates)} hostile requests was over when the normal client had had {len(attacked)} "
+                f"answers beside it: {FEWEST_ANSWERS} are needed, so send more hostile requests"
+            )
+        return Report(fates, before_it, attacked, (before, _memory(process)))
 
 
 @cache

@@ -193,14 +193,37 @@ PAGE = {"Origin": "https://page.example"}
 def test_a_browser_may_ask_for_pages_that_are_allowed() -> None:
     asked = {
         "Access-Control-Request-Method": "POST",
-        "Access-Control-Request-Headers": "Authorization, x-stainless-os, x",
+        "Access-Control-Request-Headers": "Authorization, x-stainless-os, User-Agent, idempotency-key,, a b",
     }
     response = ask(
         application(cors_origins=("https://page.example",), api_keys=("k",)), "OPTIONS", CHAT, headers=PAGE | asked
     )
     assert (response.status_code, response.content) == (204, b"")
     assert response.headers["access-control-allow-origin"] == "https://page.example"
-    assert response.headers["access-control-allow-headers"] == "authorization, x-stainless-os"
+    assert (
+        response.headers["access-control-allow-headers"] == "authorization, x-stainless-os, user-agent, idempotency-key"
+    )
+    assert "access-control-allow-private-network" not in response.headers
+
+
+def test_a_page_of_a_public_site_that_is_allowed_may_ask_a_server_of_this_machine() -> None:
+    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Private-Network": "true"}
+    served = application(cors_origins=("https://page.example",))
+    found = [
+        ask(served, "OPTIONS", CHAT, headers={"Origin": f"https://{site}.example"} | asked) for site in ("page", "x")
+    ]
+    assert [one.headers.get("access-control-allow-private-network") for one in found] == ["true", None]
+
+
+def test_the_log_says_why_a_page_may_not_ask(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "constrain"):
+        ask(application(), "OPTIONS", CHAT, headers=PAGE | {"Access-Control-Request-Method": "POST"})
+        ask(application(), "OPTIONS", CHAT)  # of a program
+    told, untold = caplog.messages
+    assert "204" in told
+    assert "'https://page.example'" in told
+    assert "--cors-origin" in told
+    assert "because" not in untold
 
 
 def test_a_page_can_read_errors_too() -> None:

@@ -10,13 +10,15 @@ import jsonschema
 import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
+from constrain.server.app import Application
+from constrain.server.models import Models, ModelSource
+from constrain.server.settings import Settings
 from tests.server.support import ask, chat, chunks_of, error_of
 
 if TYPE_CHECKING:
     import httpx
 
     import constrain
-    from constrain.server.app import Application
 
 BOOK = {
     "type": "object",
@@ -119,6 +121,15 @@ def test_json_is_whole_within_any_budget_that_is_accepted(application: Applicati
     (choice,) = completion_of(chat(application, **asked, max_completion_tokens=enough)).choices
     jsonschema.validate(json.loads(choice.message.content or ""), BOOK)
     assert choice.finish_reason == "stop"
+
+
+def test_a_limit_of_the_servers_own_that_is_too_small_for_any_answer_says_so(model: constrain.Model) -> None:
+    source = ModelSource(("small",), 1, model.parallel, 0, lambda: model, {"max_tokens": 2})
+    response = chat(Application(Models([source]), Settings()), response_format=BOOK_FORMAT)
+    assert response.status_code == 400, response.text
+    error = error_of(response)
+    assert error["param"] == "max_tokens"
+    assert "The model's 2 tokens are too few" in error["message"]
 
 
 def test_json_object_is_an_object(application: Application) -> None:
@@ -319,6 +330,16 @@ def test_a_schema_that_overflows_the_context_is_named(application: Application) 
     counts = re.search(r"resulted in (\d+) tokens, about (\d+) of which are the schema", error["message"])
     assert counts is not None
     assert 0.8 * int(counts[1]) < int(counts[2]) < int(counts[1])
+
+
+def test_tools_that_overflow_the_context_are_named(application: Application) -> None:
+    parameters = {"type": "object", "properties": {f"key_{index}": {"type": "integer"} for index in range(300)}}
+    tool = {"type": "function", "function": {"name": "f", "parameters": parameters}}
+    message = error_of(chat(application, tools=[tool]))["message"]
+    counts = re.search(r"resulted in (\d+) tokens, about (\d+) of which are the tools that the model is shown", message)
+    assert counts is not None
+    assert 0.5 * int(counts[1]) < int(counts[2]) < 1.5 * int(counts[1])
+    assert "show_schema" not in message
 
 
 def test_an_answer_for_which_the_context_has_no_room_is_refused(application: Application) -> None:

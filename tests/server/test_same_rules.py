@@ -107,15 +107,23 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         for name, value in {
             "allowed_token_ids": [1],
             "bad_words": ["a"],
+            "echo": True,
             "grammar": "start: A",
             "guided_json": PERSON,
             "guided_whitespace_pattern": " ?",
             "ignore_eos": True,
             "json_schema": PERSON,
+            "max_new_tokens": 5,
+            "min_new_tokens": 5,
             "min_tokens": 5,
+            "n_predict": 5,
             "repetition_penalty": 1.1,
+            "response_schema": PERSON,
+            "schema": PERSON,
+            "stop_sequences": ["a"],
             "stop_token_ids": [1],
             "structured_outputs": {"regex": "a"},
+            "suffix": "a",
             "use_beam_search": True,
         }.items()
     },
@@ -334,12 +342,18 @@ def test_the_deepest_schema_is_answered(application: Application, endpoint: str,
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.parametrize("stream", [False, True])
 def test_an_answer_that_is_too_deep_says_so(
-    application: Application, endpoint: str, stream: bool, monkeypatch: pytest.MonkeyPatch
+    application: Application,
+    endpoint: str,
+    stream: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr("constrain._answer_text.MAX_ANSWER_NESTING", 5)
     form = {"type": "json_schema", "name": "x", "schema": {"const": [[[[[[]]]]]]}}
-    response = asked(application, endpoint, {"format": form, "stream": stream})
+    with caplog.at_level("INFO", "constrain.server.requests"):
+        response = asked(application, endpoint, {"format": form, "stream": stream})
     assert response.status_code == (200 if stream else 400)
+    assert "because: The answer cannot be read: the text is nested more than 5 levels" in caplog.text
     assert "nested more than 5 levels deep (MAX_ANSWER_NESTING)" in response.text
     assert "invalid_value" in response.text
 

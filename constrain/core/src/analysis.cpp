@@ -138,7 +138,7 @@ void check_groups(const Grammar& grammar, const std::vector<bool>& groups) {
 
 void analyse(Grammar& grammar) {
   for (uint32_t t = 0; t < grammar.terminals.size(); ++t) {
-    if (grammar.expressions.nullable(grammar.terminals[t])) {
+    if (of_terminal(t, [&] { return grammar.expressions.nullable(grammar.terminals[t]); })) {
       throw GrammarError("terminal " + grammar.terminal_names[t] + " matches the empty text; make it optional in the rules instead");
     }
   }

@@ -11,7 +11,7 @@ Automaton::Automaton(const Grammar& grammar, const Vocabulary& vocabulary, const
       limits_(limits),
       lexer_(grammar.expressions, grammar.terminals, grammar.remembered),
       parser_(grammar, lexer_, memory_) {
-  lexer_.expressions().limit_searches(limits.intersection_states, limits.length_sets);
+  lexer_.expressions().limit_searches(limits);
 }
 
 Automaton::Automaton(const Grammar& grammar, const Vocabulary& vocabulary, ToBeRestored)

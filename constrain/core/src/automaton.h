@@ -157,7 +157,7 @@ class Automaton {
 
   // A shortest text that completes `place`; `thorough`: also where searches have taken so long that some short one would do.
   std::string shortest_completion(const Place& place, bool thorough = false);
-  void check_finish();
+  void check_finish(bool steps);  // `steps`: also whether the shortest text can be followed within the limits
   std::string counted_completion(const Place& place);  // the one by which masks judge whether a token fits
   std::string forced_bytes(Place& place, size_t limit);  // moves on to where there is a choice
   std::vector<uint32_t> open_starts(std::string_view text, const Place& place);
@@ -311,6 +311,7 @@ class Automaton {
   uint64_t item_cost(const Item& item);
   uint64_t origin_cost(OriginId origin);
   uint64_t text_cost(const std::string& text) const { return uint64_t{text.size()} << 16; }
+  uint64_t lexeme_cost(ExprId lexeme) { return text_cost(lexer_.expressions().shortest(lexeme)); }
   void complete_item(Item item, std::string& out);
   std::string completion_by_rules(const Place& place);
   std::string completion_by_search(const Place& place);

@@ -81,15 +81,22 @@ nb::bytes python_bytes(std::string_view text) {
   return result;  // moved: its count of references is left alone
 }
 
+// Says that an argument is of the wrong type, and which one is wanted. A Python exception under way gives way to it.
+[[noreturn]] void refuse_type(const char* what, const char* wanted, nb::handle object) {
+  PyErr_Clear();
+  const char* type = Py_TYPE(object.ptr())->tp_name;
+  throw nb::type_error((std::string(what) + " must be " + wanted + ", not " + type).c_str());
+}
+
 // A writable, contiguous, one-dimensional buffer of a given item size, checked with errors that say what is wrong.
 class Buffer {
  public:
   Buffer(nb::handle object, const char* what, const char* formats, size_t item_size, size_t items, bool writable) {
     int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0);
     if (PyObject_GetBuffer(object.ptr(), &view_, flags) < 0) {
-      PyErr_Clear();
-      throw nb::type_error((std::string(what) + " must be a contiguous" + (writable ? ", writable" : "") + " array (numpy, or anything with the buffer protocol), not " +
-                            nb::cast<std::string>(nb::repr(object.type()))).c_str());
+      const char* wanted = writable ? "a contiguous, writable array (numpy, or anything with the buffer protocol)"
+                                    : "a contiguous array (numpy, or anything with the buffer protocol)";
+      refuse_type(what, wanted, object);
     }
     const char* format = view_.format ? view_.format : "B";
     bool native = std::strchr("><!", format[0]) == nullptr || (format[0] == '<') == (std::endian::native == std::endian::little);
@@ -115,13 +122,19 @@ class Buffer {
   Py_buffer view_{};
 };
 
-// A token id out of a Python integer of any size (or whatever has __index__, as numpy's have).
+// A Python integer (or whatever has __index__, as numpy's have); the nearest Py_ssize_t for one that is larger. Raises
+// TypeError for anything else.
+Py_ssize_t integer_of(nb::handle object, const char* what) {
+  if (!PyIndex_Check(object.ptr())) refuse_type(what, "an integer", object);
+  Py_ssize_t value = PyLong_CheckExact(object.ptr()) ? PyLong_AsSsize_t(object.ptr()) : PyNumber_AsSsize_t(object.ptr(), PyExc_OverflowError);
+  if (value != -1 || !PyErr_Occurred()) return value;
+  if (!PyErr_ExceptionMatches(PyExc_OverflowError)) throw nb::python_error();
+  PyErr_Clear();
+  return PyNumber_AsSsize_t(object.ptr(), nullptr);
+}
+
 uint32_t token_of(const Vocabulary& vocabulary, nb::handle object) {
-  Py_ssize_t token = PyLong_CheckExact(object.ptr()) ? PyLong_AsSsize_t(object.ptr()) : PyNumber_AsSsize_t(object.ptr(), PyExc_OverflowError);
-  if (token == -1 && PyErr_Occurred()) {
-    if (!PyErr_ExceptionMatches(PyExc_OverflowError)) throw nb::python_error();
-    PyErr_Clear();
-  }
+  const Py_ssize_t token = integer_of(object, "a token id");
   if (token >= 0 && static_cast<uint64_t>(token) < vocabulary.size()) return static_cast<uint32_t>(token);
   throw nb::index_error(("token id " + nb::cast<std::string>(nb::str(object)) + " is not in the vocabulary of " +
                          std::to_string(vocabulary.size()) + " tokens").c_str());
@@ -223,7 +236,7 @@ void bind_vocabulary(nb::module_& m) {
            [](const Vocabulary& self, nb::handle token) {
              return python_bytes(self.text(token_of(self, token)));
            },
-           "token_id"_a)
+           nb::arg("token_id").none())
       .def("knows", [](const Vocabulary& self, const nb::bytes& token) { return self.find({token.c_str(), token.size()}) != Vocabulary::no_token; }, "token"_a)
       .def_prop_ro("memory_bytes", [](const Vocabulary& self) { return self.memory_bytes() + self.store_bytes(); })
       .def("description", [](const Vocabulary& self) { return python_bytes(without_gil([&] { return self.description(); })); })
@@ -326,6 +339,8 @@ Limits limits_of(const nb::dict& given) {
       limits.intersection_states = number;
     } else if (name == "MAX_LENGTH_SETS") {
       limits.length_sets = number;
+    } else if (name == "MAX_NESTED_DECISIONS") {
+      limits.nested_decisions = number;
     } else if (name == "MAX_BUDGET_QUESTIONS") {
       limits.budget_questions = limits.budget_searches = number;
     } else {
@@ -335,14 +350,27 @@ Limits limits_of(const nb::dict& given) {
   return limits;
 }
 
+// The error with the name of its terminal, and the place that this comes from.
+LimitError placed(const LimitError& error, nb::handle grammar) {
+  if (!error.terminal) return error;
+  nb::object terminal = grammar.attr("terminals")[*error.terminal];
+  LimitError result("terminal " + nb::cast<std::string>(terminal.attr("name")) + ": " + error.what(), error.limit);
+  result.pointer = nb::cast<std::string>(terminal.attr("pointer"));
+  return result;
+}
+
 void bind_grammar(nb::module_& m) {
   nb::class_<CompiledGrammar>(m, "CompiledGrammar")
       .def("__init__",
            [](CompiledGrammar* self, nb::handle grammar, std::shared_ptr<Vocabulary> vocabulary, size_t limit, const nb::dict& limits) {
              const Limits chosen = limits_of(limits);
-             Grammar imported = import_grammar(grammar);
-             nb::gil_scoped_release release;
-             new (self) CompiledGrammar(std::move(imported), std::move(vocabulary), limit, chosen);
+             try {
+               Grammar imported = import_grammar(grammar);
+               nb::gil_scoped_release release;
+               new (self) CompiledGrammar(std::move(imported), std::move(vocabulary), limit, chosen);
+             } catch (const LimitError& error) {
+               throw placed(error, grammar);
+             }
            },
            "grammar"_a, "vocabulary"_a, "memory_limit"_a = default_memory_limit, "limits"_a = nb::dict())
       .def_static(
@@ -438,13 +466,15 @@ void bind_matcher(nb::module_& m) {
              Locked lock(self);
              fill(self, words);
            },
-           "bitmask"_a)
+           nb::arg("bitmask").none())
       .def("fill_candidates",
            [](Matcher& self, nb::handle logits, nb::handle candidates) {
              const Vocabulary& vocabulary = self.grammar().vocabulary();
              Buffer scores(logits, "logits", "f", 4, vocabulary.size(), false);
              Py_buffer out;
-             if (PyObject_GetBuffer(candidates.ptr(), &out, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE) < 0) throw nb::python_error();
+             if (PyObject_GetBuffer(candidates.ptr(), &out, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE) < 0) {
+               refuse_type("candidates", "a contiguous, writable array of llama_token_data (numpy, or anything with the buffer protocol)", candidates);
+             }
              struct Release {
                Py_buffer* view;
                ~Release() { PyBuffer_Release(view); }
@@ -459,7 +489,7 @@ void bind_matcher(nb::module_& m) {
              fill(self, words);
              return gather(words, values, target);
            },
-           "logits"_a, "candidates"_a)
+           nb::arg("logits").none(), nb::arg("candidates").none())
       .def("accept",
            [](Matcher& self, nb::handle token) {
              uint32_t id = token_of(self.grammar().vocabulary(), token);
@@ -467,11 +497,16 @@ void bind_matcher(nb::module_& m) {
              Released released(!is_quick(self) || self.is_full());
              return self.accept(id);
            },
-           "token_id"_a)
+           nb::arg("token_id").none())
       .def("accept_many",
            [](Matcher& self, nb::handle tokens) {
              std::vector<uint32_t> ids;
-             for (nb::handle token : tokens) ids.push_back(token_of(self.grammar().vocabulary(), token));
+             nb::object listed = nb::steal(PySequence_Fast(tokens.ptr(), ""));
+             if (!listed.ptr()) {
+               if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
+               refuse_type("token_ids", "a list of token ids", tokens);
+             }
+             for (nb::handle token : listed) ids.push_back(token_of(self.grammar().vocabulary(), token));
              Locked lock(self);
              size_t n = 0;
              while (n < ids.size() && is_quick(self) && !self.is_full()) {
@@ -482,16 +517,17 @@ void bind_matcher(nb::module_& m) {
              while (n < ids.size() && self.accept(ids[n])) ++n;
              return n;
            },
-           "token_ids"_a)
+           nb::arg("token_ids").none())
       .def("rollback",
-           [](Matcher& self, int64_t count) {
+           [](Matcher& self, nb::handle tokens) {
+             const Py_ssize_t count = integer_of(tokens, "count");
              Locked lock(self.grammar());
              if (count < 0 || static_cast<size_t>(count) > self.accepted()) {
-               throw nb::value_error(("cannot roll back " + std::to_string(count) + " tokens of " + std::to_string(self.accepted()) + " accepted").c_str());
+               throw nb::value_error(("cannot roll back " + nb::cast<std::string>(nb::str(tokens)) + " tokens of " + std::to_string(self.accepted()) + " accepted").c_str());
              }
              self.rollback(static_cast<size_t>(count));
            },
-           "count"_a)
+           nb::arg("count").none())
       .def("reset",
            [](Matcher& self) {
              Locked lock(self.grammar());
@@ -566,16 +602,18 @@ void bind_matcher(nb::module_& m) {
              return nb::bytes(text.data(), text.size());
            })
       .def("forced_after",
-           [](Matcher& self, nb::bytes before) {
+           [](Matcher& self, nb::handle before) {
+             if (!PyBytes_Check(before.ptr())) refuse_type("before", "bytes", before);
+             const std::string_view known(PyBytes_AS_STRING(before.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(before.ptr())));
              std::pair<std::string, std::vector<uint32_t>> result;
              {
                Locked lock(self);
                Released released(!knows_mask(self));
-               result = self.forced_after({before.c_str(), before.size()});
+               result = self.forced_after(known);
              }
              return std::pair(nb::bytes(result.first.data(), result.first.size()), std::move(result.second));
            },
-           "before"_a)
+           nb::arg("before").none())
       .def_prop_ro("knows_mask",
                    [](Matcher& self) {
                      Locked lock(self);
@@ -602,7 +640,7 @@ void bind_matcher(nb::module_& m) {
              }();
              return std::tuple(why.allowed, why.at_end, why.at_limit, names_of(why.limits), why.offset, why.terminals);
            },
-           "token_id"_a);
+           nb::arg("token_id").none());
 }
 
 }  // namespace
@@ -619,7 +657,10 @@ NB_MODULE(_kernel, m) {
     } catch (const GrammarError& e) {
       raise("GrammarError", e.what());
     } catch (const LimitError& e) {
-      raise("LimitError", e.what());
+      nb::object type = nb::module_::import_("constrain._errors").attr("LimitError");
+      nb::object pointer = e.pointer.empty() ? nb::none() : nb::object(nb::str(e.pointer.c_str(), e.pointer.size()));
+      nb::object error = type(e.what(), "pointer"_a = pointer);
+      PyErr_SetObject(type.ptr(), error.ptr());
     } catch (const ModelError& e) {
       raise("ModelError", e.what());
     } catch (const BudgetError& e) {

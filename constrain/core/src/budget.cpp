@@ -346,10 +346,11 @@ bool Automaton::may_ask(Hash key, size_t questions) {
 Bound Automaton::place_bound(const Place& place, Unit unit) {
   Bound best{Bound::unknown, 0};
   bool met = false;
+  const Parser::Closure closure = parser_.closure(place.set);
   for (const Lexer::Entry& entry : lexer_.copy_of_entries(place.lexer)) {
     if (unit == Unit::tokens && grammar_.is_ignored(entry.terminal)) return {Bound::unknown, 0};
     const uint64_t least = lexer_.expressions().lengths(entry.expression).least;
-    for (const Parser::Step& step : parser_.copy_of_steps(parser_.closure(place.set))) {
+    for (const Parser::Step& step : parser_.copy_of_steps(closure)) {
       if (step.terminal != entry.terminal) continue;
       Bound bound = item_bound(step.next, unit);
       bound.add({least, 0});
@@ -363,6 +364,7 @@ Bound Automaton::place_bound(const Place& place, Unit unit) {
       met = true;
     }
   }
+  if (closure.has_rivals || closure.uncertain) best.fresh = std::min(many, best.fresh + 1);  // the group under way
   return best;
 }
 

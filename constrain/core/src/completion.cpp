@@ -31,7 +31,7 @@ uint64_t Automaton::edge_cost(const Edge& edge) {
       return rule_costs_[edge.symbol] == endless ? endless : rule_costs_[edge.symbol] + 1;
     case EdgeKind::terminal: {
       uint64_t& known = terminal_costs_[edge.symbol];
-      if (known == 0) known = text_cost(lexer_.expressions().shortest(lexer_.expression(TermId{edge.symbol}))) + 1;
+      if (known == 0) known = of_terminal(edge.symbol, [&] { return lexeme_cost(lexer_.expression(TermId{edge.symbol})); }) + 1;
       return known;
     }
   }
@@ -190,13 +190,13 @@ uint64_t Automaton::search_own_path(StateId start, MemoryId memory, bool keep, P
         const ExprId e = lexer_.expression(terminal);
         segment = {false, index(e), fresh};
         if (fresh && e == ExprId::nothing) continue;
-        if (fresh) visit.cost += text_cost(lexer_.expressions().shortest(e)) + 1 - edge_cost(edge);
+        if (fresh) visit.cost += of_terminal(edge.symbol, [&] { return lexeme_cost(e); }) + 1 - edge_cost(edge);
         if (remember >= 0 && grammar_.rules[rule].slots[static_cast<size_t>(remember)] == text_set) {
           visit.forgot |= search == PathSearch::without_texts;
           if (search != PathSearch::without_texts) {
             TextId id = TextId::empty;
             for (char c : lexer_.expressions().shortest(e)) id = memory_.extend(id, static_cast<uint8_t>(c));
-            m = memory_.remember(m, static_cast<uint32_t>(remember), id);
+            m = parser_.remembering(rule, m, remember, id);
           }
         }
       }
@@ -372,7 +372,7 @@ void Automaton::solve_rules() {
 }
 
 // Raises the LimitError that keeps a text from being finished: from its beginning, or within some rule.
-void Automaton::check_finish() {
+void Automaton::check_finish(bool steps) {
   allow_call();
   solve_rules();
   std::vector<bool> reached(grammar_.rules.size());
@@ -395,7 +395,7 @@ void Automaton::check_finish() {
     throw LimitError(limit_message(("a shortest text of rule " + grammar_.rules[*unfinished].name + " takes too many steps to find").c_str(),
                                    "MAX_PATH_STATES", max_path_states));
   }
-  static_cast<void>(shortest_completion(start()));
+  static_cast<void>(steps || grammar_.has_values ? shortest_completion(start()) : completion_by_rules(start()));
 }
 
 uint32_t Automaton::own_path_id(StateId state, MemoryId memory) {
@@ -519,7 +519,7 @@ std::string Automaton::completion_by_steps(Place place) {
     const std::vector<Parser::Step> steps = parser_.copy_of_steps(closure);
     const std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(place.lexer);
     for (const Lexer::Entry& entry : entries) {
-      const uint64_t own = text_cost(lexer_.expressions().shortest(entry.expression));
+      const uint64_t own = of_terminal(index(entry.terminal), [&] { return lexeme_cost(entry.expression); });
       uint64_t after = endless;
       for (const Parser::Step& step : steps) {
         if (step.terminal == entry.terminal) after = std::min(after, item_cost(step.next));
@@ -611,7 +611,7 @@ std::string Automaton::completion_by_rules(const Place& place) {
   } else {
     const std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(place.lexer);
     for (const Lexer::Entry& entry : entries) {
-      uint64_t own = text_cost(lexer_.expressions().shortest(entry.expression));
+      uint64_t own = of_terminal(index(entry.terminal), [&] { return lexeme_cost(entry.expression); });
       const Parser::Closure closure = parser_.closure(place.set);
       std::vector<Parser::Step> steps = parser_.copy_of_steps(closure);
       for (Parser::Step& step : steps) {

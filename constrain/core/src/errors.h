@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -17,6 +18,8 @@ struct GrammarError : std::runtime_error {
 struct LimitError : std::runtime_error {
   explicit LimitError(const std::string& message, Limit which = Limit::compile_work) : std::runtime_error(message), limit(which) {}
   Limit limit;
+  std::optional<uint32_t> terminal;  // of the grammar: the one that takes so much, if it is one
+  std::string pointer;               // where that comes from; empty if nobody knows
 };
 
 // Whether an expression matches anything takes too long to tell.
@@ -32,6 +35,17 @@ struct BudgetError : std::runtime_error {
   BudgetError(const std::string& message, uint64_t tokens) : std::runtime_error(message), needed(tokens) {}
   uint64_t needed;  // tokens that are enough
 };
+
+// What `f` returns. A limit that it meets is met by this terminal of the grammar, unless it says otherwise.
+template <typename F>
+decltype(auto) of_terminal(uint32_t terminal, F&& f) {
+  try {
+    return f();
+  } catch (LimitError& error) {
+    if (!error.terminal) error.terminal = terminal;
+    throw;
+  }
+}
 
 inline std::string limit_message(const char* what, const char* name, size_t limit) {
   return std::string(what) + " (" + name + " = " + std::to_string(limit) + ")";

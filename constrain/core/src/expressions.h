@@ -49,7 +49,6 @@ class ExpressionStore {
   static constexpr uint32_t max_length_sets = Limits{}.length_sets;
   static constexpr uint32_t max_shortest_match = 1u << 24;  // bytes
   static constexpr uint32_t max_expression_depth = 4'000;   // levels of parts of an imported expression
-  static constexpr uint32_t max_nested_decisions = 100;     // questions whether something matches, each within another
 
   ExpressionStore();
 
@@ -123,9 +122,10 @@ class ExpressionStore {
     states_allowed_ = intersection_states;
     length_sets_allowed_ = length_sets;
   }
-  void limit_searches(uint32_t intersection_states, uint32_t length_sets) {
-    max_states_ = intersection_states;
-    max_sets_ = length_sets;
+  void limit_searches(const Limits& limits) {
+    max_states_ = limits.intersection_states;
+    max_sets_ = limits.length_sets;
+    max_decisions_ = limits.nested_decisions;
   }
   // Has a function called, once, before more than `work` derivatives are made from now on; null for none.
   void notify_after(size_t work, void (*function)(void*), void* argument) {
@@ -269,6 +269,7 @@ class ExpressionStore {
   std::deque<Lengths> lengths_;
   FlatMap<uint64_t, uint8_t> within_;
   uint32_t decisions_ = 0;   // questions under way, each within another
+  uint32_t max_decisions_ = Limits{}.nested_decisions;  // always: the stack is no deeper
   uint32_t inclusions_ = 0;  // likewise, of units_within
   FlatMap<Hash, uint32_t> unit_ids_;
   std::vector<std::vector<ExprId>> unit_targets_;

@@ -78,12 +78,13 @@ struct Grammar {
   bool may_need_fresh = false;  // some edge reads only texts or values that were not read before
   bool has_values = false;    // some slot is a set of values
   bool numbers_by_double = false;  // values that must be distinct differ as IEEE doubles, where they are numbers
+  bool strings_by_value = false;   // texts and values are compared as the strings that they spell, where they are JSON strings
   bool reads_groups = false;  // some edge reads a rule with a value that must be distinct
 
   template <typename Archive>
   void visit(Archive& archive) {  // all but `expressions`
     archive(terminals, terminal_names, remembered, kinds, roles, labels, ignored, rules, states, edges, conditions, actions,
-            self_delimiting, has_values, numbers_by_double, reads_groups, may_need_fresh);
+            self_delimiting, has_values, numbers_by_double, strings_by_value, reads_groups, may_need_fresh);
   }
 
   const State& state(StateId q) const { return states[index(q)]; }

@@ -362,12 +362,10 @@ Grammar import_grammar(nb::handle object) {
   Importer importer(grammar.expressions);
   for (nb::handle each : tuple_of(object.attr("terminals"))) {
     grammar.terminal_names.push_back(nb::cast<std::string>(each.attr("name")));
-    try {
+    of_terminal(static_cast<uint32_t>(grammar.terminals.size()), [&] {
       const ExprId expression = importer.expression(each.attr("expression"));
       grammar.terminals.push_back(is_special(each.attr("expression")) ? expression : without_marks(grammar.expressions, expression));
-    } catch (const LimitError& error) {
-      throw LimitError("terminal " + grammar.terminal_names.back() + ": " + error.what());
-    }
+    });
     grammar.kinds.push_back(nb::cast<uint8_t>(each.attr("kind")));
   }
   nb::tuple rules = tuple_of(object.attr("rules"));
@@ -388,6 +386,7 @@ Grammar import_grammar(nb::handle object) {
   }
   grammar.self_delimiting = nb::cast<bool>(object.attr("self_delimiting"));
   grammar.numbers_by_double = nb::cast<bool>(object.attr("numbers_by_double"));
+  grammar.strings_by_value = nb::cast<bool>(object.attr("strings_by_value"));
   nb::gil_scoped_release release;
   analyse(grammar);
   if (!grammar.self_delimiting) prove_lexing(grammar);

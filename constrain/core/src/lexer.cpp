@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "doubles.h"
+#include "strings.h"
 
 namespace constrain {
 
@@ -127,7 +128,7 @@ MatchId Lexer::match(std::vector<TermId> terminals) {
   return MatchId{id};
 }
 
-TermId Lexer::without(TermId t, TextSetId set, const Memory& memory) {
+TermId Lexer::without(TermId t, TextSetId set, const Memory& memory, const Values& values) {
   if (set == TextSetId::empty) return t;
   uint64_t key = (uint64_t{index(t)} << 32) | index(set);
   if (const uint32_t* found = without_.find(key)) return TermId{*found};
@@ -137,7 +138,7 @@ TermId Lexer::without(TermId t, TextSetId set, const Memory& memory) {
   const ExprId used = in_blocks(0x74657874, known, [&](std::span<const uint32_t> block) {
     std::vector<std::string> texts;
     for (uint32_t text : block) texts.push_back(memory.text(TextId{text}));
-    return expressions_.literal_set(std::move(texts));
+    return spelled_texts(std::move(texts), values);
   });
   TermId result = derived(t, used, known.size() < all.size());
   without_.insert(key, index(result));
@@ -209,6 +210,15 @@ ExprId Lexer::all_spelled(const std::vector<ValueId>& scalars, const Values& val
   return expressions_.alternation(std::move(parts));
 }
 
+// The texts, and where strings are compared by value, all that spell the same strings.
+ExprId Lexer::spelled_texts(std::vector<std::string> texts, const Values& values) {
+  if (!values.strings_by_value()) return expressions_.literal_set(std::move(texts));
+  const auto others = std::partition(texts.begin(), texts.end(), [](const std::string& text) { return is_string(text); });
+  const ExprId rest = expressions_.literal_set({others, texts.end()});
+  texts.erase(others, texts.end());
+  return expressions_.alternation({string_spellings(expressions_, texts), rest});
+}
+
 // All texts of the scalars: a number's normal form may go on with zeros after the point, zero may be negative. Where
 // numbers are compared by double, the texts of all numbers with the same double.
 ExprId Lexer::spelled(const std::vector<ValueId>& scalars, const Values& values, Notation notation) {
@@ -232,7 +242,7 @@ ExprId Lexer::spelled(const std::vector<ValueId>& scalars, const Values& values,
     }
   }
   ExpressionStore& e = expressions_;
-  parts.push_back(e.literal_set(std::move(texts)));
+  parts.push_back(spelled_texts(std::move(texts), values));
   if (!fractions.empty()) {
     parts.push_back(e.concatenation(e.literal_set(std::move(fractions)), e.repetition(e.literal("0"), 0, unbounded)));
   }

@@ -56,7 +56,7 @@ class Lexer {
 
   // Terminal `t` without the texts of a set; TextId::unknown among them makes it tentative. Its expression may be
   // ExprId::nothing: then every text is used.
-  TermId without(TermId t, TextSetId set, const Memory& memory);
+  TermId without(TermId t, TextSetId set, const Memory& memory, const Values& values);
   // Terminal `t` without the texts of the scalars in a list of values; ValueId::unknown_scalar makes it tentative.
   TermId without_values(TermId t, uint32_t list, const Memory& memory, const Values& values);
   TermId none() const { return none_; }  // without any text
@@ -110,6 +110,7 @@ class Lexer {
   ExprId in_blocks(uint64_t tag, std::span<const uint32_t> numbers, F&& expression_of);
   TermId derived(TermId t, ExprId used, bool tentative);
   ExprId all_spelled(const std::vector<ValueId>& scalars, const Values& values, Notation notation);
+  ExprId spelled_texts(std::vector<std::string> texts, const Values& values);
   ExprId spelled(const std::vector<ValueId>& scalars, const Values& values, Notation notation);
   void spell_scientific(const std::vector<ValueId>& decimals, const Values& values, std::vector<ExprId>& parts);
   bool spell_double(const std::string& form, Notation notation, std::vector<ExprId>& parts);

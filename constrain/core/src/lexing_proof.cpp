@@ -7,9 +7,7 @@
 // with which expressions have many derivatives; these, and the bytes that may follow one by one, are looked at where it
 // fails.
 //
-// Thousands of terminals may stand at one place, and pairs of them would be millions. So states of rules that read the
-// same are one *place*, terminals that are readable at the same places are one *group*, and all terminals are followed
-// side by side through one automaton (Joint): every pair of them that begins alike is met there, and no other.
+// Thousands of terminals are told apart by places (rule_places.h), groups and a joint automaton (terminal_groups.h).
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -17,6 +15,8 @@
 
 #include "errors.h"
 #include "grammar.h"
+#include "rule_places.h"
+#include "terminal_groups.h"
 
 namespace constrain {
 
@@ -24,303 +24,9 @@ namespace {
 
 constexpr size_t max_pair_states = 5'000;        // of two terminals read side by side
 constexpr size_t max_paired_terminals = 100;     // up to these, each two are compared; more are followed all together
-constexpr size_t max_joint_steps = 2'000'000;    // of terminals that are followed all together; beyond, each two are compared
 constexpr size_t max_edge_pairs = 10'000'000;    // that are followed side by side; beyond, any two terminals may meet
 constexpr size_t max_overlaps = 4'000'000;       // pairs of terminals that may match one text; likewise
-constexpr size_t max_overlap_work = 300'000;     // derivatives that these may take; likewise
-constexpr size_t max_proof_work = 20'000'000;    // steps of the whole proof, about 50 ns each; beyond, LimitError
 constexpr size_t pair_state_work = 40;           // steps that a state of two terminals read side by side counts for
-
-// Work that the proof has taken.
-class Work {
- public:
-  void spend(size_t steps) {
-    spent_ += steps;
-    if (spent_ <= max_proof_work) return;
-    throw LimitError("too many terminals may be read at the same places to prove that the longest match swallows none "
-                     "(MAX_PROOF_WORK = " + std::to_string(max_proof_work) + " steps); write alternatives as one terminal");
-  }
-
- private:
-  size_t spent_ = 0;
-};
-
-// What states of rules read next. Callers are not told apart, so a state that ends a rule reads what follows any call.
-// States that read the same in the end are one place.
-class Places {
- public:
-  Places(const Grammar& grammar, Work& work) : grammar_(grammar), work_(work), returns_(grammar.states.size()) {
-    callers_.resize(grammar.rules.size());
-    for (uint32_t q = 0; q < returns_; ++q) {
-      for (const Edge& edge : grammar.edges_of(StateId{q})) {
-        if (edge.kind == EdgeKind::rule) callers_[edge.symbol].push_back(index(edge.target));
-      }
-    }
-    place_.assign(returns_ + grammar.rules.size(), unknown);
-    listed_.assign(grammar.edges.size(), 0);
-    find_components();
-  }
-
-  size_t count() const { return edges_.size(); }
-  uint32_t of(StateId q) const { return place_[index(q)]; }
-  // Indices of the edges with a terminal, in ascending order.
-  const std::vector<uint32_t>& edges(uint32_t place) const { return edges_[place]; }
-
- private:
-  static constexpr uint32_t unknown = ~uint32_t{0};
-
-  // Calls `f` with what a node reads on from without reading a terminal. Nodes are states, and the end of each rule.
-  template <typename F>
-  void each_next(uint32_t node, F&& f) const {
-    if (node >= returns_) {
-      for (uint32_t caller : callers_[node - returns_]) f(caller);
-      return;
-    }
-    const State& state = grammar_.states[node];
-    for (const Edge& edge : grammar_.edges_of(StateId{node})) {
-      if (edge.kind == EdgeKind::epsilon) f(index(edge.target));
-      if (edge.kind != EdgeKind::rule) continue;
-      f(index(grammar_.rules[edge.symbol].start));
-      if (grammar_.rules[edge.symbol].nullable) f(index(edge.target));
-    }
-    if (state.accepting) f(static_cast<uint32_t>(returns_) + state.rule);
-  }
-
-  // Strongly connected components (Tarjan 1972), those that others lead to first.
-  void find_components() {
-    struct Visit {
-      uint32_t node;
-      std::vector<uint32_t> next;
-      size_t at = 0;
-    };
-    std::vector<uint32_t> number(place_.size(), unknown), low(place_.size(), 0), open;
-    std::vector<Visit> visits;
-    uint32_t count = 0;
-    auto enter = [&](uint32_t node) {
-      number[node] = low[node] = count++;
-      open.push_back(node);
-      visits.push_back({node, {}});
-      each_next(node, [&](uint32_t next) { visits.back().next.push_back(next); });
-    };
-    for (uint32_t root = 0; root < place_.size(); ++root) {
-      if (number[root] != unknown) continue;
-      enter(root);
-      while (!visits.empty()) {
-        Visit& visit = visits.back();
-        const uint32_t node = visit.node;
-        if (visit.at < visit.next.size()) {
-          const uint32_t next = visit.next[visit.at++];
-          if (number[next] == unknown) {
-            enter(next);
-          } else if (place_[next] == unknown) {
-            low[node] = std::min(low[node], number[next]);
-          }
-          continue;
-        }
-        visits.pop_back();
-        if (!visits.empty()) low[visits.back().node] = std::min(low[visits.back().node], low[node]);
-        if (low[node] != number[node]) continue;
-        size_t begin = open.size();
-        while (open[--begin] != node) {
-        }
-        make_place({open.begin() + static_cast<std::ptrdiff_t>(begin), open.end()});
-        open.resize(begin);
-      }
-    }
-  }
-
-  // The place of a component: another one's, if it reads nothing but what that reads.
-  void make_place(const std::vector<uint32_t>& nodes) {
-    std::vector<uint32_t> own, others;
-    for (uint32_t node : nodes) {
-      each_next(node, [&](uint32_t next) {
-        if (place_[next] != unknown) others.push_back(place_[next]);  // else it is one of the nodes
-      });
-      if (node >= returns_) continue;
-      const State& state = grammar_.states[node];
-      for (uint32_t i = state.edges_begin; i < state.edges_begin + state.edges_count; ++i) {
-        if (grammar_.edges[i].kind == EdgeKind::terminal) own.push_back(i);
-      }
-    }
-    std::sort(others.begin(), others.end());
-    others.erase(std::unique(others.begin(), others.end()), others.end());
-    auto place = static_cast<uint32_t>(edges_.size());
-    if (own.empty() && others.size() == 1) {
-      place = others[0];
-    } else {
-      ++list_;
-      for (uint32_t edge : own) listed_[edge] = list_;
-      for (uint32_t other : others) {
-        work_.spend(edges_[other].size());
-        for (uint32_t edge : edges_[other]) {
-          if (listed_[edge] == list_) continue;
-          listed_[edge] = list_;
-          own.push_back(edge);
-        }
-      }
-      work_.spend(own.size());
-      std::sort(own.begin(), own.end());
-      edges_.push_back(std::move(own));
-    }
-    for (uint32_t node : nodes) place_[node] = place;
-  }
-
-  const Grammar& grammar_;
-  Work& work_;
-  size_t returns_;  // nodes from here on are the ends of rules
-  std::vector<std::vector<uint32_t>> callers_;  // by rule: states after an edge that reads it
-  std::vector<uint32_t> place_;                 // by node
-  std::vector<std::vector<uint32_t>> edges_;    // by place
-  std::vector<uint32_t> listed_;                // by edge: the last list that it was added to
-  uint32_t list_ = 0;
-};
-
-// All terminals, followed side by side from their beginnings while at least two are left.
-//
-//     {if, int, name} --i--> {f, nt, name*} --f--> {(end), name*}
-class Joint {
- public:
-  struct Entry {
-    uint32_t terminal;
-    ExprId rest;
-  };
-
-  // Whether they could be followed within the limits.
-  bool follow(ExpressionStore& store, const std::vector<ExprId>& terminals, Work& work) {
-    std::vector<Entry> all;
-    for (uint32_t t = 0; t < terminals.size(); ++t) {
-      if (terminals[t] != ExprId::nothing) all.push_back({t, terminals[t]});
-    }
-    add(all);
-    const size_t derivatives = store.work();
-    std::vector<std::vector<Entry>> next(256);
-    std::vector<ExprId> rests;
-    for (size_t i = 0; i < states(); ++i) {
-      const size_t steps_before = steps_;
-      rests.clear();
-      for (const Entry& entry : entries(i)) rests.push_back(entry.rest);
-      const std::vector<uint8_t> representatives = store.representatives(rests);
-      std::array<bool, 256> represented{};
-      for (uint8_t byte : representatives) represented[byte] = true;
-      for (size_t j = begins_[i]; j < begins_[i + 1]; ++j) {
-        const Entry entry = entries_[j];
-        auto step = [&](uint8_t byte) {
-          ++steps_;
-          const ExprId rest = store.derivative(entry.rest, byte);
-          if (rest != ExprId::nothing) next[byte].push_back({entry.terminal, rest});
-        };
-        const int lead = store[entry.rest].lead;
-        ++steps_;
-        if (lead >= 0 && represented[static_cast<size_t>(lead)]) {
-          step(static_cast<uint8_t>(lead));
-          continue;
-        }
-        const ByteSet first = store.first(entry.rest);
-        for (uint8_t byte : representatives) {
-          if (first.contains(byte)) step(byte);
-        }
-      }
-      for (uint8_t byte : representatives) {
-        if (next[byte].size() > 1) add(next[byte]);
-        next[byte].clear();
-      }
-      work.spend(steps_ - steps_before);
-      if (steps_ > max_joint_steps || store.work() > derivatives + max_overlap_work) return false;
-    }
-    return true;
-  }
-
-  size_t states() const { return begins_.size() - 1; }
-  std::span<const Entry> entries(size_t state) const {
-    return {entries_.data() + begins_[state], begins_[state + 1] - begins_[state]};
-  }
-
- private:
-  void add(const std::vector<Entry>& set) {
-    Hash hash = seeded(set.size());
-    for (const Entry& entry : set) hash = mix(hash, (uint64_t{entry.terminal} << 32) | index(entry.rest));
-    if (known_.find(hash)) return;
-    known_.insert(hash, 1);
-    entries_.insert(entries_.end(), set.begin(), set.end());
-    begins_.push_back(entries_.size());
-  }
-
-  std::vector<Entry> entries_;      // of all states, one after the other
-  std::vector<size_t> begins_{0};   // by state
-  FlatMap<Hash, uint8_t> known_;
-  size_t steps_ = 0;
-};
-
-// Which terminals may be usable at once. Those that are readable at the same places are one group.
-class Groups {
- public:
-  explicit Groups(const Grammar& grammar) : of_(grammar.terminals.size(), 0) {}
-
-  void find(const Grammar& grammar, const Places& places) {
-    std::vector<Hash> readable(of_.size(), seeded(0));
-    for (uint32_t place = 0; place < places.count(); ++place) {
-      for (uint32_t edge : places.edges(place)) {
-        Hash& hash = readable[grammar.edges[edge].symbol];
-        hash = mix(hash, place + 1);  // the same place twice is no matter: so it is for all that have this hash
-      }
-    }
-    for (uint32_t t : grammar.ignored) readable[t] = mix(readable[t], t | (uint64_t{1} << 32));
-    FlatMap<Hash, uint32_t> known;
-    for (uint32_t t = 0; t < of_.size(); ++t) {
-      const uint32_t* found = known.find(readable[t]);
-      if (!found) known.insert(readable[t], static_cast<uint32_t>(count_++));
-      of_[t] = *known.find(readable[t]);
-    }
-    words_ = (count_ + 63) / 64;
-  }
-
-  // All may be beside all.
-  void merge() {
-    std::fill(of_.begin(), of_.end(), 0u);
-    count_ = words_ = 1;
-    beside_.assign(1, 1);
-  }
-
-  void allocate(Work& work) {
-    work.spend(count_ * words_);
-    beside_.assign(count_ * words_, 0);
-  }
-
-  void meet(uint32_t one, uint32_t two) {
-    beside_[one * words_ + two / 64] |= uint64_t{1} << (two % 64);
-    beside_[two * words_ + one / 64] |= uint64_t{1} << (one % 64);
-  }
-
-  // Returns how many steps that took.
-  size_t meet_all(const std::vector<uint32_t>& ones, const std::vector<uint32_t>& twos) {
-    const size_t pairs = ones.size() * twos.size(), words = (ones.size() + twos.size()) * (words_ + 1);
-    if (pairs <= words) {
-      for (uint32_t one : ones) {
-        for (uint32_t two : twos) meet(one, two);
-      }
-      return pairs;
-    }
-    std::vector<uint64_t> row(words_);
-    for (const auto& [some, others] : {std::pair(&ones, &twos), std::pair(&twos, &ones)}) {
-      std::fill(row.begin(), row.end(), 0);
-      for (uint32_t other : *others) row[other / 64] |= uint64_t{1} << (other % 64);
-      for (uint32_t each : *some) {
-        for (size_t i = 0; i < words_; ++i) beside_[each * words_ + i] |= row[i];
-      }
-    }
-    return words;
-  }
-
-  size_t count() const { return count_; }
-  uint32_t of(uint32_t terminal) const { return of_[terminal]; }
-  bool may_meet(uint32_t one, uint32_t two) const { return (beside_[one * words_ + two / 64] >> (two % 64)) & 1; }
-  bool beside(uint32_t t, uint32_t u) const { return may_meet(of_[t], of_[u]); }
-
- private:
-  std::vector<uint32_t> of_;  // by terminal
-  size_t count_ = 0, words_ = 0;
-  std::vector<uint64_t> beside_;  // a row of bits for each group
-};
 
 class Proof {
  public:
@@ -383,7 +89,7 @@ class Proof {
     if (joint_) {  // those that match one text
       for (size_t i = 0; i < joint_->states(); ++i) {
         std::vector<uint32_t> matched;
-        for (const Joint::Entry& entry : joint_->entries(i)) {
+        for (const JointAutomaton::Entry& entry : joint_->entries(i)) {
           if (grammar_.expressions.nullable(entry.rest)) matched.push_back(entry.terminal);
         }
         if (found + matched.size() * matched.size() > max_overlaps) return false;
@@ -458,7 +164,7 @@ class Proof {
           pending.emplace_back(x, y);
         });
         followed += std::min(partners_[one.terminal].size(), reading(b).size());
-        if (followed > max_edge_pairs || grammar_.expressions.work() > work_before + max_overlap_work) return false;
+        if (followed > max_edge_pairs || grammar_.expressions.work() > work_before + JointAutomaton::max_overlap_work) return false;
       }
       if (followed > max_edge_pairs) return false;
     }
@@ -594,7 +300,7 @@ class Proof {
     std::vector<ByteSet> onward(groups_.count());  // by group: bytes that its terminals may take
     for (size_t i = 0; i < joint_->states(); ++i) {
       std::vector<uint32_t> groups, matched;
-      for (const Joint::Entry& entry : joint_->entries(i)) {
+      for (const JointAutomaton::Entry& entry : joint_->entries(i)) {
         const uint32_t group = groups_.of(entry.terminal);
         if (store.nullable(entry.rest)) matched.push_back(entry.terminal);
         const ByteSet first = store.first(entry.rest);
@@ -736,10 +442,10 @@ class Proof {
 
   Grammar& grammar_;
   size_t count_;
-  Work work_;
-  Places places_;
-  Groups groups_;
-  std::optional<Joint> joint_;  // of the coarse expressions; if there is none, terminals are compared two by two
+  ProofWork work_;
+  RulePlaces places_;
+  TerminalGroups groups_;
+  std::optional<JointAutomaton> joint_;  // of the coarse expressions; if there is none, terminals are compared two by two
   std::vector<ExprId> coarse_;  // by terminal
   std::vector<std::vector<uint32_t>> partners_;  // by terminal: others that may match a text of it
   std::vector<std::optional<std::vector<Reading>>> readings_;        // by place, once known
@@ -747,7 +453,7 @@ class Proof {
   FlatMap<uint64_t, uint8_t> overlaps_;  // by pair of terminals
   FlatMap<uint64_t, uint32_t> taken_ids_;
   std::vector<ByteSet> taken_;
-  std::vector<ByteSet> taken_beside_;             // by terminal, where there is a Joint
+  std::vector<ByteSet> taken_beside_;             // by terminal, where terminals are followed all together
   bool alphabets_known_ = false;
   std::array<std::vector<std::pair<uint32_t, ByteSet>>, 256> alphabets_;  // by first byte: those of groups
   FlatMap<uint64_t, uint32_t> alphabet_ids_;  // by group and first byte

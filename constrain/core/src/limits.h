@@ -15,6 +15,8 @@ enum class Limit : uint8_t {
   call_work,
   intersection_states,
   length_sets,
+  nested_decisions,
+  expression_depth,
   shortest_match,
   nested_groups,
   path_states,
@@ -22,9 +24,10 @@ enum class Limit : uint8_t {
   budget_questions,
 };
 
-inline constexpr std::array<std::string_view, 10> limit_names{
-    "MAX_COMPILE_WORK",   "MAX_MASK_WORK",     "MAX_CALL_WORK",   "MAX_INTERSECTION_STATES", "MAX_LENGTH_SETS",
-    "MAX_SHORTEST_MATCH", "MAX_NESTED_GROUPS", "MAX_PATH_STATES", "MAX_SEARCHED_PLACES",     "MAX_BUDGET_QUESTIONS",
+inline constexpr std::array<std::string_view, 12> limit_names{
+    "MAX_COMPILE_WORK",     "MAX_MASK_WORK",        "MAX_CALL_WORK",      "MAX_INTERSECTION_STATES",
+    "MAX_LENGTH_SETS",      "MAX_NESTED_DECISIONS", "MAX_EXPRESSION_DEPTH", "MAX_SHORTEST_MATCH",
+    "MAX_NESTED_GROUPS",    "MAX_PATH_STATES",      "MAX_SEARCHED_PLACES",  "MAX_BUDGET_QUESTIONS",
 };
 
 class LimitSet {
@@ -55,6 +58,7 @@ struct Limits {
   size_t call_work = 2'000'000;  // derivatives that any other call may make, and the verifying of those single bytes
   uint32_t intersection_states = 20'000;
   uint32_t length_sets = 20'000;
+  uint32_t nested_decisions = 100;  // questions whether something matches, each within another
   size_t budget_questions = 4'000;  // about sets and ways to finish, for one mask near the end of a budget
   size_t budget_searches = 256;     // the same, where each may take a search
 };

@@ -52,6 +52,7 @@ class CompiledGrammar {
  private:
   void check_bytes();
   bool takes_long_to_finish();
+  bool counts_nest() const;
   void renew();
   void restore_expressions();
 

@@ -17,9 +17,9 @@ namespace constrain {
 class ExpressionStore::Deciding {
  public:
   explicit Deciding(ExpressionStore& store) : count_(store.decisions_) {
-    if (count_ == max_nested_decisions) {
+    if (count_ >= store.max_decisions_) {
       throw UndecidedError(limit_message("deciding what an expression matches asks too many questions within one another",
-                                         "MAX_NESTED_DECISIONS", max_nested_decisions));
+                                         "MAX_NESTED_DECISIONS", store.max_decisions_), Limit::nested_decisions);
     }
     ++count_;
   }

@@ -38,6 +38,7 @@ struct Parser::Predicted {
 
 Parser::Parser(const Grammar& grammar, Lexer& lexer, Memory& memory) : grammar_(grammar), lexer_(lexer), memory_(memory) {
   values_.compare_by_double(grammar.numbers_by_double);
+  values_.compare_strings(grammar.strings_by_value);
   const size_t more = grammar.reads_groups ? 2 : 0;
   for (const Rule& rule : grammar.rules) {
     fresh_.push_back(rule.slots.size() + more == 0 ? MemoryId::empty : memory.fresh(rule.slots.size() + more));
@@ -422,12 +423,15 @@ TermId Parser::excluding(const Edge& edge, uint32_t rule, MemoryId memory) {
   const auto slot = static_cast<size_t>(edge.excluding);
   const uint32_t used = memory_.values(memory)[slot];
   if (grammar_.rules[rule].slots[slot] == value_set) return lexer_.without_values(TermId{edge.symbol}, used, memory_, values_);
-  return lexer_.without(TermId{edge.symbol}, TextSetId{used}, memory_);
+  return lexer_.without(TermId{edge.symbol}, TextSetId{used}, memory_, values_);
 }
 
 MemoryId Parser::remembering(uint32_t rule, MemoryId memory, int32_t slot, TextId text) {
   const auto at = static_cast<uint32_t>(slot);
-  if (grammar_.rules[rule].slots[at] != value_set) return memory_.remember(memory, at, text);
+  if (grammar_.rules[rule].slots[at] != value_set) {
+    if (values_.strings_by_value() && text != TextId::unknown) return remembering_value(rule, memory, slot, values_.text(memory_.text(text)));
+    return memory_.remember(memory, at, text);
+  }
   return memory_.remember(memory, at, text == TextId::unknown ? ValueId::unknown_scalar : values_.scalar(memory_.text(text)));
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "strings.h"
+
 namespace constrain {
 
 namespace {
@@ -112,10 +114,13 @@ Values::Values() {
 ValueId Values::scalar(std::string_view text) {
   bool may_be_decimal = !text.empty() && (text[0] == '-' || is_digit(text[0]));
   std::string form = !may_be_decimal ? std::string() : by_double_ ? double_form(text) : decimal_form(text);
-  return intern(form.empty() ? text : form, !form.empty());
+  return form.empty() ? this->text(text) : intern(form, true);
 }
 
-ValueId Values::text(std::string_view text) { return intern(text, false); }
+ValueId Values::text(std::string_view text) {
+  if (strings_by_value_ && is_string(text)) return intern(canonical_string(text), false);
+  return intern(text, false);
+}
 
 ValueId Values::intern(std::string_view form, bool decimal) {
   Hash key = text_hash(decimal ? 0x646563 : 0x746578, form);

@@ -1,8 +1,9 @@
 // Values: what texts stand for, so that two spellings of one value are the same; and texts under way as values.
 //
-// A scalar is a lexeme: numbers by value (as decimals or as doubles), other texts as they are. A group has members: in order, or as a set
-// with labels. A *track* is what has been read of a text by the roles of its lexemes: the groups that are open, with
-// their members so far. All are immutable and interned; a group of labelled members has one id in any order.
+// A scalar is a lexeme: numbers by value (as decimals or as doubles), other texts as they are. A group has members: in
+// order, or as a set with labels. A *track* is what has been read of a text by the roles of its lexemes: the groups that
+// are open, with their members so far. All are immutable and interned; a group of labelled members has one id in any
+// order.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +34,12 @@ class Values {
   void compare_by_double(bool by_double) { by_double_ = by_double; }
   bool by_double() const { return by_double_; }
 
+  // strings_by_value: texts that begin with JSON strings are the same if these spell the same string.
+  void compare_strings(bool strings_by_value) { strings_by_value_ = strings_by_value; }
+  bool strings_by_value() const { return strings_by_value_; }
+
   ValueId scalar(std::string_view text);
-  ValueId text(std::string_view text);  // as it is: of a label
+  ValueId text(std::string_view text);  // of a label
   bool is_group(ValueId v) const { return values_[index(v)].kind != Kind::scalar; }
   bool is_decimal(ValueId v) const { return values_[index(v)].decimal; }
   const std::string& text(ValueId v) const { return texts_[values_[index(v)].begin]; }  // normal form of a scalar
@@ -50,7 +55,7 @@ class Values {
 
   template <typename Archive>
   void visit(Archive& archive) {
-    archive(values_, texts_, members_, lists_, tracks_, value_ids_, list_ids_, track_ids_, text_bytes_, by_double_);
+    archive(values_, texts_, members_, lists_, tracks_, value_ids_, list_ids_, track_ids_, text_bytes_, by_double_, strings_by_value_);
   }
 
  private:
@@ -95,6 +100,7 @@ class Values {
   FlatMap<Hash, uint32_t> track_ids_;
   size_t text_bytes_ = 0;
   bool by_double_ = false;
+  bool strings_by_value_ = false;
 };
 
 // 0.DIGITS times ten to the power of `point`; zero has no digits. The first and the last digit are not 0.

@@ -1,0 +1,107 @@
+"""Whatever a module remembers has a limit in bytes, or a written reason why it stays small."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator, MutableMapping, MutableSequence, MutableSet
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+import constrain
+from constrain._remembering import Memory
+from constrain.json_schema.number_spellings import SPELLING_BYTES, all_spellings
+from constrain.json_schema.numeric import NumberShape
+from constrain.regex.tree import tree_bytes
+from constrain.regex.unicode import _property, property_ranges
+
+if TYPE_CHECKING:
+    import pytest
+
+SMALL = {
+    "constrain._cache._cache_of": "a path and a lock for each cache directory that the program names",
+    "constrain._models._loaded": "one model, the last",
+    "constrain.constraint._cache": "bounded by CACHED_BYTES and CACHED_CONSTRAINTS",
+    "constrain.chat.fork._known_first_bytes": "two bytes a token, for as long as the vocabulary lives",
+    "constrain.json_schema.formats._identifier": "four kinds of identifiers",
+    "constrain.json_schema.formats._uuid_of": "versions 1 to 8",
+    "constrain.json_schema.scalars._any_number": "two entries at most, one for each way of comparing numbers",
+    "constrain.regex.unicode._aliases": "two tables of names",
+    "constrain.regex.unicode._orbit_of": "one table for each dialect",
+    "constrain.regex.unicode._orbits": "one table for each dialect",
+    "constrain.regex.unicode.perl_class": "three letters in four dialects",
+    "constrain.server.sizes._longest": "a number a vocabulary, for as long as the vocabulary lives",
+    "constrain.server.worker._vocabularies": "the vocabularies of the server's models",
+}
+"""Caches without a limit in bytes, and why they need none."""
+
+
+def modules() -> Iterator[str]:
+    for found in pkgutil.walk_packages(constrain.__path__, "constrain."):
+        if not found.name.endswith("__main__"):
+            yield found.name
+
+
+def takes_nothing(function: object) -> bool:
+    return callable(function) and not inspect.signature(function).parameters
+
+
+def may_grow(name: str, value: object) -> bool:
+    """Is it a collection that is filled later? What is written once has a name in capitals or is of a class."""
+    if isinstance(value, (WeakKeyDictionary, WeakValueDictionary)):
+        return True
+    is_collection = isinstance(value, (MutableMapping, MutableSequence, MutableSet))
+    return is_collection and not name.startswith("__") and name != name.upper()
+
+
+def unbounded_caches() -> dict[str, object]:
+    found: dict[str, object] = {}
+    for module_name in modules():
+        module = importlib.import_module(module_name)
+        for name, value in vars(module).items():
+            if getattr(value, "__module__", module_name) != module_name and not may_grow(name, value):
+                continue  # of another module, where it is looked at
+            if (hasattr(value, "cache_info") and not takes_nothing(value)) or may_grow(name, value):
+                found[f"{module_name}.{name}"] = value
+    return found
+
+
+def test_every_cache_has_a_limit_in_bytes_or_a_reason_to_have_none() -> None:
+    assert sorted(unbounded_caches().keys() - SMALL.keys()) == []
+
+
+def test_there_are_such_caches() -> None:
+    assert sorted(SMALL.keys() - unbounded_caches().keys()) == []
+
+
+def memories() -> dict[str, Memory]:
+    found = {}
+    for module_name in modules():
+        for name, value in vars(importlib.import_module(module_name)).items():
+            memory = getattr(value, "memory", None)
+            if isinstance(memory, Memory):
+                found[f"{module_name}.{name}"] = memory
+    return found
+
+
+def test_all_limits_together_are_bounded() -> None:
+    assert sum({id(memory): memory.max_bytes for memory in memories().values()}.values()) < 512 << 20
+
+
+def test_expressions_of_numbers_count_by_what_they_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = all_spellings.memory  # type: ignore[attr-defined]
+    memory.clear()
+    made = [all_spellings(NumberShape(minimum=number, maximum=3 * number), by_double=True) for number in range(1, 4)]
+    assert memory.bytes >= sum(map(tree_bytes, made))
+    monkeypatch.setattr(memory, "max_bytes", memory.bytes)
+    all_spellings(NumberShape(minimum=5, maximum=7), by_double=True)
+    assert len(memory) <= len(made)
+    assert memory.bytes <= memory.max_bytes < SPELLING_BYTES
+
+
+def test_names_of_properties_that_do_not_exist_do_not_pile_up() -> None:
+    memory = _property.memory  # type: ignore[attr-defined]
+    for number in range(100):
+        assert property_ranges(f"nonsense {number} " + "a" * 100_000) is None
+    assert memory.bytes <= memory.max_bytes

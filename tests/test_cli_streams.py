@@ -1,0 +1,77 @@
+"""The command line where its streams, files or modules are not what they should be."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def run(
+    *arguments: str | bytes | Path, redirect: str = "", text: bytes = b"", **variables: str
+) -> tuple[int, str, str]:
+    """The exit status and what was written of a command, after redirections as a shell has them."""
+    command = ["sh", "-c", f'exec "$@" {redirect}', "sh", sys.executable, "-m", "constrain", *arguments]
+    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", **variables}
+    done = subprocess.run(command, input=text, capture_output=True, check=False, env=environment)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("redirect", "command", "says"),
+    [
+        (">&-", ("grammars", "json"), "standard output: it is closed"),
+        (">/dev/full", ("grammars", "json"), "no space left on device"),
+        ("<&-", ("generate", "-"), "standard input: it is closed"),
+        ("<&-", ("explain", "-", "--regex", "a"), "standard input: it is closed"),
+    ],
+)
+def test_a_stream_that_cannot_be_used_is_named(redirect: str, command: tuple[str, ...], says: str) -> None:
+    status, _, told = run(*command, redirect=redirect)
+    assert (status != 0, told) == (True, f"error: {says}\n")
+
+
+def test_a_prompt_that_is_not_utf_8_is_refused() -> None:
+    why = "this is not UTF-8: invalid start byte at byte 3"
+    assert run("generate", "-", text=b"hi \xff") == (1, "", f"error: standard input: {why}\n")
+    assert run("generate", b"hi \xff") == (1, "", f"error: the prompt: {why}\n")
+
+
+def test_what_is_written_to_a_pipe_is_utf_8() -> None:
+    status, written, told = run("explain", "\u00e9", "--regex", "\u00e8", PYTHONIOENCODING="ascii")
+    assert (status, told) == (1, "")
+    assert "    \u00e9\n" in written
+
+
+def test_an_interruption_while_modules_are_imported_is_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt\n")
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    assert run("grammars", PYTHONPATH=path) == (130, "", "")
+
+
+def test_the_file_with_a_mistake_is_named(tmp_path: Path) -> None:
+    unknown, rules = tmp_path / "unknown.json", tmp_path / "rules.lark"
+    unknown.write_text('{"type": "strin"}')
+    rules.write_text("start: a\n")
+    said = f"error: {unknown}: at /type: 'strin' is not a type of JSON Schema\n"
+    assert run("compile", unknown)[2] == said
+    assert run("explain", "1", "--schema", unknown)[2] == said
+    assert run("explain", "1", "--lark", rules)[2].startswith(f"error: {rules}: line 1, column 8: ")
+
+
+def test_a_grammar_file_that_is_not_there_is_no_unknown_name() -> None:
+    assert run("explain", "1", "--lark", "jsn.lark")[2] == "error: jsn.lark: there is no such file or folder\n"
+
+
+def test_a_warning_is_one_line(tmp_path: Path) -> None:
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"type": "boolean"}')
+    status, _, told = run("compile", schema, CONSTRAIN_CACHE="/proc/none")
+    first, second = told.splitlines()
+    assert (status, first[:28], second[:6]) == (1, "warning: the cache /proc/non", "error:")

@@ -1,0 +1,80 @@
+"""Arguments that are of another type than they must be: each is named, before anything is generated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import constrain
+from constrain._options import split_options
+from constrain.llama.prompt import as_messages
+from tests.support import byte_vocabulary
+
+WRONG = [
+    ("max_tokens", "5", "a whole number or None"),
+    ("max_tokens", 3.5, "a whole number or None"),
+    ("max_tokens", True, "a whole number or None"),
+    ("max_string_tokens", [1], "a whole number or None"),
+    ("seed", 1.5, "a whole number or None"),
+    ("seed", "a", "a whole number or None"),
+    ("top_k", 1.5, "a whole number"),
+    ("top_k", None, "a whole number"),
+    ("temperature", "hot", "a number"),
+    ("temperature", None, "a number"),
+    ("repeat_penalty", 1j, "a number"),
+    ("timeout", "x", "a number or None"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "what"), WRONG)
+def test_an_option_that_is_no_number_is_named(name: str, value: object, what: str) -> None:
+    given: Any = {name: value}
+    with pytest.raises(TypeError) as caught:
+        split_options(given)
+    assert str(caught.value) == f"{name} is {value!r}; it must be {what}"
+
+
+def test_numbers_of_other_libraries_are_numbers() -> None:
+    given: Any = {"max_tokens": np.int64(5), "seed": np.uint8(3), "temperature": np.float32(0.5), "timeout": 1}
+    sampling, request = split_options(given)
+    assert (request.max_tokens, request.timeout, sampling.seed, sampling.temperature) == (5, 1.0, 3, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "says"),
+    [
+        (None, "the prompt is None; it must be a text or a list of messages"),
+        (b"hi", "the prompt is b'hi'; it must be a text or a list of messages"),
+        (5, "the prompt is 5; it must be a text or a list of messages"),
+        ("hi \ud800", "the prompt holds half of a surrogate pair (U+D800) at character 3; that is no text"),
+        (
+            [{"role": "user", "content": "\udfff"}],
+            "message 0: the content holds half of a surrogate pair (U+DFFF) at character 0; that is no text",
+        ),
+        ([{"role": 5, "content": "a"}], "message 0: 5 is not a role"),
+    ],
+)
+def test_a_prompt_that_is_no_text_is_refused(prompt: Any, says: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as caught:
+        as_messages(prompt)
+    assert str(caught.value) == says
+
+
+def test_a_model_that_is_none_is_refused() -> None:
+    wrong: Any = 5
+    with pytest.raises(TypeError, match="the model is 5; it must be a Model, the path of one"):
+        constrain.generate(wrong, "hi")
+
+
+def test_a_text_that_is_none_is_refused() -> None:
+    wrong: Any = 5
+    with pytest.raises(TypeError, match="the text is 5; it must be a str or bytes"):
+        constrain.compile({"type": "integer"}, byte_vocabulary()).accepts(wrong)
+
+
+def test_a_value_in_place_of_a_type_gets_one_sentence() -> None:
+    with pytest.raises(constrain.SchemaError, match="no JSON Schema can be made of 5: ") as caught:
+        constrain.compile(5, byte_vocabulary())
+    assert "\n" not in str(caught.value)
