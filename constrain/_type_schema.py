@@ -158,7 +158,7 @@ class _Generator(GenerateJsonSchema):
 
     def decimal_schema(self, schema: Any) -> dict[str, Any]:
         """A number, or a text as Pydantic writes decimals; a multiple of something is always a number."""
-        digits, places = schema.get("max_digits"), schema.get("decimal_places")
+        digits, places = _digits(schema)
         bounds = {name: Decimal(schema[name]) for name in _BOUNDS if name in schema}
         multiple = schema.get("multiple_of")
         number = _decimal_number(digits, places, bounds, multiple, exact=self.reads_numbers)
@@ -296,7 +296,7 @@ class _Generator(GenerateJsonSchema):
         if keys.get("type") in patterns.KEYS and "patternProperties" not in result:
             bounds = {name: Decimal(str(keys[name])) for name in _BOUNDS if name in keys}
             if keys["type"] == "decimal":
-                names = _decimal_text(keys.get("max_digits"), keys.get("decimal_places"), bounds)
+                names = _decimal_text(*_digits(keys), bounds)
             else:
                 names = _text(patterns.KEYS[keys["type"]], **_text_bounds(bounds))
             if "allOf" in names:
@@ -328,6 +328,12 @@ class _GeneratorOfTexts(_Generator):
 _KEYWORDS = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
 
 
+def _digits(schema: Any) -> tuple[int | None, int | None]:
+    """The most digits of a decimal, and of those after the point, where zeros count, too."""
+    digits, places = schema.get("max_digits"), schema.get("decimal_places")
+    return digits, places if digits is None or places is None else min(digits, places)
+
+
 def _decimal_number(
     digits: int | None, places: int | None, bounds: dict[str, Decimal], multiple: Any, *, exact: bool
 ) -> dict[str, Any]:
@@ -340,6 +346,8 @@ def _decimal_number(
     step = Decimal(multiple) if multiple is not None else None
     if digits is not None and places is None:
         places = 0
+    if digits is not None and digits == places:
+        parts.append({"not": {"const": 0}})  # which Pydantic takes for a digit before the point
     if not exact:
         scale = max(places or 0, 0 if step is None else -int(step.as_tuple().exponent))
         digits = min(_FLOAT_DIGITS if digits is None else digits, _FLOAT_DIGITS) - (scale - (places or 0))
@@ -347,6 +355,8 @@ def _decimal_number(
         parts.append({"multipleOf": float(Decimal(1).scaleb(-places)) if places else 1})
     if step is not None:
         parts.append({"multipleOf": int(step) if step == step.to_integral_value() else float(step)})
+        beyond = step.scaleb(_USUAL_DIGITS)  # from here on, Python's arithmetic has no room for the quotient
+        parts.append({"exclusiveMinimum": _inward("gt", -beyond), "exclusiveMaximum": _inward("lt", beyond)})
     if digits is not None:
         most = Decimal(10) ** (digits - (places or 0)) - Decimal(1).scaleb(-(places or 0))
         parts.append({"minimum": _inward("ge", -most), "maximum": _inward("le", most)})
@@ -361,8 +371,11 @@ def _decimal_text(digits: int | None, places: int | None, bounds: dict[str, Deci
         forms = [_decimal_form(max(_USUAL_DIGITS, longest), after)]
     elif places is None:
         forms = [_decimal_form(digits - count, count) for count in range(digits + 1)]
+    elif digits == places:
+        # Not 0, which Pydantic takes for a digit before the point; no number has no digits at all.
+        forms = [rf"-?0\.\d{{1,{places}}}" if places else "(?!)"]
     else:
-        forms = [_decimal_form(digits - places, min(digits, places))]
+        forms = [_decimal_form(digits - places, places)]
     return _text("|".join(forms), **_text_bounds(bounds))
 
 

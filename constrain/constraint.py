@@ -615,6 +615,9 @@ def _compile_any(
         return _compile_text(closed, vocab, directory, elsewhere)
     policies: dict[str, Any] = {name: value for name, value in sorted(settled.items()) if name in CHOICES}
     text = schema_text(schema, tightened=True)
+    # Pydantic reads 7e35 as a float, and no float of that size as an integer.
+    plain_integers = settled["numbers"] == "any" and not isinstance(schema, (str, dict, bool))
+    settings = (close_objects, strict, plain_integers)
 
     def make_schema() -> CompiledSchema:
         from constrain.json_schema import compile_schema
@@ -624,7 +627,9 @@ def _compile_any(
             from constrain.json_schema.strict import require_strict
 
             require_strict(document)
-        return compile_schema(document, close_objects=close_objects, registry=registry, **policies)
+        return compile_schema(
+            document, close_objects=close_objects, plain_integers=plain_integers, registry=registry, **policies
+        )
 
     def make(keeping: _Keeping | None) -> Constraint:
         if elsewhere is not None:
@@ -637,14 +642,14 @@ def _compile_any(
         return _find_or_make(
             vocab,
             directory,
-            lambda: schema_digest(text, (close_objects, strict, policies)),
+            lambda: schema_digest(text, (*settings, policies)),
             lambda: make_schema().grammar,
             make,
         )
 
     if registry is not None:
         return find_or_make()
-    key = (text, id(vocab), directory and directory.path, close_objects, strict, *policies.values())
+    key = (text, id(vocab), directory and directory.path, *settings, *policies.values())
     return _remembered(key, vocab, find_or_make)
 
 

@@ -5,21 +5,18 @@ from __future__ import annotations
 import json
 import lzma
 import os
-from decimal import Decimal
-from fractions import Fraction
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
 import jsonschema_rs
 import numpy as np
 import pytest
-import regress
 
 import constrain
+from tests.judging import validation_error as validation_error  # noqa: PLC0414 - for those who import it from here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -184,95 +181,6 @@ def canonical(value: object) -> object:
     if isinstance(value, list):
         return [canonical(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-# An independent validator: jsonschema, with patterns as ECMA-262 has them and numbers read exactly
-
-
-@cache
-def _regex(pattern: str) -> regress.Regex:
-    try:
-        return regress.Regex(pattern, "u")
-    except regress.RegressError:  # escapes that mean the character itself, which only the older syntax has
-        return regress.Regex(pattern)
-
-
-def _pattern(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[jsonschema.ValidationError]:
-    if isinstance(instance, str) and _regex(pattern).find(instance) is None:
-        yield jsonschema.ValidationError(f"{instance!r} does not match {pattern!r}")
-
-
-def _pattern_properties(validator: Any, patterns: Any, instance: Any, _schema: Any) -> Iterator[Any]:
-    for pattern, schema in patterns.items() if isinstance(instance, dict) else ():
-        for key, value in instance.items():
-            if _regex(pattern).find(key) is not None:
-                yield from validator.descend(value, schema, path=key, schema_path=pattern)
-
-
-def _additional_properties(validator: Any, additional: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    patterns = [_regex(pattern) for pattern in schema.get("patternProperties", {})]
-    for key, value in instance.items() if isinstance(instance, dict) else ():
-        if key not in schema.get("properties", {}) and all(pattern.find(key) is None for pattern in patterns):
-            yield from validator.descend(value, additional, path=key)
-
-
-def _multiple_of(_validator: Any, divisor: Any, instance: Any, _schema: Any) -> Iterator[jsonschema.ValidationError]:
-    if _is_number(None, instance) and (Fraction(instance) / Fraction(str(divisor))).denominator != 1:
-        yield jsonschema.ValidationError(f"{instance} is not a multiple of {divisor}")
-
-
-def _is_number(_checker: Any, instance: Any) -> bool:
-    return isinstance(instance, int | Decimal) and not isinstance(instance, bool)
-
-
-def _is_integer(_checker: Any, instance: Any) -> bool:
-    return _is_number(_checker, instance) and instance == int(instance)
-
-
-@cache
-def _validator_class(base: type) -> Any:
-    checker = base.TYPE_CHECKER.redefine("number", _is_number)  # type: ignore[attr-defined]
-    if base is not jsonschema.Draft4Validator:
-        checker = checker.redefine("integer", _is_integer)
-    keywords = {
-        "pattern": _pattern,
-        "patternProperties": _pattern_properties,
-        "additionalProperties": _additional_properties,
-        "multipleOf": _multiple_of,
-    }
-    return jsonschema.validators.extend(base, keywords, type_checker=checker)
-
-
-def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    assert len({key for key, _ in pairs}) == len(pairs), f"a key twice: {pairs}"
-    return dict(pairs)
-
-
-def validation_error(schema: Any, text: bytes) -> str | None:
-    """What an independent validator has against a text, formats asserted; None if nothing.
-
-    The text is read twice: with its numbers as exact decimals, and with them as IEEE doubles.
-    """
-    base = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
-    validator = _validator_class(base)(schema, format_checker=base.FORMAT_CHECKER)
-    for reading, readers in _READINGS.items():
-        instance = json.loads(text.decode("utf-8"), object_pairs_hook=_no_key_twice, **readers)
-        error = next(validator.iter_errors(instance), None)
-        if error is not None:
-            return f"{error.json_path}, read as {reading}: {error.message}"
-    return None
-
-
-def _double(text: str) -> int | Decimal:
-    """What a reader of doubles has: an integer, or the shortest decimal with the same double."""
-    double = float(text)
-    return int(double) if double.is_integer() else Decimal(repr(double))
-
-
-_READINGS: dict[str, dict[str, Any]] = {
-    "decimals": {"parse_float": Decimal},
-    "doubles": {"parse_float": _double, "parse_int": _double},
-}
 
 
 def second_validation_error(schema: Any, text: bytes) -> str | None:

@@ -134,6 +134,8 @@ SCALARS: dict[str, Any] = {
     "Decimal with only places": Annotated[Decimal, Field(decimal_places=1)],
     "Decimal price": Annotated[Decimal, Field(ge=0, max_digits=8, decimal_places=2)],
     "Decimal without places": Annotated[Decimal, Field(max_digits=3, decimal_places=0)],
+    "Decimal below 1": Annotated[Decimal, Field(max_digits=3, decimal_places=3)],
+    "Decimal of fewer digits than places": Annotated[Decimal, Field(max_digits=2, decimal_places=3)],
     "Decimal multiple": Annotated[Decimal, Field(multiple_of=Decimal("0.5"), ge=0, lt=100)],
     "conint": conint(gt=3, lt=1000, multiple_of=7),
     "confloat": confloat(ge=0.25, le=10),
@@ -563,6 +565,22 @@ ACCEPTED: dict[str, tuple[Any, list[str], list[str]]] = {
         ['{"1.5": true, "99.9": false}'],
         ['{"0.5": true}', '{"1.55": true}', '{"100": true}'],
     ),
+    "Decimal below 1": (
+        SCALARS["Decimal below 1"],
+        ["0.125", "-0.5", "0.001", '"0.0"', '"0.125"', '"-0.5"'],
+        ["0", "0.0", "-0", '"0"', '"-0"', '"1.5"', "1", "0.0001"],
+    ),
+    "Decimal of fewer digits than places": (
+        SCALARS["Decimal of fewer digits than places"],
+        ["0.05", "0.25", "-0.5", '"0.05"', '"0.25"'],
+        ["0.005", "0.025", '"0.005"', '"0.025"', "0", '"0"'],
+    ),
+    "Decimal without digits": (Annotated[Decimal, Field(max_digits=1, decimal_places=1)], ['"0.5"'], ['"0"', "0"]),
+    "multiples of any size": (
+        Annotated[Decimal, Field(multiple_of=Decimal("0.01"))],
+        ["12.25", "9" * 20, "-0.01"],
+        ["0.005", "1" + "0" * 26, "9" * 60, "-" + "9" * 40 + ".25"],
+    ),
     "places": (SCALARS["Decimal with places"], ["999.99", '"-999.99"', '"0.5"'], ["1000", '"1000"', '"0.125"']),
     "dict by bounded number": (
         dict[Annotated[int, Field(gt=-2, le=120)], bool],
@@ -596,6 +614,20 @@ ACCEPTED: dict[str, tuple[Any, list[str], list[str]]] = {
         ['"a"', '"a@b"'],
     ),
 }
+
+
+def test_integers_of_types_are_plain_under_every_policy() -> None:
+    """Pydantic reads 7e35 as a float, and makes no integer of it."""
+    with pytest.raises(pydantic.ValidationError):
+        TypeAdapter(int).validate_json("7e35")
+    for kind in (int, Annotated[int, Field(gt=10)], list[int]):
+        constraint = constrain.compile(kind, byte_vocabulary(), numbers="any")
+        texts = ("7e35", "7" * 40, "12.0", "1.2e1", "12")
+        taken = [text for text in texts if constraint.accepts(f"[{text}]" if kind == list[int] else text)]
+        assert taken == ["7" * 40, "12"]
+    of_schema = constrain.compile(TypeAdapter(int).json_schema(), byte_vocabulary(), numbers="any")
+    assert of_schema.accepts("7e35")
+    assert constrain.compile(float, byte_vocabulary(), numbers="any").accepts("7e35")
 
 
 @pytest.mark.parametrize("name", ACCEPTED)

@@ -70,6 +70,7 @@ class _Asked(NamedTuple):
     documents: Documents
     policies: Policies
     keys_apart: bool
+    plain_integers: bool
     arguments: Writing | None
 
 
@@ -85,6 +86,7 @@ def compile_schema(
     close_objects: bool = False,
     registry: object = None,
     keys_apart: bool = False,
+    plain_integers: bool = False,
     arguments: Writing | None = None,
 ) -> CompiledSchema:
     """The grammar whose texts are the JSON texts of the values of ``schema``, under the given policies.
@@ -92,6 +94,7 @@ def compile_schema(
     ``schema``: a parsed JSON Schema (dict or bool). ``registry``: a mapping from URIs to schemas (for example a
     ``referencing.Registry``) for references that leave the document; nothing is ever fetched.
     ``keys_apart``: no key is one lexeme with its colon, so that two such grammars can be read side by side.
+    ``plain_integers``: integers have neither a fraction nor an exponent, whatever ``numbers`` says.
     ``arguments``: the texts are the arguments of a call, an object that is written like this.
     Raises SchemaError (malformed), UnsupportedSchemaError (a keyword that cannot be enforced exactly),
     UnsatisfiableSchemaError (no value), PatternError and LimitError; ``pointer`` names the place.
@@ -103,7 +106,7 @@ def compile_schema(
     policies.check()
     with compilation(), limits_at(""):
         before = steps_taken()
-        compiled = _in_its_dialect(schema, _Asked(Documents(registry), policies, keys_apart, arguments))
+        compiled = _in_its_dialect(schema, _Asked(Documents(registry), policies, keys_apart, plain_integers, arguments))
         return replace(compiled, steps=steps_taken() - before)
 
 
@@ -159,7 +162,7 @@ def _compile(references: References, asked: _Asked) -> CompiledSchema:
         raise why_empty(goals, root)
     emitter = Emitter(
         policies,
-        plain_integers=goals.has_integers_by_spelling,
+        plain_integers=goals.has_integers_by_spelling or asked.plain_integers,
         plainly_whole=goals.has_integers_by_spelling and goals.negates_integers,
         keys_apart=asked.keys_apart,
         arguments=asked.arguments,

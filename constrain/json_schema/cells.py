@@ -96,6 +96,29 @@ def rounded_up(number: Fraction) -> tuple[Number, bool]:
     return rounded, scaled.denominator == 1
 
 
+def is_no_double(value: Number) -> bool:
+    """Whether a number beyond ``GREATEST_EXACT``, but not beyond all doubles, differs from each of them."""
+    if -GREATEST_EXACT <= value <= GREATEST_EXACT:
+        return False
+    double = nearest(value)
+    return double != value and not isinf(double)
+
+
+def is_long_integer(value: Number | None) -> bool:
+    """The same of an integer.
+
+    Python's ``json`` and its like read such a number exactly if it is written as an integer, and as its double if it is
+    written with a fraction or an exponent.
+    """
+    return value.__class__ is int and is_no_double(value)
+
+
+def least_double(value: int) -> int:
+    """The least double that is not less than an integer beyond ``GREATEST_EXACT``."""
+    double = nearest(value)
+    return int(double if double >= value else nextafter(double, inf))
+
+
 def doubles_between(low: Number, high: Number) -> int:
     """How many doubles there are from that of ``low`` to that of ``high``, less one."""
     return _ordinal(nearest(high)) - _ordinal(nearest(low))

@@ -16,6 +16,7 @@ from constrain.json_schema.assertions import (
     TYPE_OBJECT,
     TYPE_STRING,
 )
+from constrain.json_schema.cells import is_long_integer
 from constrain.json_schema.complements import complement
 from constrain.json_schema.disjoint import find_overlap
 from constrain.json_schema.numeric import Number, NumberShape, exact
@@ -99,6 +100,8 @@ def constants(goals: Goals, at: Location, values: list[object], keyword: str) ->
             if number is None:
                 raise SchemaError(f"{value!r:.80} is not a JSON value", pointer=at.pointer(keyword))
             numbers[number] = None
+            if value.__class__ is not int and is_long_integer(number):
+                goals.long_floats.append((at, keyword, number))
     if numbers:
         goals.numbers.append((at, keyword, tuple(numbers)))
     return Shapes(

@@ -9,6 +9,11 @@ keeps. The rest needs care:
 - Numbers that must not have a value, or must not be multiples, stay out of the cells of these values: see
   ``number_expression``.
 - Two constants of a schema with the same double: no keyword could tell them apart, so the schema is refused.
+- Integers of more than 53 bits: many readers (Python's ``json`` is one) read an integer exactly, and a number with a
+  fraction or an exponent as a double. So an integer that is no double equals a constant only if both are written as
+  integers. As an inclusive bound, it holds for integers as it is (and as its double, too, if it is written with a
+  fraction or an exponent), and for numbers with a fraction or an exponent as the next double inside: see
+  ``canonical_spellings``.
 """
 
 from __future__ import annotations
@@ -37,7 +42,7 @@ from constrain.json_schema.scalars import canonical_spellings, scalar_steps
 from constrain.json_schema.shapes import Shapes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from constrain.json_schema.goal import Goal
     from constrain.json_schema.goals import Goals
@@ -64,7 +69,7 @@ def settle_numbers(goals: Goals, order: Iterable[Goal]) -> None:
         if not shapes.numbers or goal.is_fixed:  # these have neither bounds nor divisors
             continue
         try:
-            numbers = tuple(settled for shape in shapes.numbers for settled in settle(shape))
+            numbers = tuple(settled for shape in shapes.numbers for settled in settle(shape, goals.float_bounds))
         except LimitError as error:
             place(error, goal)
             raise
@@ -74,8 +79,11 @@ def settle_numbers(goals: Goals, order: Iterable[Goal]) -> None:
                 goals.shortages[goal] = ONLY_DECIMALS
 
 
-def settle(shape: NumberShape) -> list[NumberShape]:
-    """The numbers of a shape that keep its bounds and divisors in either reading, as shapes."""
+def settle(shape: NumberShape, floats: Collection[Number]) -> list[NumberShape]:
+    """The numbers of a shape that keep its bounds and divisors in either reading, as shapes.
+
+    ``floats``: bounds that are no doubles and are read as such, so that integers are compared with their doubles, too.
+    """
     if shape.values is not None:
         return [shape]
     if shape.exclusive_minimum:
@@ -86,6 +94,11 @@ def settle(shape: NumberShape) -> list[NumberShape]:
         assert shape.maximum is not None
         bound, exclusive = _beyond(-shape.maximum, shape)
         shape = shape._replace(maximum=-bound, exclusive_maximum=exclusive)
+    low, high = shape.minimum, shape.maximum
+    if low is not None and low in floats:
+        shape = shape._replace(minimum=max(low, _read(nearest(low))))
+    if high is not None and high in floats:
+        shape = shape._replace(maximum=min(high, _read(nearest(high))))
     step = step_of(shape)
     found = (shape,) if step is None else _exact_multiples(shape, step)
     return [settled for each in found if (settled := nonempty(each)) is not None and _has_text(settled)]
@@ -176,8 +189,16 @@ def _check_constants(goals: Goals) -> None:
     """Refuses constants that keywords of the schema judge differently when they are read as doubles.
 
     That are constants with the same double, unless one ``enum`` lists them, and those that are multiples of a divisor
-    as decimals or as doubles, but not both.
+    as decimals or as doubles, but not both; and values of ``const`` and ``enum`` that are long integers, but written
+    with a fraction or an exponent.
     """
+    if goals.long_floats:
+        at, keyword, value = goals.long_floats[0]
+        raise UnsupportedSchemaError(
+            f"with a fraction or an exponent, {Decimal(value):.6e} is read as the double {int(nearest(value))!s:.40}, "
+            'which it is not; write it as an integer, or compile with precision="decimal"',
+            pointer=at.pointer(keyword),
+        )
     if all(is_short(value) for _, _, values in goals.numbers for value in values):
         return
     divisors = {1, *(value for _, keyword, values in goals.numbers if keyword == "multipleOf" for value in values)}

@@ -64,6 +64,9 @@ class Goals:
         self.pattern_pointers: dict[str, str] = {}
         self.warnings: dict[str, None] = {}
         self.numbers: list[tuple[Location, str, Sequence[Number]]] = []  # constants, with where they were read
+        # Numbers with a fraction or an exponent that are no doubles: values, with where they were read; and bounds.
+        self.long_floats: list[tuple[Location, str, Number]] = []
+        self.float_bounds: set[Number] = set()
         self.has_unique_items = False
         self.has_integers_by_spelling = references.root.resource.dialect is DRAFT_4
         self.negates_integers = False  # asks somewhere for what is no integer

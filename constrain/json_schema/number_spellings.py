@@ -13,9 +13,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from constrain._remembering import remembered
-from constrain.json_schema.numbers import MAX_FRACTION_DIGITS, MAX_LISTED_MULTIPLES, number_literal_expression
-from constrain.json_schema.numeric import NumberShape, admits_number, list_numbers, step_of, to_decimal
-from constrain.json_schema.scalars import canonical_spellings
+from constrain.json_schema.cells import around, is_long_integer
+from constrain.json_schema.numbers import MAX_FRACTION_DIGITS, MAX_LISTED_MULTIPLES
+from constrain.json_schema.numeric import NumberShape, admits_number, list_numbers, nonempty, step_of, to_decimal
+from constrain.json_schema.scalars import canonical_spellings, with_doubles
 from constrain.regex import decimals, scientific
 from constrain.regex.anchors import sequence
 from constrain.regex.decimals import union
@@ -69,21 +70,24 @@ def all_spellings_but_of_integers(shape: NumberShape, *, by_double: bool) -> Exp
 def all_spellings(shape: NumberShape, *, by_double: bool) -> Expression:
     """The spellings of the numbers of ``shape``; ``NOTHING`` if all are larger than a float can hold.
 
-    ``by_double``: none reads as the double of a value that is excluded, or of a multiple that is; where there are such,
+    ``by_double``: none reads as the double of a value that is excluded, or of a multiple that is; where multiples are,
     only 0 is written with an exponent.
     """
     if shape.values is not None:
-        return union([number_literal_expression(*shape.values, spare_zeros=True), _scientific_values(shape.values)])
+        short = [value for value in shape.values if not (by_double and is_long_integer(value))]
+        every = canonical_spellings(shape._replace(integer=False), by_double=by_double, spare_zeros=True)
+        return union([every, _scientific_values(short)])
     step = step_of(shape)
     parts = [canonical_spellings(shape._replace(integer=False, multiple=step), by_double=by_double, spare_zeros=True)]
     if shape.integer:
         parts.append(canonical_spellings(shape, by_double=by_double))  # these may be longer
     if admits_number(shape, 0):
         parts.append(_NEGATIVE_ZERO)
-    if by_double and (shape.not_multiples or shape.excluded):
+    if by_double and shape.not_multiples:
         parts.append(_scientific_values((0,)) if admits_number(shape, 0) else NOTHING)
     else:
-        parts.append(_scientific(shape, step))
+        inner = nonempty(with_doubles(shape)) if by_double else shape
+        parts.append(NOTHING if inner is None else _scientific(inner, step, by_double=by_double))
     return union(parts)
 
 
@@ -94,8 +98,8 @@ ALL_BUT_OF_INTEGERS = {by: partial(all_spellings_but_of_integers, by_double=by) 
 """``all_spellings_but_of_integers``, by double or not."""
 
 
-def _scientific(shape: NumberShape, step: Fraction | None) -> Expression:
-    """The spellings with an exponent."""
+def _scientific(shape: NumberShape, step: Fraction | None, *, by_double: bool) -> Expression:
+    """The spellings with an exponent. ``by_double``: none reads as an excluded value."""
     if step is not None:
         listed = list_numbers(shape, MAX_LISTED_MULTIPLES)
         if listed is not None:
@@ -111,8 +115,19 @@ def _scientific(shape: NumberShape, step: Fraction | None) -> Expression:
         parts.append(scientific.multiples(divisor, places))
     parts += (Complement(scientific.multiples(*other)) for other in divisors)
     if shape.excluded:
-        parts.append(Complement(_scientific_values(shape.excluded)))
+        excluded = _scientific_values(shape.excluded)
+        if by_double:  # no number with an exponent is between 0 and the least double
+            excluded = union([excluded, *(_reads_as(value) for value in shape.excluded if value)])
+        parts.append(Complement(excluded))
     return parts[0] if len(parts) == 1 else Intersection(tuple(parts))
+
+
+def _reads_as(value: Number) -> Expression:
+    """The spellings with an exponent of the numbers that read as the same double as a value."""
+    low, low_open, high, high_open = around(value)
+    return _interval(
+        NumberShape(minimum=low, exclusive_minimum=low_open, maximum=high, exclusive_maximum=high_open), None
+    )
 
 
 def _power_of_ten(divisor: Fraction) -> tuple[int, int]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from constrain._errors import LimitError, SchemaError
 from constrain._work import spend
+from constrain.json_schema.cells import is_no_double
 from constrain.json_schema.numbers import MAX_INTEGER_DIGITS
 
 if TYPE_CHECKING:
@@ -470,6 +471,8 @@ def _number(goals: Goals, at: Location, keyword: str, value: object) -> Number:
     if number is None:
         raise SchemaError(f"{keyword} must be a finite number, not {value!r:.80}", pointer=at.pointer(keyword))
     goals.numbers.append((at, keyword, (number,)))
+    if value.__class__ is not int and is_no_double(number):
+        goals.float_bounds.add(number)
     return number
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from constrain._errors import UnsupportedSchemaError
 from constrain.grammar import Kind, Terminal
+from constrain.json_schema.cells import is_long_integer, least_double
 from constrain.json_schema.keys import JSON_STRING, quoted
 from constrain.json_schema.numbers import MAX_LISTED_MULTIPLES, number_expression, number_literal_expression
 from constrain.json_schema.numeric import (
@@ -17,11 +18,14 @@ from constrain.json_schema.numeric import (
     Number,
     NumberShape,
     list_numbers,
+    nonempty,
+    step_of,
     to_decimal,
 )
 from constrain.json_schema.shapes import ANY_SHAPES, FALSE, NULL, TRUE, Shapes
 from constrain.json_schema.spelling import spell_string
 from constrain.json_schema.strings import ANY_STRING, StringShape, content
+from constrain.regex.decimals import union
 from constrain.regex.tree import NOTHING, Expression, Literal, LiteralSet
 
 if TYPE_CHECKING:
@@ -140,15 +144,23 @@ def scalar_terminals(shapes: Shapes, location: Location | None, spellings: Numbe
 def canonical_spellings(shape: NumberShape, *, by_double: bool, spare_zeros: bool = False) -> Expression:
     """The canonical spellings of a shape's numbers; ``NOTHING`` if all are larger than a float can hold.
 
-    ``by_double``: none reads as the double of a value that is excluded, or of a multiple that is. ``spare_zeros``:
-    multiples and constants may end in zeros that say nothing.
+    ``by_double``: none reads as the double of a value that is excluded, or of a multiple that is, and no bound that is
+    no double decides about a number with a fraction. ``spare_zeros``: multiples and
+    constants may end in zeros that say nothing.
     """
     if shape.values is not None:
-        return number_literal_expression(*shape.values, integer=shape.integer, spare_zeros=spare_zeros)
+        return _listed(shape.values, integer=shape.integer, by_double=by_double, spare_zeros=spare_zeros)
     if shape.not_multiples and shape.multiple is not None:
         listed = list_numbers(shape, MAX_LISTED_MULTIPLES)
         if listed is not None:
-            return number_literal_expression(*listed, integer=shape.integer, spare_zeros=spare_zeros)
+            return _listed(listed, integer=shape.integer, by_double=by_double, spare_zeros=spare_zeros)
+    if by_double and not shape.integer:
+        inner = with_doubles(shape)
+        if inner is not shape:
+            whole = shape._replace(integer=True)
+            whole = whole._replace(multiple=None if shape.multiple is None else step_of(whole))
+            parts = [settled for each in (inner, whole) if (settled := nonempty(each)) is not None]
+            return union([canonical_spellings(part, by_double=True, spare_zeros=spare_zeros) for part in parts])
     bounds: dict[str, Number | None] = {
         "exclusive_minimum" if shape.exclusive_minimum else "minimum": shape.minimum,
         "exclusive_maximum" if shape.exclusive_maximum else "maximum": shape.maximum,
@@ -162,6 +174,28 @@ def canonical_spellings(shape: NumberShape, *, by_double: bool, spare_zeros: boo
         by_double=by_double,
         spare_zeros=spare_zeros,
     )
+
+
+def with_doubles(shape: NumberShape) -> NumberShape:
+    """The shape of numbers with a fraction or an exponent, which are read as doubles: its bounds are doubles inside."""
+    low, high = shape.minimum, shape.maximum
+    if is_long_integer(low):
+        shape = shape._replace(minimum=least_double(int(low)), exclusive_minimum=False)  # type: ignore[arg-type]
+    if is_long_integer(high):
+        shape = shape._replace(maximum=-least_double(-int(high)), exclusive_maximum=False)  # type: ignore[arg-type]
+    return shape
+
+
+def _listed(values: Sequence[Number], *, integer: bool, by_double: bool, spare_zeros: bool) -> Expression:
+    """The spellings of some numbers; with ``by_double``, long integers are written as such."""
+    if integer or not by_double:
+        return number_literal_expression(*values, integer=integer, spare_zeros=spare_zeros)
+    long = [value for value in values if is_long_integer(value)]
+    if not long:
+        return number_literal_expression(*values, spare_zeros=spare_zeros)
+    others = [value for value in values if not is_long_integer(value)]
+    spelled = number_literal_expression(*others, spare_zeros=spare_zeros)
+    return union([spelled, number_literal_expression(*long, integer=True)])
 
 
 _CANONICAL: dict[bool, NumberSpellings] = {by: partial(canonical_spellings, by_double=by) for by in (False, True)}

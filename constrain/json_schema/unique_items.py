@@ -9,6 +9,8 @@ values left (Hall 1935), because states without one are dropped.
 
 from __future__ import annotations
 
+from decimal import Decimal
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from constrain._errors import LimitError, UnsupportedSchemaError
@@ -17,14 +19,14 @@ from constrain.json_schema.arrays import ArrayShape, longest_length, unproductiv
 from constrain.json_schema.combined import Combined, is_array
 from constrain.json_schema.counting import Supply, json_value
 from constrain.json_schema.goal import ANY, Goal
-from constrain.json_schema.numeric import admits_number
-from constrain.json_schema.productivity import expand_all, mark_productive
+from constrain.json_schema.numeric import NumberShape, admits_number, lcm, step_of, to_decimal
+from constrain.json_schema.productivity import children, expand_all, mark_productive
 from constrain.json_schema.shape_automaton import START, Read, ShapeAutomaton
 from constrain.json_schema.shapes import FALSE, NULL, TRUE, Shapes
 from constrain.json_schema.strings import admitted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from constrain.json_schema.counting import Value
     from constrain.json_schema.goals import Goals
@@ -34,6 +36,13 @@ MAX_DISTINCT_ITEMS = 10_000
 
 MAX_DISTINCT_MINIMUM = 300
 """Different items that an array must have: to finish takes all of them, each apart from those before."""
+
+MAX_COMPARED_PERIOD = 500
+"""The least common multiple of divisors, some of which numbers must not be multiples of, in items that must differ.
+
+With twice as much, the kernel meets ``MAX_INTERSECTION_STATES`` when it asks whether a number goes on to differ from
+those before it.
+"""
 
 MAX_SCARCE_VALUES = 2_000
 """Values that positions of one array compete for."""
@@ -53,12 +62,54 @@ def settle_unique_items(goals: Goals, root: Goal, order: list[Goal]) -> list[Goa
         settlement = _Settlement(goals, settled, kept)
         changed = [goal for goal in order if goal.productive and settlement.settle(goal)]
         if not changed:
+            _check_divisors(goals, order)
             return order
         for goal in order:
             if not goal.is_fixed:
                 goal.productive = False
         order = expand_all(goals, root)
         mark_productive(order, close_objects=goals.policies.close_objects)
+
+
+def _check_divisors(goals: Goals, order: list[Goal]) -> None:
+    """Refuses numbers in items that must differ, of which the kernel cannot tell whether others are left."""
+    queue = [item for goal in order for item in _different_items(goal)]
+    found = set(queue)
+    for goal in queue:
+        shapes = goal.shapes
+        assert shapes is not None
+        for number in shapes.numbers:
+            if number.not_multiples and _period(number) > MAX_COMPARED_PERIOD:
+                raise LimitError(
+                    "in items that must differ, numbers that must not be multiples of something have a least common "
+                    f"multiple of more than MAX_COMPARED_PERIOD = {MAX_COMPARED_PERIOD} (in units of the last digit)",
+                    pointer=goals.pointer_of(goal),
+                )
+        for child in children(goal):
+            if child not in found:
+                found.add(child)
+                queue.append(child)
+
+
+def _different_items(goal: Goal) -> Iterator[Goal]:
+    """The goals of items of arrays whose items differ."""
+    assert goal.shapes is not None
+    for array in goal.shapes.arrays:
+        if array.unique:
+            yield from (*array.prefix, array.rest)
+    for combined in goal.shapes.combined:
+        if is_array(combined) and _is_unique(combined.base):
+            assert combined.automaton is not None
+            yield from combined.automaton.goals()
+
+
+def _period(shape: NumberShape) -> int:
+    """The least common multiple of all divisors, as a number without a point."""
+    step = step_of(shape)
+    divisors = [*shape.not_multiples, *([] if step is None else [step])]
+    period = reduce(lcm, divisors)
+    places = max(max(0, -int(Decimal(to_decimal(each)).as_tuple().exponent)) for each in divisors)
+    return int(period * 10**places)
 
 
 class _Settlement:

@@ -15,6 +15,7 @@ import pytest
 from pydantic import Field, TypeAdapter
 
 import constrain
+from tests.judging import Judge, written
 from tests.support import LONG, byte_vocabulary
 
 SCHEMAS = 20_000 if LONG else 400
@@ -24,8 +25,10 @@ Reader = Any
 
 
 def accepts(schema: dict[str, Any], text: str, **policies: str) -> bool:
-    return constrain.compile(_written(schema), byte_vocabulary(), cache=False, **policies).accepts(text)
+    return constrain.compile(written(schema), byte_vocabulary(), cache=False, **policies).accepts(text)
 
+
+NEAREST_1E23 = "99999999999999991611392"
 
 # One text that is valid as a decimal, one that is valid as a double, and what both readers take.
 BOTH: list[tuple[dict[str, Any], list[str], list[str]]] = [
@@ -64,15 +67,24 @@ BOTH: list[tuple[dict[str, Any], list[str], list[str]]] = [
     ),
     ({"oneOf": [{"type": "integer"}, {"exclusiveMinimum": 1}]}, ["1", "1.5"], ["2", "1.00000000000000000001"]),
     ({"contains": {"exclusiveMaximum": 1}, "items": {"type": "number"}}, ["[0.5]"], ["[0.99999999999999999999]"]),
+    ({"const": 2**53 + 1}, ["9007199254740993"], ["9007199254740993.0", "9007199254740992"]),
+    ({"enum": [[2**53 + 1, 2.5]]}, ["[9007199254740993, 2.5]"], ["[9007199254740993.0, 2.5]"]),
+    ({"minimum": 2**53 + 1}, ["9007199254740993", "9007199254740994.0"], ["9007199254740993.0", "9007199254740992.5"]),
+    ({"maximum": 2**53 + 1}, ["9007199254740993", "9007199254740992.0"], ["9007199254740993.0", "9007199254740993.5"]),
+    ({"maximum": Decimal("9007199254740993.0")}, ["9007199254740992"], ["9007199254740993", "9007199254740993.0"]),
+    ({"maximum": 2**63 - 1}, ["9223372036854775807", "9223372036854774784.0"], ["9223372036854775807.0"]),
+    ({"maximum": Decimal("1e23")}, [NEAREST_1E23, NEAREST_1E23 + ".0"], ["1" + "0" * 23, "9" * 23, "9" * 23 + ".0"]),
+    ({"type": "integer", "minimum": Decimal("-1e23")}, ["-" + NEAREST_1E23], ["-1" + "0" * 23, "-" + "9" * 23]),
+    ({"type": "integer", "multipleOf": 7, "maximum": 10**16}, ["7"], ["9007199254740995"]),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("policy", ["canonical", "any"])
-@pytest.mark.parametrize(("schema", "accepted", "refused"), BOTH, ids=lambda each: json.dumps(each)[:40])
+@pytest.mark.parametrize(("schema", "accepted", "refused"), BOTH, ids=lambda each: written(each)[:40])
 def test_numbers_are_valid_in_either_reading(
     schema: dict[str, Any], accepted: list[str], refused: list[str], policy: str
 ) -> None:
-    constraint = constrain.compile(_written(schema), byte_vocabulary(), cache=False, numbers=policy)
+    constraint = constrain.compile(written(schema), byte_vocabulary(), cache=False, numbers=policy)
     assert [text for text in accepted if not constraint.accepts(text)] == []
     assert [text for text in refused if constraint.accepts(text)] == []
 
@@ -96,6 +108,38 @@ def test_exact_decimals_are_had_for_the_asking(schema: dict[str, Any], text: str
         assert not accepts(schema, text)
     except constrain.UnsupportedSchemaError as error:
         assert 'precision="decimal"' in str(error)  # noqa: PT017
+
+
+LONG_INTEGERS = [each for each in BOTH if any(len(text) > 15 and "[0." not in text for text in (*each[1], *each[2]))]
+
+
+@pytest.mark.parametrize(("schema", "accepted", "refused"), LONG_INTEGERS, ids=lambda each: written(each)[:40])
+def test_pythons_reading_agrees(schema: dict[str, Any], accepted: list[str], refused: list[str]) -> None:
+    """Integers exactly, all else as doubles: so ``json.loads`` reads the schema, and what is accepted."""
+    read = json.loads(written(schema))
+    assert [text for text in accepted if not jsonschema_rs.validator_for(read).is_valid(json.loads(text))] == []
+    judge = Judge(written(schema))
+    assert [text for text in accepted if judge.error(text)] == []
+    assert refused == [] or any(judge.error(text) for text in refused)
+
+
+def test_a_value_that_is_read_as_another_integer_is_refused() -> None:
+    for schema in ('{"const": 1e300}', '{"enum": [1, [1e23]]}', '{"const": 9007199254740993.0}'):
+        with pytest.raises(constrain.UnsupportedSchemaError, match=r'is read as the double .* precision="decimal"'):
+            constrain.compile(schema, byte_vocabulary(), cache=False)
+    exact = constrain.compile('{"const": 1e300}', byte_vocabulary(), cache=False, precision="decimal")
+    assert exact.accepts("1" + "0" * 300)
+    assert constrain.compile('{"const": 1e22}', byte_vocabulary(), cache=False).accepts("1" + "0" * 22)
+
+
+def test_what_differs_from_a_value_may_have_an_exponent() -> None:
+    schema = '{"not": {"enum": [2, 0, 1e-30, 5e-324, 9007199254740993]}}'
+    constraint = constrain.compile(schema, byte_vocabulary(), cache=False, numbers="any")
+    judge = Judge(schema)
+    texts = "5e-1 2e0 20e-1 2.0000000000000001e0 2.0000000000000005e0 0e5 10e-31 1.0000000000000002e-30 5e-324 7e-324 "
+    texts += "8e-324 9.007199254740993e15 9007199254740993e0 9007199254740994e0 -2e0 1e300"
+    for text in texts.split():
+        assert constraint.accepts(text) == (judge.error(text) is None), text
 
 
 def test_the_report_names_the_policy_and_its_digits() -> None:
@@ -175,15 +219,6 @@ def _random_schema(rng: random.Random, depth: int) -> dict[str, Any]:
     return schema
 
 
-def _written(schema: object) -> str:
-    """The schema as JSON text, decimals in full."""
-    if isinstance(schema, dict):
-        return "{" + ", ".join(f"{json.dumps(key)}: {_written(value)}" for key, value in schema.items()) + "}"
-    if isinstance(schema, list):
-        return "[" + ", ".join(map(_written, schema)) + "]"
-    return f"{schema:f}" if isinstance(schema, Decimal) else json.dumps(schema)
-
-
 def _as_decimal(value: int | Decimal) -> int | Decimal:
     return value
 
@@ -246,7 +281,7 @@ def test_random_schemas_hold_for_decimals_and_for_doubles(policy: str, part: int
         rng = random.Random(f"doubles {seed}")
         schema = {"type": "number", **_random_schema(rng, 2)}
         try:
-            constraint = constrain.compile(_written(schema), byte_vocabulary(), cache=False, numbers=policy)
+            constraint = constrain.compile(written(schema), byte_vocabulary(), cache=False, numbers=policy)
         except constrain.UnsatisfiableSchemaError:
             constraint = None
         except (constrain.UnsupportedSchemaError, constrain.LimitError):
@@ -257,10 +292,10 @@ def test_random_schemas_hold_for_decimals_and_for_doubles(policy: str, part: int
                 number = _number(text)
                 both = _holds(schema, number, _as_decimal) and _holds(schema, number, _as_double)
                 taken = constraint is not None and constraint.accepts(text)
-                assert both or not taken, (seed, text, _written(schema))
+                assert both or not taken, (seed, text, written(schema))
                 accepted += taken
                 short = len(text.strip("-0.").replace(".", "")) <= 15 and abs(number) < 10**13
-                assert taken or not (both and short), (seed, text, _written(schema))
+                assert taken or not (both and short), (seed, text, written(schema))
                 narrowed += both and not taken
     assert accepted > 10 * narrowed
     assert refused < SCHEMAS / 40

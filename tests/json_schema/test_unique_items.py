@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from itertools import product
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jsonschema
 import numpy as np
@@ -13,6 +13,7 @@ import pytest
 
 import constrain
 from constrain.json_schema import compile_schema
+from tests.support import byte_vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -363,3 +364,36 @@ def test_a_thousand_different_items() -> None:
 def test_supplies_that_are_only_known_to_be_large_are_bounded() -> None:
     constraint = constrain.compile(unique({"type": "string", "pattern": "^[a-z]{4}$"}), BYTES)
     assert any("at most 10000 items" in warning for warning in constraint.warnings)
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"type": "integer", "not": {"multipleOf": 1000}},
+        {"multipleOf": 12, "not": {"multipleOf": 1000}},
+        {"type": "array", "items": {"properties": {"a": {"not": {"multipleOf": 0.999}}}}},
+        {"oneOf": [{"multipleOf": 12}, {"multipleOf": 1000}]},
+    ],
+)
+def test_items_that_cannot_be_compared_are_refused_before_anything_is_written(item: dict[str, Any]) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "array", "uniqueItems": True, "items": item}}}
+    with pytest.raises(constrain.LimitError, match="MAX_COMPARED_PERIOD = 500") as caught:
+        constrain.compile(schema, byte_vocabulary(), cache=False)
+    assert (caught.value.pointer or "").startswith("/properties/a/items")
+    beside = {**schema, "properties": {"a": {"uniqueItems": True, "items": {"type": "string"}}, "b": item}}
+    assert constrain.compile(beside, byte_vocabulary(), cache=False).accepts('{"a": ["x"]}')
+
+
+def test_items_that_are_no_multiples_of_less_are_compared() -> None:
+    for item in ({"type": "integer", "not": {"multipleOf": 499}}, {"multipleOf": 12, "not": {"multipleOf": 100}}):
+        schema = {"type": "array", "uniqueItems": True, "items": item}
+        constraint = constrain.compile(schema, byte_vocabulary(), cache=False, numbers="any")
+        assert constraint.accepts("[12, 24]")
+        for text in ("[12, 24, 24.0]", "[9007199254740996, 9007199254740997]", "[12, 12.0]"):
+            assert not constraint.accepts(text), text
+
+
+def test_items_are_refused_under_contains_too() -> None:
+    schema = {"type": "array", "uniqueItems": True, "maxItems": 2, "contains": {"not": {"multipleOf": 1000}}}
+    with pytest.raises(constrain.LimitError, match="MAX_COMPARED_PERIOD"):
+        constrain.compile(schema, byte_vocabulary(), cache=False)

@@ -1,0 +1,84 @@
+"""The verdict on a text: by jsonschema in all readings of numbers (``tests.judging``), and by jsonschema-rs."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NamedTuple
+
+import jsonschema_rs
+
+from tests.judging import Judge, written
+
+LARGE = 2**53
+"""From here on, not every integer is a double."""
+
+ASSERTS_FORMATS = re.compile(r"draft/20")
+"""Drafts whose formats jsonschema-rs knows by the names that the newest draft has."""
+
+
+class Verdict(NamedTuple):
+    """``error``: what is against the text in any reading; ``dispute``: how jsonschema-rs differs. Both may be empty."""
+
+    error: str
+    dispute: str = ""
+
+
+class Judges:
+    """Both validators of a schema. Where they differ, ``dispute`` names the rule that says why, or "unexplained"."""
+
+    def __init__(self, schema: dict[str, Any], *, formats: bool) -> None:
+        self.schema = schema
+        self.formats = formats
+        self.text = written(schema)
+        self.first = Judge(self.text, formats=formats)
+        self.plain = json.loads(self.text)
+        self.second = self._second(self.plain)
+        self.others: dict[str, tuple[Judge, Any]] = {}
+
+    def _second(self, schema: Any) -> Any:
+        formats = self.formats and ASSERTS_FORMATS.search(self.schema["$schema"]) is not None
+        return jsonschema_rs.validator_for(schema, validate_formats=formats)
+
+    def verdict(self, text: str) -> Verdict:
+        errors = self.first.errors(text)
+        error = next(iter(errors.values()), "")
+        is_valid = self.second.is_valid(json.loads(text))
+        if is_valid == ("integers and doubles" not in errors):
+            return Verdict(error)
+        return Verdict(error, self._dispute(text))
+
+    def _dispute(self, text: str) -> str:
+        """The first keyword of ``RULES`` that explains why the two differ: without it they agree."""
+        for keyword, texts in RULES.items():
+            if re.search(texts, text):
+                first, second = self._without(keyword)
+                if ("integers and doubles" not in first.errors(text)) == second.is_valid(json.loads(text)):
+                    return keyword
+        return "unexplained"
+
+    def _without(self, keyword: str) -> tuple[Judge, Any]:
+        """Both judges of the schema without a keyword."""
+        if keyword not in self.others:
+            schema = without(self.schema, keyword)
+            self.others[keyword] = Judge(schema, formats=self.formats), self._second(json.loads(written(schema)))
+        return self.others[keyword]
+
+
+RULES = {
+    "format": r'"',
+    "multipleOf": r"[0-9.]{16}|[0-9][eE]",
+    "unevaluatedItems": r"\[",
+}
+"""Keywords about which jsonschema-rs has another opinion, and the texts with which it may, as patterns.
+
+``format``: it asserts formats in the newest drafts only, and draws the lines of some elsewhere. ``multipleOf``: it
+divides doubles. ``unevaluatedItems``: it takes items that ``contains`` finds for evaluated in 2019-09, too.
+"""
+
+
+def without(schema: Any, keyword: str) -> Any:
+    """The schema with a keyword left out everywhere."""
+    if isinstance(schema, dict):
+        return {name: without(value, keyword) for name, value in schema.items() if name != keyword}
+    return [without(value, keyword) for value in schema] if isinstance(schema, list) else schema

@@ -1,0 +1,102 @@
+"""The search at a small size, with seeds of its own; ``python -m tests.soundness`` has the large ones."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.judging import Judge, validation_error
+from tests.soundness.__main__ import search
+from tests.soundness.judges import Judges
+from tests.soundness.schemas import DRAFTS
+from tests.support import LONG
+
+if TYPE_CHECKING:
+    from tests.soundness.search import Tally
+
+SEED = 5_000_000
+
+
+def assert_sound(tally: Tally) -> None:
+    assert not tally.wrong
+    assert tally.counts["disputed: unexplained"] == 0, tally.findings
+    assert tally.counts["narrowed: UNEXPLAINED"] == 0, tally.findings
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_what_is_accepted_is_valid_and_what_is_not_is_explained(block: int) -> None:
+    schemas = 1_000 if LONG else 12
+    tally = search("schemas", schemas, 40, "", range(SEED + 10_000 * block, SEED + 10_000 * (block + 1)))
+    assert_sound(tally)
+    counts = tally.counts
+    assert counts["schemas"] == schemas
+    assert counts["texts"] > 38 * schemas
+    assert 0.2 < counts["texts accepted"] / counts["texts"] < 0.8
+    narrowed = sum(count for kind, count in counts.items() if kind.startswith("narrowed"))
+    assert narrowed < 0.15 * counts["texts valid"]
+
+
+def test_walks_end_in_valid_texts_within_their_budget() -> None:
+    walks = 10_000 if LONG else 300
+    tally = search("walks", walks, 0, "small", range(SEED, SEED + walks))
+    assert_sound(tally)
+    assert tally.counts["walks"] >= walks
+    for kind in ("default", "closed", "widest", "fewest +0", "fewest +15"):
+        assert tally.counts[f"walks, {kind}"] > walks / 10, tally.counts
+
+
+def test_models_read_what_is_written() -> None:
+    walks = 10_000 if LONG else 200
+    tally = search("models", walks, 0, "small", range(SEED, SEED + walks))
+    assert_sound(tally)
+    assert tally.counts["walks"] >= walks
+
+
+# The judge
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "invalid"),
+    [
+        ({"exclusiveMaximum": 1}, "0.99999999999999999999", {"doubles", "integers and doubles"}),
+        ({"maximum": 1}, "1.00000000000000000001", {"decimals"}),
+        ({"const": 2**53 + 1}, "9007199254740993.0", {"integers and doubles"}),
+        ({"const": 2**53}, "9007199254740993", {"decimals", "integers and doubles"}),
+        ({"multipleOf": Decimal("0.1")}, "0.3", set()),
+        ({"multipleOf": 0.1}, "0.35", {"decimals", "doubles", "integers and doubles"}),
+        ({"multipleOf": 3}, "1e400", {"decimals", "doubles", "integers and doubles"}),
+        ({"type": "integer"}, "1e400", {"doubles", "integers and doubles"}),
+        ({"uniqueItems": True}, "[[1], [true], [1]]", {"decimals", "doubles", "integers and doubles"}),
+        ({"uniqueItems": True}, "[9007199254740992, 9007199254740993]", {"doubles"}),
+        ({"pattern": "b$"}, '"b\\n"', {"decimals", "doubles", "integers and doubles"}),
+        ({"format": "date", "$schema": DRAFTS[4]}, '"x"', None),
+        ({"type": "integer", "$schema": DRAFTS[4]}, "2.0", {"decimals", "integers and doubles"}),
+        ({"unevaluatedItems": False, "items": True, "$schema": DRAFTS[2019]}, "[1]", set()),
+        ({"unevaluatedItems": False, "contains": {"const": 1}, "$schema": DRAFTS[2019]}, "[1]", None),
+        ({"unevaluatedItems": False, "contains": {"const": 1}}, "[1]", set()),
+        ({"unevaluatedProperties": False, "anyOf": [{"properties": {"a": True}}, False]}, '{"a": 1}', set()),
+        ({"unevaluatedProperties": False, "patternProperties": {"b$": True}}, '{"b\\n": 1}', None),
+    ],
+)  # fmt: skip
+def test_the_judge_reads_numbers_in_every_way(schema: object, text: str, invalid: set[str] | None) -> None:
+    errors = Judge(schema).errors(text)
+    assert set(errors) == ({"decimals", "doubles", "integers and doubles"} if invalid is None else invalid)
+    assert (validation_error(schema, text.encode()) is None) == (not errors)
+
+
+def test_a_text_that_is_no_json_is_an_error() -> None:
+    for text in ("", "NaN", "01", '{"a": 1, "a": 2}', "1e99999999"):
+        with pytest.raises(ValueError, match=r".+"):
+            Judge({}).error(text)
+    assert Judge({}, keys_may_repeat=True).error('{"a": 1, "a": 2}') is None
+
+
+def test_disputes_are_told_by_the_keyword_that_explains_them() -> None:
+    schema = {"$schema": "http://json-schema.org/draft-07/schema#", "format": "date"}
+    assert Judges(schema, formats=True).verdict('"x"').dispute == "format"
+    assert Judges(schema, formats=False).verdict('"x"') == ("", "")
+    assert Judges({**schema, "type": "integer"}, formats=True).verdict("1").dispute == ""
+    assert json.loads(Judges(schema, formats=True).text) == schema
