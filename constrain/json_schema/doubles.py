@@ -77,6 +77,7 @@ def settle_numbers(goals: Goals, order: Iterable[Goal]) -> None:
             goal.shapes = shapes._replace(numbers=numbers)
             if not numbers:
                 goals.shortages[goal] = ONLY_DECIMALS
+                goals.warnings[f"no number is written at {goals.pointer_of(goal) or '/'}: {ONLY_DECIMALS}"] = None
 
 
 def settle(shape: NumberShape, floats: Collection[Number]) -> list[NumberShape]:

@@ -168,6 +168,14 @@ def test_a_schema_that_only_decimals_can_meet_says_so() -> None:
     assert accepts({"type": "number", "multipleOf": 3, "minimum": 1e17}, "100000000000000002", precision="decimal")
 
 
+def test_an_optional_key_that_only_decimals_can_have_is_a_warning() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "number", "multipleOf": 3, "minimum": 1e17}}}
+    (warning,) = constrain.compile(schema, byte_vocabulary()).report.warnings
+    assert warning.startswith("no number is written at /properties/a: ")
+    assert 'precision="decimal"' in warning
+    assert constrain.compile(schema, byte_vocabulary(), precision="decimal").report.warnings == ()
+
+
 def test_items_that_must_differ_are_counted_by_their_doubles() -> None:
     few = {"type": "array", "items": {"type": "integer", "minimum": 2**53, "maximum": 2**53 + 3}, "uniqueItems": True}
     longest = max(n for n in range(6) if _can_have(few, n))
