@@ -762,7 +762,7 @@ def test_a_schema_that_is_refused_ends_the_command(folder: Path) -> None:
     (folder / "schema.json").write_text('{"type": "string", "pattern": "(a)\\\\1"}')
     done = finished(folder)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert done.stderr.startswith("error: at /pattern")
+    assert done.stderr.startswith("error: schema.json: at /pattern: ")
 
 
 def test_a_pattern_takes_the_place_of_a_schema(folder: Path) -> None:

@@ -31,12 +31,14 @@ KERNEL = {
         outlook""",
     "a terminal's base has none: 2 calls": "lexeme_bound",
     "the wide expression is no intersection: 2 calls": "make_part part part_by_difference",
+    "max_branchings": "tree",
     "the nesting of C++ types in an archive": "each get put",
 }
 
 PACKAGE = {
     "MAX_NESTING of patterns": """
         regex.anchors._cut
+        regex.string_spellings.AnySpelling._made regex.string_spellings.AnySpelling.of
         regex.tree.nullable
         json_schema.strings._has_text
         regex.lookaround.Elimination._cut_at_edges
@@ -57,6 +59,8 @@ PACKAGE = {
         _type_patterns._at_most
         _type_patterns._at_least""",
     "bytes of a character: 4": "_characters._follow",
+    "hexadecimal digits of a character: 4": "regex.string_spellings._hexadecimal",
+    "MAX_BRANCHINGS": "regex.string_spellings._tree",
     "MAX_NESTING of Lark grammars": """
         lark.gaps._refuse_substrings
         lark.reading._Reader._node
@@ -86,6 +90,7 @@ PACKAGE = {
     "a goal negates a goal that is not negated, and conjunctions hold none: 2 calls": "json_schema.goal.Goal.is_fixed",
     "the call within has no list of what is excluded: 2 calls": """
         json_schema.numeric._nonempty_without json_schema.numeric.nonempty
+        json_schema.scalars.canonical_spellings
         json_schema.assertions.Assertions.restrict_numbers json_schema.numeric.minimum json_schema.numeric.maximum""",
     "MAX_SCHEMA_DEPTH": """
         check.filled
@@ -137,6 +142,7 @@ PACKAGE = {
         json_schema.object_formulas._Builder.add_read
         json_schema.references.References.notes
         json_schema.sources.Sources.embedded
+        json_schema.string_spellings.StringSpellings.of
         json_schema.unique_items._Settlement.has_more_than
         lark.syntax.Range.at
         llama.answer.Answer._choose llama.answer.Answer.choose

@@ -68,12 +68,6 @@ def test_a_model_that_is_none_is_refused() -> None:
         constrain.generate(wrong, "hi")
 
 
-def test_a_text_that_is_none_is_refused() -> None:
-    wrong: Any = 5
-    with pytest.raises(TypeError, match="the text is 5; it must be a str or bytes"):
-        constrain.compile({"type": "integer"}, byte_vocabulary()).accepts(wrong)
-
-
 def test_a_value_in_place_of_a_type_gets_one_sentence() -> None:
     with pytest.raises(constrain.SchemaError, match="no JSON Schema can be made of 5: ") as caught:
         constrain.compile(5, byte_vocabulary())

@@ -10,12 +10,12 @@ operations keep their meaning. A lone surrogate is no character: no spelling has
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 from itertools import groupby
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING
 
 from constrain._errors import LimitError
+from constrain._remembering import remembered
 from constrain.regex import classes
 from constrain.regex.anchors import sequence, union
 from constrain.regex.tree import (
@@ -23,6 +23,7 @@ from constrain.regex.tree import (
     EMPTY_TEXT,
     MAX_CODE_POINT,
     NOTHING,
+    PART_BYTES,
     Alternation,
     ByteClass,
     CharClass,
@@ -35,6 +36,7 @@ from constrain.regex.tree import (
     Ranges,
     Repetition,
     Window,
+    tree_bytes,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +47,19 @@ MAX_BRANCHINGS = 64
 
 MAX_SPELLED_CHARACTERS = 500_000
 """Characters of constants and keys that one grammar takes apart, about 250 bytes of memory each; beyond, LimitError."""
+
+CACHED_BYTES = 16 << 20
+"""Bytes that the spellings of classes which are kept for later use may take together; as many those of numbers and of
+lengths."""
+
+
+def _ranges_bytes(ranges: Ranges, *_: int) -> int:
+    return 2 * PART_BYTES * len(ranges)
+
+
+def _no_bytes(*_: int) -> int:
+    return 0
+
 
 _QUOTE = Literal(b'"')
 _UNICODE = Literal(b"\\u")
@@ -112,7 +127,7 @@ class AnySpelling:
         return _tree(listed, 0)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096, CACHED_BYTES, _ranges_bytes, tree_bytes)
 def spelled_class(ranges: Ranges) -> Expression:
     """All spellings of one character of a class."""
     ranges = classes.difference(ranges, ((0xD800, 0xDFFF),))
@@ -150,7 +165,7 @@ def _moved(ranges: Iterable[tuple[int, int]], by: int) -> Ranges:
     return classes.normalize((low + by, high + by) for low, high in ranges)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096, CACHED_BYTES, _ranges_bytes, tree_bytes)
 def _hexadecimal(ranges: Ranges, digits: int) -> Expression:
     """Numbers, written with so many hexadecimal digits of either case."""
     if not ranges:
@@ -215,7 +230,7 @@ def _same_beginning(a: str, b: str) -> int:
     return next((place for place, (one, other) in enumerate(both) if one != other), min(len(a), len(b)))
 
 
-@lru_cache(maxsize=16)
+@remembered(16, CACHED_BYTES, _no_bytes, tree_bytes)
 def _octets(minimum: int, maximum: int) -> Expression:
     """Contents whose canonical spelling has so many bytes."""
     spelled = [(octets, spelled_class(ranges)) for octets, ranges in _OCTETS]

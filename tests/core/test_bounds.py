@@ -156,13 +156,13 @@ def a_vocabulary() -> Callable[[], object]:
     return lambda: core.Vocabulary(tokens, [], [0])
 
 
-LEAST_SECONDS = 0.1
-"""What takes less proves nothing: the machine alone may keep a thread waiting for ``LONGEST_PAUSE``."""
+LEAST_SECONDS = 0.02
+"""What takes less proves nothing: the machine alone may keep a thread waiting as long."""
 
-LONGEST_PAUSE = 0.05
+TRIES = 5
 
 
-def pauses(compute: Callable[[], object]) -> tuple[float, float]:
+def longest_pause(compute: Callable[[], object]) -> tuple[float, float]:
     """The longest time for which this thread waits while another computes, and the time that takes."""
     began, ended = threading.Event(), threading.Event()
     span: list[float] = []
@@ -171,9 +171,11 @@ def pauses(compute: Callable[[], object]) -> tuple[float, float]:
     def work() -> None:
         began.wait()
         span.append(time.monotonic())
-        made.append(compute())
-        span.append(time.monotonic())
-        ended.set()
+        try:
+            made.append(compute())
+        finally:
+            span.append(time.monotonic())
+            ended.set()
 
     thread = threading.Thread(target=work)
     thread.start()
@@ -187,13 +189,23 @@ def pauses(compute: Callable[[], object]) -> tuple[float, float]:
     return max(later - earlier for earlier, later in pairwise(inside)), span[1] - span[0]
 
 
+def share_of_the_longest_pause(compute: Callable[[], object]) -> float:
+    """The longest pause as a share of the whole call, where it was least: a busy machine makes pauses, too."""
+    least = 1.0
+    for _ in range(TRIES):
+        longest, taken = longest_pause(compute)
+        assert taken > LEAST_SECONDS, f"{taken:.3f} s: too short to tell"
+        least = min(least, longest / taken)
+        if least < 0.5:
+            break
+    return least
+
+
 @pytest.mark.parametrize("prepare", [deciding, compiling, proving, restoring, summing, a_vocabulary])
 def test_other_threads_go_on_while_the_kernel_computes(prepare: Callable[[], Callable[[], object]]) -> None:
-    longest, taken = pauses(prepare())
-    assert taken > LEAST_SECONDS, f"{taken:.3f} s: too short to tell"
-    assert longest < max(LONGEST_PAUSE, 0.5 * taken), f"{longest:.3f} s of {taken:.3f} s"
+    assert share_of_the_longest_pause(prepare()) < 0.5
 
 
 def test_a_call_that_keeps_the_lock_would_be_noticed() -> None:
-    longest, taken = pauses(lambda: ctypes.PyDLL(None).usleep(150_000))  # keeps it, unlike CDLL
-    assert longest >= max(LONGEST_PAUSE, 0.5 * taken)
+    keeping = ctypes.PyDLL(None).usleep  # unlike CDLL
+    assert share_of_the_longest_pause(lambda: keeping(50_000)) >= 0.5
