@@ -32,7 +32,7 @@ from constrain._work import compilation, steps_taken
 from constrain.json_schema.contradictions import why_empty
 from constrain.json_schema.dialects import DRAFT_4_URI, sign_of_draft_4
 from constrain.json_schema.documents import Documents
-from constrain.json_schema.doubles import settle_numbers
+from constrain.json_schema.doubles import settle_numbers, split_whole_numbers
 from constrain.json_schema.dynamic_scope import DynamicScopeNeeded
 from constrain.json_schema.emission import Emitter
 from constrain.json_schema.goals import Goals
@@ -151,6 +151,9 @@ def _compile(references: References, asked: _Asked) -> CompiledSchema:
     goals = Goals(references, policies)
     root = goals.root()
     order = expand_all(goals, root)
+    plainly = goals.has_integers_by_spelling and goals.negates_integers
+    if plainly:
+        split_whole_numbers(order)
     if policies.precision == "double":
         settle_numbers(goals, order)
     mark_productive(order, close_objects=policies.close_objects)
@@ -163,7 +166,7 @@ def _compile(references: References, asked: _Asked) -> CompiledSchema:
     emitter = Emitter(
         policies,
         plain_integers=goals.has_integers_by_spelling or asked.plain_integers,
-        plainly_whole=goals.has_integers_by_spelling and goals.negates_integers,
+        plainly_whole=plainly,
         keys_apart=asked.keys_apart,
         arguments=asked.arguments,
     )

@@ -37,7 +37,15 @@ from constrain.json_schema.cells import (
 )
 from constrain.json_schema.goal import place
 from constrain.json_schema.languages import is_surely_empty
-from constrain.json_schema.numeric import NumberShape, intersect_numbers, lcm, nonempty, step_of, to_decimal
+from constrain.json_schema.numeric import (
+    NumberShape,
+    intersect_numbers,
+    lcm,
+    nonempty,
+    plainly_whole,
+    step_of,
+    to_decimal,
+)
 from constrain.json_schema.scalars import canonical_spellings, scalar_steps
 from constrain.json_schema.shapes import Shapes
 
@@ -55,6 +63,15 @@ ONLY_DECIMALS = (
 
 _ONE = Fraction(1)
 _SPARE_DIGITS = 32
+
+
+def split_whole_numbers(order: Iterable[Goal]) -> None:
+    """Makes the whole numbers of all goals shapes of their own, spelled as integers: doubles narrow those further."""
+    for goal in order:
+        shapes = goal.shapes
+        assert shapes is not None
+        if shapes.numbers and not goal.is_fixed:  # of these no number is narrowed
+            goal.shapes = shapes._replace(numbers=plainly_whole(shapes.numbers))
 
 
 def settle_numbers(goals: Goals, order: Iterable[Goal]) -> None:
