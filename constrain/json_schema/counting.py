@@ -213,7 +213,7 @@ class Supply:
         room = shape.maximum is None or shape.maximum > len(shape.required)
         if room and key_classes(shape):
             raise _TooMany(sure=False)
-        goals = key_goals(shape, dict.fromkeys((*shape.required, *shape.properties)))
+        goals = key_goals(shape, dict.fromkeys((*shape.required, *shape.properties)) if room else shape.required)
         begun: list[frozenset[tuple[str, Value]]] = [frozenset()]
         for key, goal in goals.items():
             longer = [members | {(key, value)} for members in begun for value in self._list(goal, limit)]
@@ -294,7 +294,8 @@ class Supply:
             raise _TooMany(sure=False)
         begun: list[tuple[frozenset[tuple[str, Value]], dict[int, bool]]] = [(frozenset(), {})]
         for key in automaton.keys:
-            cells = [cell for cell in key.cells if cell.goal.productive]
+            useful = set(automaton.viability.first(key))  # of others, however many, no object has a value
+            cells = [cell for cell in key.cells if cell.goal in useful]
             begun += [
                 (members | {(key.name, value)}, {**answers, key.present: True, **dict(cell.answers)})
                 for members, answers in begun

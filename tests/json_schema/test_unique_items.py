@@ -397,3 +397,23 @@ def test_items_are_refused_under_contains_too() -> None:
     schema = {"type": "array", "uniqueItems": True, "maxItems": 2, "contains": {"not": {"multipleOf": 1000}}}
     with pytest.raises(constrain.LimitError, match="MAX_COMPARED_PERIOD"):
         constrain.compile(schema, byte_vocabulary(), cache=False)
+
+
+_ONE_OBJECT: list[dict[str, Any]] = [
+    {"maxProperties": 0, "properties": {"a": True, "b": True}},
+    {"maxProperties": 0, "properties": {"a": True}, "dependentRequired": {"a": ["b"]}},
+    {"maxProperties": 0, "dependentSchemas": {"a": {"type": "array"}}},
+    {"maxProperties": 1, "properties": {"a": {"const": 1}, "b": True}, "required": ["a"]},
+    {"maxProperties": 1, "properties": {"a": {"const": 1}}, "required": ["a"], "dependentRequired": {"b": ["c"]}},
+]
+
+
+@pytest.mark.parametrize("order", ["schema", "any"])
+@pytest.mark.parametrize("item", _ONE_OBJECT, ids=json.dumps)
+def test_keys_that_no_object_has_room_for_make_no_different_items(item: dict[str, Any], order: str) -> None:
+    schema = {"type": "array", "items": {"type": "object", **item}, "uniqueItems": True}
+    matcher = constrain.compile(schema, BYTES, cache=False, property_order=order).matcher()
+    for byte in b'[{"a":1}' if "required" in item else b"[{}":
+        assert matcher.accept(byte)
+    assert not matcher.accept(ord(","))
+    assert matcher.shortest_completion() == b"]"

@@ -69,11 +69,16 @@ RULES = {
     "format": r'"',
     "multipleOf": r"[0-9.]{16}|[0-9][eE]",
     "unevaluatedItems": r"\[",
+    "maximum": r"[0-9]{300}",
+    "minimum": r"[0-9]{300}",
+    "exclusiveMaximum": r"[0-9]{300}",
+    "exclusiveMinimum": r"[0-9]{300}",
 }
 """Keywords about which jsonschema-rs has another opinion, and the texts with which it may, as patterns.
 
 ``format``: it asserts formats in the newest drafts only, and draws the lines of some elsewhere. ``multipleOf``: it
-divides doubles. ``unevaluatedItems``: it takes items that ``contains`` finds for evaluated in 2019-09, too.
+divides doubles. ``unevaluatedItems``: it takes items that ``contains`` finds for evaluated in 2019-09, too. Bounds: it
+reads numbers near the greatest double otherwise.
 """
 
 
