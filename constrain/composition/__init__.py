@@ -2,7 +2,7 @@
 
 - ``source``: the functions that are called, and what they return; ``parts``: what parts may be
 - ``texts``: regular parts, joined; ``ways``: from one part that is not regular to the next
-- ``grammar``: all of it as one ``Grammar``
+- ``grammar``: all of it as one ``Grammar``; ``boundaries``: the proof that every lexeme ends by itself
 """
 
 from __future__ import annotations

@@ -20,15 +20,15 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from constrain._errors import LimitError
-from constrain._source import Source
 from constrain.composition.parts import FreeText, Part, Schema, as_part, check_number
+from constrain.errors import LimitError
+from constrain.language.source import Source
 from constrain.regex.source import Regex
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from constrain.grammar import Grammar
+    from constrain.language.grammar import Grammar
 
 MAX_NESTING = 50
 """Compositions within compositions."""

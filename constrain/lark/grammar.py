@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain._emptiness import productive_rules
+from constrain.language.emptiness import productive_rules
 from constrain.lark.gaps import gaps
 from constrain.lark.reading import read
 from constrain.lark.rules import language
@@ -12,7 +12,7 @@ from constrain.lark.separation import separate
 from constrain.lark.source import error_at
 
 if TYPE_CHECKING:
-    from constrain.grammar import Grammar
+    from constrain.language.grammar import Grammar
     from constrain.lark.source import Lark
 
 

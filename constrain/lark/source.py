@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
-from constrain._errors import ConstrainError, GrammarError
-from constrain._source import Source
+from constrain.errors import ConstrainError, GrammarError
+from constrain.language.source import Source
 
 if TYPE_CHECKING:
-    from constrain.grammar import Grammar
+    from constrain.language.grammar import Grammar
 
 _Error = TypeVar("_Error", bound=ConstrainError)
 

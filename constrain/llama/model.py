@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 import llama_cpp
 
-from constrain._errors import ModelError
-from constrain.constraint import forget
-from constrain.llama.context import Context
+from constrain.engine.constraint import forget
+from constrain.errors import ModelError
+from constrain.llama.contexts.context import Context
+from constrain.llama.contexts.sequences import Sequences
 from constrain.llama.embedding import Embedder
 from constrain.llama.loading import MAX_CONTEXT, collected_errors, load
-from constrain.llama.openmp import release_workers
 from constrain.llama.prompt import Message, as_messages, chat_tokens, raw_tokens, text_tokens, with_schema
-from constrain.llama.scheduler import Scheduler
-from constrain.llama.sequences import Sequences
-from constrain.llama.tokenizer import Tokenizer
+from constrain.llama.scheduling.scheduler import Scheduler
+from constrain.llama.threads.openmp import release_workers
+from constrain.vocabulary.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     import os
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from constrain.vocabulary import Vocabulary
+    from constrain.vocabulary.vocabulary import Vocabulary
 
 DEFAULT_PARALLEL = 8
 """Answers at once where the caller names no number: on processors, more gain little."""

@@ -8,7 +8,7 @@ import pytest
 
 import constrain
 from constrain.llama import prompt
-from constrain.llama.tokenizer import Tokenizer
+from constrain.vocabulary.tokenizer import Tokenizer
 from tests.support import data_folder
 
 CHATML = (

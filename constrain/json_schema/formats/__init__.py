@@ -1,0 +1,8 @@
+"""Formats: the texts of the keyword ``format``.
+
+``keywords.format`` asks ``expressions`` by name. ``definitions`` is what a format allows by its definition, where
+``expressions`` keeps to less, for negation; ``generated`` is what is written in generation, where readers take less
+than the format allows. ``idn`` has internationalized host names and addresses. Read ``expressions`` first.
+"""
+
+from __future__ import annotations

@@ -1,0 +1,314 @@
+"""Objects: the shape, its intersection, and the object keywords."""
+
+# ruff: noqa: ARG001  (all keyword functions have one signature)
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from constrain.errors import LimitError, SchemaError
+from constrain.json_schema.documents.keyword_sets import IN_PLACE_APPLICATORS
+from constrain.json_schema.documents.references import escape
+from constrain.json_schema.shapes.goal import ANY, NOTHING, Goal
+from constrain.json_schema.shapes.strings import ANY_CONTENT, ANY_STRING, StringShape, content, pattern_expression
+from constrain.json_schema.spelling.canonical import spell_content
+from constrain.json_schema.spelling.languages import is_surely_empty, matching
+from constrain.language.tree import Alternation, Complement, Expression, Intersection, LiteralSet
+from constrain.work import spend
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from constrain.json_schema.documents.references import Location
+    from constrain.json_schema.keywords.assertions import Assertions
+    from constrain.json_schema.shapes.goals import Goals
+
+MAX_KEY_PATTERNS = 200
+"""Patterns for the keys of one object, compared in pairs; real schemas stay below 20."""
+
+
+KEYS_PER_STEP = 2
+"""Keys of two objects that are joined in a step of a compilation."""
+
+
+class KeyPattern(NamedTuple):
+    """Keys whose JSON content ``expression`` matches have values that satisfy ``goal``."""
+
+    text: str
+    expression: Expression
+    goal: Goal
+
+
+class ObjectShape(NamedTuple):
+    """Objects of ``minimum`` to ``maximum`` members, among them all of ``required``.
+
+    The value of a key in ``properties`` satisfies that goal and nothing else is asked of it; that of another key
+    that matches one of ``patterns`` (no two of which match the same key) satisfies the pattern's goal; that of
+    any other key ``additional``. ``open``: no schema said anything about additional keys.
+    """
+
+    properties: dict[str, Goal]
+    required: tuple[str, ...] = ()
+    patterns: tuple[KeyPattern, ...] = ()
+    additional: Goal = ANY
+    minimum: int = 0
+    maximum: int | None = None
+    open: bool = True
+
+
+ANY_OBJECT = ObjectShape({})
+
+
+def intersect_objects(goals: Goals, a: ObjectShape, b: ObjectShape) -> ObjectShape | None:
+    """The objects of both shapes, or ``None`` if the bounds leave none."""
+    if a is ANY_OBJECT:
+        return b
+    if b is ANY_OBJECT:
+        return a
+    maximum = a.maximum if b.maximum is None else b.maximum if a.maximum is None else min(a.maximum, b.maximum)
+    minimum = max(a.minimum, b.minimum)
+    required = tuple(dict.fromkeys(a.required + b.required)) if a.required and b.required else a.required or b.required
+    if maximum is not None and max(minimum, len(required)) > maximum:
+        return None
+    return ObjectShape(
+        _intersect_properties(goals, a, b),
+        required,
+        _intersect_patterns(goals, a, b),
+        goals.conjunction(a.additional, b.additional),
+        minimum,
+        maximum,
+        a.open and b.open,
+    )
+
+
+def _intersect_properties(goals: Goals, a: ObjectShape, b: ObjectShape) -> dict[str, Goal]:
+    if not b.properties and not b.patterns and b.additional is ANY:
+        return a.properties
+    if not a.properties and not a.patterns and a.additional is ANY:
+        return b.properties
+    keys = dict.fromkeys((*a.properties, *b.properties))
+    spend(len(keys) // KEYS_PER_STEP)
+    ours, theirs = key_goals(a, keys), key_goals(b, keys)
+    return {key: goals.conjunction(ours[key], theirs[key]) for key in keys}
+
+
+def key_goals(shape: ObjectShape, keys: Iterable[str]) -> dict[str, Goal]:
+    """What the values of ``keys`` must satisfy."""
+    properties, additional = shape.properties, shape.additional
+    goals = {key: properties.get(key, additional) for key in keys}
+    spend(len(goals) // KEYS_PER_STEP)
+    if shape.patterns:
+        undeclared = [key for key in goals if key not in properties]
+        for pattern in shape.patterns:
+            goals.update(dict.fromkeys(matching(pattern.expression, undeclared), pattern.goal))
+    return goals
+
+
+def unproductive_member(shape: ObjectShape) -> tuple[Goal, str] | None:
+    """A member that must be there and is not known to have a value."""
+    for key, goal in key_goals(shape, shape.required).items():
+        if not goal.productive:
+            return goal, key
+    return None
+
+
+def _intersect_patterns(goals: Goals, a: ObjectShape, b: ObjectShape) -> tuple[KeyPattern, ...]:
+    if not b.patterns and b.additional is ANY:
+        return a.patterns
+    if not a.patterns and a.additional is ANY:
+        return b.patterns
+    ours = {pattern.text: pattern for pattern in a.patterns}
+    theirs = {pattern.text: pattern for pattern in b.patterns}
+    shared = [
+        pattern._replace(goal=goals.conjunction(pattern.goal, theirs[pattern.text].goal))
+        for pattern in a.patterns
+        if pattern.text in theirs
+    ]
+    only_ours = [pattern for pattern in a.patterns if pattern.text not in theirs]
+    only_theirs = [pattern for pattern in b.patterns if pattern.text not in ours]
+    if only_ours and only_theirs and all(pattern.goal is NOTHING for pattern in only_ours + only_theirs):
+        return (*shared, _excluded(only_ours + only_theirs))
+    cells = apart(goals, only_ours, only_theirs)
+    return (
+        *shared,
+        *(cell for cell in cells.both),
+        *(cell._replace(goal=goals.conjunction(cell.goal, b.additional)) for cell in cells.left),
+        *(cell._replace(goal=goals.conjunction(cell.goal, a.additional)) for cell in cells.right),
+    )
+
+
+def _excluded(patterns: list[KeyPattern]) -> KeyPattern:
+    """Keys that match any of the patterns, none of which may be there; how they overlap does not matter."""
+    expressions: list[Expression] = []
+    for each in patterns:
+        expressions += each.expression.parts if isinstance(each.expression, Alternation) else (each.expression,)
+    return KeyPattern(" or ".join(each.text for each in patterns), Alternation(tuple(expressions)), NOTHING)
+
+
+class Cells(NamedTuple):
+    """Keys that match a pattern of both lists, of the left one only, of the right one only."""
+
+    both: list[KeyPattern]
+    left: list[KeyPattern]
+    right: list[KeyPattern]
+
+
+def apart(goals: Goals, left: list[KeyPattern], right: list[KeyPattern]) -> Cells:
+    """Divides the keys of two lists of patterns; no two patterns of one list match the same key."""
+    if len(left) + len(right) > MAX_KEY_PATTERNS:
+        raise too_many_key_patterns()
+    cells = Cells([], [], [])
+    remaining: list[KeyPattern | None] = list(right)
+    for pattern in left:
+        rest: KeyPattern | None = pattern
+        for index, other in enumerate(remaining):
+            if rest is None:
+                break
+            if other is not None and not is_surely_empty((rest.expression, other.expression)):
+                goal = goals.conjunction(rest.goal, other.goal)
+                both = Intersection((rest.expression, other.expression))
+                cells.both.append(KeyPattern(f"{rest.text} and {other.text}", both, goal))
+                remaining[index] = _less(other, rest)
+                rest = _less(rest, other)
+        if rest is not None:
+            cells.left.append(rest)
+    cells.right.extend(pattern for pattern in remaining if pattern is not None)
+    if sum(map(len, cells)) > MAX_KEY_PATTERNS:
+        raise LimitError(f"key patterns divide the keys into more classes than MAX_KEY_PATTERNS = {MAX_KEY_PATTERNS}")
+    return cells
+
+
+def too_many_key_patterns() -> LimitError:
+    """The error for patterns that are not compared any more."""
+    return LimitError(f"an object has more key patterns than MAX_KEY_PATTERNS = {MAX_KEY_PATTERNS}")
+
+
+def _less(pattern: KeyPattern, other: KeyPattern) -> KeyPattern | None:
+    """The keys that match the first pattern only."""
+    parts = (pattern.expression, Complement(other.expression))
+    if is_surely_empty(parts):
+        return None
+    return pattern._replace(text=f"{pattern.text} and not {other.text}", expression=Intersection(parts))
+
+
+def properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """Schemas for the values of keys."""
+    if not isinstance(value, dict) or not all(key.__class__ is str for key in value):
+        raise SchemaError(f"properties must be a JSON object, not {value!r:.80}", pointer=at.pointer("properties"))
+    child = goals.child
+    found.parts_before_properties = len(found.parts)
+    found.properties = {key: child(at, "/properties" + escape(key), schema) for key, schema in value.items()}
+    found.objects_restricted = True
+
+
+def pattern_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """Schemas for the values of all keys that a pattern matches."""
+    if not isinstance(value, dict):
+        raise SchemaError(
+            f"patternProperties must be an object, not {value!r:.80}", pointer=at.pointer("patternProperties")
+        )
+    for text, schema in value.items():
+        expression = pattern_expression(at, text, "patternProperties", text)
+        goals.pattern_pointers.setdefault(text, at.pointer("patternProperties", text))
+        goal = goals.child(at, "/patternProperties" + escape(text), schema)
+        found.key_patterns.append(KeyPattern(text, expression, goal))
+        found.objects_restricted = True
+
+
+def property_names(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """A schema that all keys satisfy, as strings."""
+    shapes = goals.strings(at, "/propertyNames", value)
+    if any(shape is ANY_STRING for shape in shapes):
+        return
+    allowed = tuple(map(_content, shapes))
+    others = Complement(Alternation(allowed)) if allowed else ANY_CONTENT
+    text = f"the keys that {at.pointer('propertyNames')} excludes"
+    found.key_patterns.append(KeyPattern(text, Intersection((ANY_CONTENT, others)), NOTHING))
+    found.objects_restricted = True
+
+
+def _content(shape: StringShape) -> Expression:
+    if shape.values is None:
+        return content(shape)
+    spelled = map(spell_content, shape.values)
+    return LiteralSet(tuple(text for text in spelled if text is not None))
+
+
+def additional_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """The schema of the values of keys that neither ``properties`` nor ``patternProperties`` covers."""
+    found.additional = goals.child(at, "/additionalProperties", value)
+    found.open = False
+    found.objects_restricted = True
+
+
+def required(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """Keys that must be there."""
+    if not isinstance(value, list) or not all(isinstance(key, str) for key in value):
+        hint = "; name the property in the required of the object that has it" if isinstance(value, bool) else ""
+        message = f"required must be a list of strings, not {value!r:.80}{hint}"
+        raise SchemaError(message, pointer=at.pointer("required"))
+    found.required = tuple(dict.fromkeys(value))
+    found.objects_restricted = True
+
+
+def min_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """The least number of members."""
+    found.min_properties = goals.count(at, "minProperties", value)
+    found.objects_restricted = True
+
+
+def max_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """The greatest number of members."""
+    found.max_properties = goals.count(at, "maxProperties", value)
+    found.objects_restricted = True
+
+
+def unevaluated_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """Without applicators beside it, what ``additionalProperties`` says; beside ``additionalProperties``, nothing.
+
+    What else there is to it is in ``constrain.json_schema.keywords.unevaluated``.
+    """
+    assert isinstance(at.schema, dict)
+    if value is True or value == {} or "additionalProperties" in at.schema:
+        return
+    if not IN_PLACE_APPLICATORS.isdisjoint(at.schema):
+        found.unevaluated = True
+        return
+    found.additional = goals.child(at, "/unevaluatedProperties", value)
+    found.open = False
+    found.objects_restricted = True
+
+
+def object_shape(goals: Goals, found: Assertions) -> ObjectShape | None:
+    """The shape that the object keywords of one schema make together."""
+    if not found.objects_restricted:
+        return ANY_OBJECT
+    if found.max_properties is not None and max(found.min_properties, len(found.required)) > found.max_properties:
+        return None
+    declared = found.properties
+    patterns: list[KeyPattern] = []
+    if found.key_patterns:
+        if len(found.key_patterns) > MAX_KEY_PATTERNS:
+            raise too_many_key_patterns()
+        for pattern in found.key_patterns:
+            cells = apart(goals, patterns, [pattern])
+            patterns = [*cells.both, *cells.left, *cells.right]
+        for pattern in found.key_patterns:  # a declared key that matches a pattern must satisfy both
+            if pattern.goal is not ANY:
+                for key in matching(pattern.expression, declared):
+                    declared[key] = goals.conjunction(declared[key], pattern.goal)
+    return ObjectShape(
+        declared,
+        found.required,
+        tuple(patterns),
+        found.additional,
+        found.min_properties,
+        found.max_properties,
+        found.open,
+    )
+
+
+def constant_object(goals: Goals, at: Location, value: dict[str, object]) -> ObjectShape:
+    """Exactly this object."""
+    members = {key: goals.constant(at, item) for key, item in value.items()}
+    return ObjectShape(members, tuple(members), (), NOTHING, open=False)

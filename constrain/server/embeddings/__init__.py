@@ -1,0 +1,6 @@
+"""Embeddings: ``POST /v1/embeddings``.
+
+``endpoint`` is called by ``app`` and read first; ``request`` reads a body.
+"""
+
+from __future__ import annotations
