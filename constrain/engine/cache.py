@@ -33,14 +33,13 @@ import warnings
 from dataclasses import dataclass
 from functools import cache as remembered
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Union
+from typing import TYPE_CHECKING, Literal, Protocol, Union
 
 from constrain.engine import core
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from constrain.vocabulary.vocabulary import Vocabulary
 
 FORMAT = 2
 """Of files and directories; directories of another format are left alone."""
@@ -67,6 +66,16 @@ _SEED_BYTES = 16
 
 Directory = Union[str, "os.PathLike[str]", Literal[False], None]
 """What callers say of a cache: a directory; False for none; None for the default."""
+
+
+class Cached(Protocol):
+    """What is known here of a ``Vocabulary``: its name in the cache, and its tables in the kernel."""
+
+    _core: core.Vocabulary
+
+    @property
+    def fingerprint(self) -> bytes:
+        """SHA-256 of all tokens and which of them are special."""
 
 
 class RejectedFileError(Exception):
@@ -131,11 +140,11 @@ class Cache:
         if not self.open():
             raise OSError(f"{self.path} cannot be used as a cache")
 
-    def has(self, vocabulary: Vocabulary) -> bool:
+    def has(self, vocabulary: Cached) -> bool:
         """Is anything kept for a vocabulary?"""
         return self.open() and os.path.isdir(self._folder_name(vocabulary))  # noqa: PTH112
 
-    def has_of_another_build(self, vocabulary: Vocabulary, key: bytes) -> bool:
+    def has_of_another_build(self, vocabulary: Cached, key: bytes) -> bool:
         """Has another version or build of this package stored something under a key (32 bytes)?"""
         if not self.open():
             return False
@@ -144,7 +153,7 @@ class Cache:
             others = [each.path for each in folders if each.name.startswith(begin) and each.name != own]
         return any(os.path.exists(f"{path}/{key.hex()[:32]}") for path in others)  # noqa: PTH110
 
-    def load(self, vocabulary: Vocabulary, key: bytes) -> Stored | None:
+    def load(self, vocabulary: Cached, key: bytes) -> Stored | None:
         """What was stored under a key (32 bytes); None if there is nothing.
 
         Raises RejectedFileError for a file that is damaged, of another vocabulary or written by another version.
@@ -173,7 +182,7 @@ class Cache:
                 os.utime(path)
         return stored
 
-    def store(self, vocabulary: Vocabulary, key: bytes, tables: bytes, notes: bytes = b"") -> Path:
+    def store(self, vocabulary: Cached, key: bytes, tables: bytes, notes: bytes = b"") -> Path:
         """Stores tables and notes under a key (32 bytes). Raises OSError if that is not possible."""
         self.make()
         rest = _REST.pack(len(tables), len(notes), producer(), vocabulary.fingerprint, key) + tables + notes
@@ -204,10 +213,10 @@ class Cache:
             self._warned = True
             warnings.warn(f"the cache {self.path} is not used: {why}", RuntimeWarning, stacklevel=4)
 
-    def _folder_name(self, vocabulary: Vocabulary) -> str:
+    def _folder_name(self, vocabulary: Cached) -> str:
         return f"{self._name}/{vocabulary.fingerprint.hex()[:32]}-{producer().hex()[:16]}"
 
-    def _file_name(self, vocabulary: Vocabulary, key: bytes) -> str:
+    def _file_name(self, vocabulary: Cached, key: bytes) -> str:
         return f"{self._folder_name(vocabulary)}/{'parts' if key == _PARTS else key.hex()[:32]}"
 
     def _make_room(self, kept: Path) -> None:
@@ -264,7 +273,7 @@ def _users_own() -> str:
     return platformdirs.user_cache_dir("constrain-llm", appauthor=False)
 
 
-def restore_parts(cache: Cache, vocabulary: Vocabulary) -> None:
+def restore_parts(cache: Cache, vocabulary: Cached) -> None:
     """Gives a vocabulary the mask parts that were kept for it, if there are any."""
     if not cache.has(vocabulary):
         return
@@ -281,7 +290,7 @@ def restore_parts(cache: Cache, vocabulary: Vocabulary) -> None:
         cache.warn_rejected(RejectedFileError(f"{cache.path}: {error}"))
 
 
-def store_parts(cache: Cache, vocabulary: Vocabulary) -> None:
+def store_parts(cache: Cache, vocabulary: Cached) -> None:
     """Keeps a vocabulary's mask parts, and those that are kept already. Raises OSError if that is not possible."""
     cache.make()
     if cache.seed != core.seed():

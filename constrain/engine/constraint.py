@@ -19,13 +19,14 @@ from constrain.arguments import integer, wrong_type
 from constrain.engine import core
 from constrain.engine.cache import RejectedFileError, find_cache, store_parts
 from constrain.engine.forced import certain_tokens
+from constrain.engine.special import resolve_special
 from constrain.errors import LimitError, limits_at
 from constrain.language.digest import grammar_digest, schema_digest, source_digest
 from constrain.language.grammar import Grammar
 from constrain.language.policies import CHOICES, DEFAULTS, refuse_compile_options
 from constrain.language.schema_text import parse_schema, schema_text
 from constrain.language.source import Source
-from constrain.language.special import resolve_special, special_name
+from constrain.language.special import special_name
 from constrain.suggestions import unknown_names
 from constrain.vocabulary.vocabulary import Vocabulary, as_vocabulary
 from constrain.work import compilation
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from constrain.engine.logits import LogitsProcessor
     from constrain.json_schema.compiler import CompiledSchema
     from constrain.language.policies import CompileOptions
-    from constrain.llama.model import Model
+    from constrain.vocabulary.vocabulary import HasVocabulary
 
 CACHED_CONSTRAINTS = 128
 """Constraints that ``compile`` remembers, the least recently used ones dropped first."""
@@ -513,7 +514,7 @@ _cache_lock = threading.Lock()
 
 def compile(  # noqa: A001 - the name of the public function
     schema: object,
-    vocab: Vocabulary | Model | Llama,
+    vocab: Vocabulary | HasVocabulary | Llama,
     *,
     whitespace: str = "flexible",
     property_order: str = "schema",

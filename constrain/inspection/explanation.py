@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from constrain.engine.constraint import Constraint, Matcher
     from constrain.language.policies import CompileOptions
-    from constrain.llama.model import Model
+    from constrain.vocabulary.vocabulary import HasVocabulary
 
 SHOWN_TERMINALS = 20
 """Terminals that ``str()`` of an explanation lists before it says how many more there are."""
@@ -127,7 +127,7 @@ class TextExplanation:
 def explain(
     schema: object,
     text: bytes | str,
-    vocabulary: Vocabulary | Model | Llama | None = None,
+    vocabulary: Vocabulary | HasVocabulary | Llama | None = None,
     *,
     closed: bool = False,
     **policies: Unpack[CompileOptions],

@@ -18,10 +18,12 @@ import llama_cpp
 
 from constrain.errors import ModelError
 from constrain.vocabulary.gguf.tokens import read_gguf_tokens
-from constrain.vocabulary.vocabulary import TokenTable, Vocabulary, make_table
+from constrain.vocabulary.table import make_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+
+    from constrain.vocabulary.table import Encode, Tokens, TokenTable
 
 _SPECIAL = (
     llama_cpp.LLAMA_TOKEN_ATTR_CONTROL | llama_cpp.LLAMA_TOKEN_ATTR_UNKNOWN | llama_cpp.LLAMA_TOKEN_ATTR_USER_DEFINED
@@ -46,16 +48,16 @@ class SpecialToken:
 
 
 class Tokenizer:
-    """The tokenizer of one loaded model."""
+    """The tokenizer of one loaded model. ``make`` makes the vocabulary of its tokens."""
 
-    def __init__(self, llama: llama_cpp.Llama) -> None:
+    def __init__(self, llama: llama_cpp.Llama, make: Callable[[TokenTable, Encode], Tokens]) -> None:
         if not isinstance(llama, llama_cpp.Llama):
             raise ModelError(f"not a llama_cpp.Llama: {type(llama).__name__}")
         self._llama = llama  # Keeps the vocabulary below alive.
         self._vocabulary = llama._model.vocab
         self._in_use = threading.Lock()
         n_vocab: int = llama_cpp.llama_vocab_n_tokens(self._pointer)
-        self.vocabulary = Vocabulary(self._table(read_gguf_tokens(llama.model_path), n_vocab), self.encode)
+        self.vocabulary = make(self._table(read_gguf_tokens(llama.model_path), n_vocab), self.encode)
         self.adds_bos: bool = llama_cpp.llama_vocab_get_add_bos(self._pointer)
         self.adds_eos: bool = llama_cpp.llama_vocab_get_add_eos(self._pointer)
         self.bos: int = llama_cpp.llama_vocab_bos(self._pointer)

@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+import threading
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from constrain.arguments import integer
 from constrain.errors import ModelError
 from constrain.language.special import mark
+from constrain.vocabulary.table import make_table
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from llama_cpp import Llama
 
-Encode = Callable[[bytes], list[int]]
-"""Bytes to token ids: no special tokens, no added prefix space."""
+    from constrain.vocabulary.table import Encode, TokenTable
+    from constrain.vocabulary.tokenizer import Tokenizer
 
-
-@dataclass(frozen=True, slots=True)
-class TokenTable:
-    """A vocabulary before the kernel has made a trie of it: ``texts[id]`` is ``b""`` for an id without text.
-
-    ``names``: what special tokens are called, as far as they are called anything and do not end a generation.
-    """
-
-    texts: list[bytes]
-    special: frozenset[int]
-    eos: tuple[int, ...]
-    names: Mapping[int, str]
+_reading = threading.Lock()
 
 
 class Vocabulary:
@@ -106,7 +95,9 @@ class Vocabulary:
         """
         from constrain.vocabulary.tokenizer import Tokenizer
 
-        return Tokenizer(llama).vocabulary
+        vocabulary = Tokenizer(llama, cls).vocabulary
+        assert isinstance(vocabulary, cls)
+        return vocabulary
 
     @classmethod
     def from_tokens(
@@ -162,24 +153,10 @@ class Vocabulary:
         return f"Vocabulary(n_vocab={self.n_vocab}, eos={self.eos}, special={len(self.special)} ids)"
 
 
-def make_table(
-    texts: list[bytes], *, special: Iterable[int] | Mapping[int, str], eos: Iterable[int], where: str
-) -> TokenTable:
-    """Checks a vocabulary and takes the text from its special ids; ``texts`` is changed in place and kept."""
-    ends = tuple(sorted(set(eos)))
-    specials = frozenset(special).union(ends)
-    for token in specials:
-        if not 0 <= token < len(texts):
-            kind = "end-of-generation" if token in ends else "special"
-            raise ModelError(f"{where}: {kind} id {token} is out of range: there are {len(texts)} tokens")
-        texts[token] = b""
-    if not ends:
-        raise ModelError(f"{where}: no end-of-generation token")
-    if not any(texts):
-        raise ModelError(f"{where}: none of the {len(texts)} tokens has a text, so nothing can be written with them")
-    given = special if isinstance(special, Mapping) else {}
-    names = {token: name for token, name in given.items() if name and token not in ends}
-    return TokenTable(texts, specials, ends, names)
+class HasVocabulary(Protocol):
+    """A ``Model``, which is not known here."""
+
+    vocabulary: Vocabulary
 
 
 def as_vocabulary(given: object) -> Vocabulary:
@@ -189,9 +166,23 @@ def as_vocabulary(given: object) -> Vocabulary:
     if isinstance(own := getattr(given, "vocabulary", None), Vocabulary):  # a Model, without importing llama_cpp
         return own
     if type(given).__module__.partition(".")[0] == "llama_cpp":
-        from constrain.llama.lookup import as_model
-
-        return as_model(given).vocabulary  # type: ignore[arg-type]
+        vocabulary = tokenizer_of(given).vocabulary  # type: ignore[arg-type]
+        assert isinstance(vocabulary, Vocabulary)
+        return vocabulary
     raise TypeError(
         f"the vocabulary is {given!r:.80}; it must be a Vocabulary (of Vocabulary.from_gguf(path), for one), or a Model"
     )
+
+
+def tokenizer_of(llama: Llama) -> Tokenizer:
+    """The tokenizer of a ``llama_cpp.Llama``, with its vocabulary: one for all who ask.
+
+    It is kept in the ``Llama`` itself, so that both live equally long. Raises ``ModelError``.
+    """
+    from constrain.vocabulary.tokenizer import Tokenizer
+
+    with _reading:
+        known: Tokenizer | None = llama.__dict__.get("_constrain_tokenizer")
+        if known is None:
+            known = llama.__dict__["_constrain_tokenizer"] = Tokenizer(llama, Vocabulary)
+        return known

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from constrain.server.sandbox.reading import Place
-    from constrain.vocabulary.vocabulary import TokenTable
+    from constrain.vocabulary.table import TokenTable
 
 LENGTH = struct.Struct("!Q")
 """In front of each message, which is pickled."""

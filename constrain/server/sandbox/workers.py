@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from constrain.engine import core
 from constrain.server.sandbox.worker import FORK, LEARN, LENGTH
-from constrain.vocabulary.vocabulary import TokenTable
+from constrain.vocabulary.table import TokenTable
 
 if TYPE_CHECKING:
     from constrain.vocabulary.vocabulary import Vocabulary

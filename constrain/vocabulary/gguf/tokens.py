@@ -22,7 +22,7 @@ import numpy as np
 
 from constrain.errors import ModelError
 from constrain.vocabulary.gguf.metadata import Metadata, StringArray, read_metadata, shown
-from constrain.vocabulary.vocabulary import TokenTable, make_table
+from constrain.vocabulary.table import TokenTable, make_table
 
 if TYPE_CHECKING:
     import os

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+import constrain
 from constrain.chat.families.forms import GENERIC
 from constrain.chat.prompt.conversation import ThinkingState, conversation_prompt, format_of
 from constrain.chat.prompt.messages import check_messages
@@ -17,9 +18,6 @@ from constrain.vocabulary.tokenizer import Tokenizer
 from tests.support import data_folder
 from tests.support.chat.conversations import TOOLS, TWO_CALLS
 from tests.support.chat.templates import rendered
-
-if TYPE_CHECKING:
-    import constrain
 
 SMOLLM2 = """<|im_start|>system
 Be brief.
@@ -111,7 +109,7 @@ def loaded(name: str) -> tuple[Any, Tokenizer, str]:
 
     path = data_folder() / "vocabs" / f"ggml-vocab-{name}.gguf"
     llama = llama_cpp.Llama(str(path), vocab_only=True, verbose=False)
-    return llama, Tokenizer(llama), llama.metadata.get("tokenizer.chat_template", "")
+    return llama, Tokenizer(llama, constrain.Vocabulary), llama.metadata.get("tokenizer.chat_template", "")
 
 
 FORMS = {"phi-3": "generic", "qwen35": "generic", "gemma-4": "generic", "llama-bpe": "generic", "gpt-2": "generic"}

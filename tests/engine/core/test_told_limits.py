@@ -14,7 +14,7 @@ import pytest
 import constrain
 from constrain.engine import core
 from constrain.engine.constraint import Constraint, Matcher
-from constrain.language.special import resolve_special
+from constrain.engine.special import resolve_special
 from tests.engine.core.test_limits import HOSTILE
 from tests.oracles.kernel.generator import RandomVocabulary, make_case, make_vocabulary
 from tests.support import LONG, demo_vocabulary, small_vocabulary
