@@ -5,6 +5,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from constrain.chat.reading.events import (
+    ArgumentsDelta,
+    CallEnded,
+    CallStarted,
+    ReasoningDelta,
+    RefusalDelta,
+    TextDelta,
+)
 from constrain.engine.constraint import Constraint, Matcher, Report, compile
 from constrain.errors import (
     BudgetError,
@@ -19,21 +27,10 @@ from constrain.errors import (
     UnsatisfiableSchemaError,
     UnsupportedSchemaError,
 )
-from constrain.generation.completion import (
-    ArgumentsDelta,
-    CallEnded,
-    CallStarted,
-    Completion,
-    Finished,
-    ReasoningDelta,
-    RefusalDelta,
-    TextDelta,
-    Timings,
-    TokenLogprob,
-    Usage,
-)
+from constrain.generation.completion import Completion, Finished, Timings, Usage
 from constrain.generation.generate import complete, generate, stream
 from constrain.language.grammar import Grammar, GrammarBuilder
+from constrain.llama.decoding.token_logprob import TokenLogprob
 from constrain.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

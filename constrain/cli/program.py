@@ -120,8 +120,9 @@ def generate(
 
 def _answer(console: Console, model: Any, prompt: str, wanted: str | Source | None, options: Options) -> Completion:
     """Writes the answer to standard output: as it grows on a terminal, otherwise when it is whole."""
+    from constrain.chat.reading.events import TextDelta
     from constrain.errors import OutputValidationError
-    from constrain.generation.completion import Finished, TextDelta
+    from constrain.generation.completion import Finished
     from constrain.generation.generate import stream
 
     live = sys.stdout.isatty()

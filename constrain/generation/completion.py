@@ -1,4 +1,4 @@
-"""What a generation returns: the finished answer, and the events of a stream."""
+"""What a generation returns: the finished answer, which is also the last event of a stream."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import builtins
-
     from constrain.engine.constraint import Report
     from constrain.llama.decoding.answer import FinishReason
+    from constrain.llama.decoding.token_logprob import TokenLogprob
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,26 +28,6 @@ class Timings:
     queue: float
     prompt: float
     generation: float
-
-
-@dataclass(frozen=True, slots=True)
-class TokenLogprob:
-    r"""How likely a token was where it stands (``logprobs``).
-
-    Attributes:
-        token: its id.
-        text: what it says; bytes that are no whole character as ``\xe2``; of a special token its name.
-        bytes: the bytes that it adds to the text; none of a special token.
-        logprob: the natural logarithm of its probability in the model's own distribution over the whole vocabulary,
-            before masks, biases, penalties and the temperature.
-        top: the most likely tokens in its place, most likely first (``top_logprobs`` of them).
-    """
-
-    token: int
-    text: str
-    bytes: builtins.bytes
-    logprob: float
-    top: tuple[TokenLogprob, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,61 +77,7 @@ def told_limits(completion: Completion) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class TextDelta:
-    """A piece of the answer's text; all pieces together are the text.
-
-    ``logprobs``: of the tokens that begin in it, if they were asked for. A piece may be the rest of a token, and then
-    has none.
-    """
-
-    text: str
-    logprobs: tuple[TokenLogprob, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ReasoningDelta:
-    """A piece of the reasoning that a model writes before its answer."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class RefusalDelta:
-    """A piece of a refusal (``allow_refusal``)."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class CallStarted:
-    """A call of a tool begins: the ``index``-th of the answer, from 0."""
-
-    index: int
-    id: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class ArgumentsDelta:
-    """A piece of the JSON text of a call's arguments, or of the text for a custom tool."""
-
-    index: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class CallEnded:
-    """All of a call is there."""
-
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
 class Finished:
     """The last event of a stream: the whole answer."""
 
     completion: Completion
-
-
-StreamEvent = TextDelta | ReasoningDelta | RefusalDelta | CallStarted | ArgumentsDelta | CallEnded
-"""What a stream yields while the answer is written."""

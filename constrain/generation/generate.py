@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from constrain.generation.completion import StreamEvent
+    from constrain.chat.reading.events import StreamEvent
     from constrain.generation.job import Job
     from constrain.generation.options import ChatOptions
     from constrain.language.grammar import Grammar

@@ -19,10 +19,10 @@ from constrain.llama.scheduling.request import Request as Queued
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from constrain.chat.reading.events import StreamEvent
     from constrain.chat.reading.progress import Progress
     from constrain.engine.cache import Directory
     from constrain.engine.constraint import Constraint, Matcher, Packed
-    from constrain.generation.completion import StreamEvent
     from constrain.generation.options import Options, Request
     from constrain.llama.decoding.answer import Answer, Fork
     from constrain.llama.decoding.sampler import Sampling

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from constrain.generation.completion import TokenLogprob
+    from constrain.llama.decoding.token_logprob import TokenLogprob
 
 _LEAST = -9999.0
 """OpenAI's number for what is as good as impossible; JSON has none that is infinite."""

@@ -22,8 +22,9 @@ from constrain.batch.lines import LineError, Task, read_lines, read_task
 from constrain.batch.run import Progress, run
 from constrain.chat.reading.reply import Refusal, Reply
 from constrain.errors import BudgetError, UnsupportedSchemaError
-from constrain.generation.completion import Completion, Timings, TokenLogprob, Usage
+from constrain.generation.completion import Completion, Timings, Usage
 from constrain.language.policies import CHOICES
+from constrain.llama.decoding.token_logprob import TokenLogprob
 from tests.cli.test_cli import run_on_terminal
 from tests.support import byte_vocabulary
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import constrain
-from constrain.generation.completion import Finished, TextDelta
+from constrain.chat.reading.events import TextDelta
+from constrain.generation.completion import Finished
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

@@ -15,7 +15,8 @@ import pytest
 from typing_extensions import TypedDict
 
 import constrain
-from constrain.generation.completion import Finished, TextDelta
+from constrain.chat.reading.events import TextDelta
+from constrain.generation.completion import Finished
 from constrain.llama.lookup import as_model
 from tests.support import demo_model
 

@@ -9,7 +9,8 @@ import pytest
 
 import constrain
 from constrain import Regex
-from constrain.generation.completion import Finished, TextDelta
+from constrain.chat.reading.events import TextDelta
+from constrain.generation.completion import Finished
 
 PLATE = Regex(r"[A-Z]{1,3}-[0-9]{1,4}")
 PROMPT = "Make up a licence plate."

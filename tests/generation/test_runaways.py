@@ -10,8 +10,9 @@ import jsonschema
 import pytest
 
 import constrain
+from constrain.chat.reading.events import TextDelta
 from constrain.chat.reading.reply import MAX_SAME_CALLS
-from constrain.generation.completion import Finished, TextDelta
+from constrain.generation.completion import Finished
 
 SCHEMA = {
     "type": "object",

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from constrain.generation.completion import TextDelta
+from constrain.chat.reading.events import TextDelta
 from constrain.language.special import without_special
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from constrain.chat.reading.events import StreamEvent
     from constrain.chat.reading.text_tokens import TextTokens
-    from constrain.generation.completion import StreamEvent
     from constrain.language.result import ResultType
 
 

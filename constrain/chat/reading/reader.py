@@ -23,8 +23,8 @@ from constrain.chat.answers.assembly import may_begin_like
 from constrain.chat.answers.plan import has_preamble, plan, value_of
 from constrain.chat.answers.structure import CONTENT, END, PREAMBLE, REASONING, SpecialName, Variable, structure_parts
 from constrain.chat.families.format import ArgumentStyle
+from constrain.chat.reading.events import ReasoningDelta, RefusalDelta, TextDelta
 from constrain.chat.reading.incoming import Incoming
-from constrain.generation.completion import ReasoningDelta, RefusalDelta, TextDelta
 from constrain.language.source import Source
 
 if TYPE_CHECKING:

@@ -9,11 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from constrain.chat.reading import reader as reading
-from constrain.chat.reading.progress import Outcome
-from constrain.chat.reading.text import TextStream
-from constrain.chat.tools.calls import CustomCall, FunctionCall
-from constrain.chat.tools.kinds import FunctionTool
-from constrain.generation.completion import (
+from constrain.chat.reading.events import (
     ArgumentsDelta,
     CallEnded,
     CallStarted,
@@ -21,13 +17,17 @@ from constrain.generation.completion import (
     RefusalDelta,
     TextDelta,
 )
+from constrain.chat.reading.progress import Outcome
+from constrain.chat.reading.text import TextStream
+from constrain.chat.tools.calls import CustomCall, FunctionCall
+from constrain.chat.tools.kinds import FunctionTool
 
 if TYPE_CHECKING:
     from constrain.chat.answers.answer import Answer
+    from constrain.chat.reading.events import StreamEvent
     from constrain.chat.reading.text_tokens import TextTokens
     from constrain.chat.tools.calls import ToolCall
     from constrain.chat.tools.kinds import Tool
-    from constrain.generation.completion import StreamEvent
     from constrain.language.result import ResultType
 
 

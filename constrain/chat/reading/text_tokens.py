@@ -10,12 +10,12 @@ import codecs
 from collections import deque
 from typing import TYPE_CHECKING
 
-from constrain.generation.completion import TextDelta
+from constrain.chat.reading.events import TextDelta
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from constrain.generation.completion import TokenLogprob
+    from constrain.llama.decoding.token_logprob import TokenLogprob
 
 
 class TextTokens:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from constrain.generation.completion import TokenLogprob
+from constrain.llama.decoding.token_logprob import TokenLogprob
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,16 +20,16 @@ from openai.types.chat.chat_completion_chunk import (
     ChoiceLogprobs,
 )
 
-from constrain.chat.tools.kinds import CustomTool
-from constrain.generation.completion import (
+from constrain.chat.reading.events import (
     ArgumentsDelta,
     CallEnded,
     CallStarted,
-    Finished,
     ReasoningDelta,
     RefusalDelta,
     TextDelta,
 )
+from constrain.chat.tools.kinds import CustomTool
+from constrain.generation.completion import Finished
 from constrain.generation.logprobs import logprob_objects
 from constrain.server.chat.response import chat_completion, finish_reason, usage_of
 from constrain.server.http.events import LAST_EVENT, data_event
@@ -38,8 +38,10 @@ from constrain.server.serving.extension import extension
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from constrain.chat.reading.events import StreamEvent
     from constrain.chat.tools.kinds import Tool
-    from constrain.generation.completion import Completion, StreamEvent, TokenLogprob
+    from constrain.generation.completion import Completion
+    from constrain.llama.decoding.token_logprob import TokenLogprob
     from constrain.server.chat.response import Heading, Shape
 
 _MARK = "\0text\0"

@@ -12,7 +12,7 @@ from constrain.generation.logprobs import shown_logprob
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from constrain.generation.completion import TokenLogprob
+    from constrain.llama.decoding.token_logprob import TokenLogprob
 
 
 class TextLogprobs:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from openai.types import Completion as TextCompletion
 from openai.types import CompletionChoice
 
-from constrain.generation.completion import Finished, TextDelta
+from constrain.chat.reading.events import TextDelta
+from constrain.generation.completion import Finished
 from constrain.server.chat.response import usage_of
 from constrain.server.completions.logprobs import TextLogprobs
 from constrain.server.http.events import LAST_EVENT, data_event
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 
     from openai.types.completion_choice import Logprobs
 
-    from constrain.generation.completion import Completion, StreamEvent, TokenLogprob
+    from constrain.chat.reading.events import StreamEvent
+    from constrain.generation.completion import Completion
+    from constrain.llama.decoding.token_logprob import TokenLogprob
 
 FinishReason = Literal["stop", "length"]
 

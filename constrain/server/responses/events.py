@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from constrain.generation.completion import (
+from constrain.chat.reading.events import (
     ArgumentsDelta,
     CallEnded,
     CallStarted,
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
     from openai.types.responses import Response
 
-    from constrain.generation.completion import Completion, StreamEvent
+    from constrain.chat.reading.events import StreamEvent
+    from constrain.generation.completion import Completion
     from constrain.server.http.errors import ApiError
     from constrain.server.responses.output import ItemDocument, ResponseHead
 

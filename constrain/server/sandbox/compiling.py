@@ -13,9 +13,9 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from constrain.chat.answers.answer import Answer
+from constrain.chat.reading.events import TextDelta
 from constrain.chat.reading.reader import CallEnded, CallStarted, Reader
 from constrain.errors import BudgetError, ConstrainError, LimitError
-from constrain.generation.completion import TextDelta
 from constrain.server.http.errors import ApiError
 from constrain.server.sandbox.parts import parts_of, refused, refused_part
 from constrain.server.sandbox.reading import come_to

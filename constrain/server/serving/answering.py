@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Send
 
-    from constrain.generation.completion import Completion, StreamEvent
+    from constrain.chat.reading.events import StreamEvent
+    from constrain.generation.completion import Completion
     from constrain.server.serving.endpoint import Serving
     from constrain.server.serving.generation import Answers, Question
     from constrain.server.serving.models import ServedModel

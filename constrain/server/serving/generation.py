@@ -30,8 +30,9 @@ from constrain.threads import start_pool
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 
+    from constrain.chat.reading.events import StreamEvent
     from constrain.engine.constraint import Constraint
-    from constrain.generation.completion import Completion, StreamEvent
+    from constrain.generation.completion import Completion
     from constrain.generation.job import Job, Plan
     from constrain.generation.options import ChatOptions
     from constrain.llama.model import Model

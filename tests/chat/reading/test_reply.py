@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from constrain.chat.families.format import ToolFormat
-    from constrain.generation.completion import StreamEvent
+    from constrain.chat.reading.events import StreamEvent
 
 
 def get_weather(city: str, days: int = 1) -> str:

@@ -19,8 +19,8 @@ from constrain.language.special import mark
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from constrain.chat.reading.events import StreamEvent
     from constrain.chat.reading.progress import Progress
-    from constrain.generation.completion import StreamEvent
 
 TOLD = tuple[str, list[bytes]]
 

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from openai.types import Completion, CompletionChoice
 
-from constrain.generation.completion import TokenLogprob
+from constrain.llama.decoding.token_logprob import TokenLogprob
 from constrain.server.completions.logprobs import TextLogprobs
 from constrain.server.logs import JsonLines
 from tests.server.chat.test_chat import BOOK, BOOK_FORMAT

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from constrain.chat.answers.answer import CustomCalls
+from constrain.chat.reading.events import ReasoningDelta, RefusalDelta, TextDelta
 from constrain.chat.reading.reader import ArgumentsDelta, CallEnded, CallStarted, InputDelta, Reader
-from constrain.generation.completion import ReasoningDelta, RefusalDelta, TextDelta
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -23,7 +23,7 @@ from constrain.server.responses.output import ResponseHead
 from constrain.server.responses.request import read_request
 
 if TYPE_CHECKING:
-    from constrain.generation.completion import StreamEvent
+    from constrain.chat.reading.events import StreamEvent
 
 TOOLS = [
     {
