@@ -8,11 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from constrain.chat.answers.answer import REFUSAL, Answer, CustomCalls, FunctionCalls, Reasoning, Value
+from constrain.chat.answers.choice import read_choice
 from constrain.chat.answers.fork import fork_of
 from constrain.chat.families.format import Section, Thinking, ToolFormat
 from constrain.chat.prompt.conversation import ThinkingState, conversation_prompt, format_of, function_of
 from constrain.chat.reading.reply import ReplyProgress
-from constrain.chat.tools.choice import read_choice
 from constrain.chat.tools.definition import as_tools
 from constrain.chat.tools.kinds import FunctionTool
 from constrain.composition.parts import as_part

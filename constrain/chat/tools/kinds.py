@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from constrain.chat.tools.calls import Arguments
+from constrain.chat.tools.arguments import Arguments
 from constrain.chat.tools.checks import check_format, check_function, check_name
 from constrain.chat.tools.parameters import callers_parameters
 from constrain.chat.tools.running import run, run_async

@@ -24,7 +24,7 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from typing_extensions import Doc
 
-from constrain.chat.tools.calls import Arguments
+from constrain.chat.tools.arguments import Arguments
 from constrain.chat.tools.parameters import callers_parameters, keyword_names, resolved
 from constrain.chat.tools.variadic import collected, hide_names
 from constrain.errors import ConstrainError, ToolError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from constrain.chat.tools.choice import read_choice
+from constrain.chat.answers.choice import read_choice
 from constrain.chat.tools.openai import tool_from_json
 from constrain.errors import ConstrainError, ToolError
 from constrain.server.http.errors import ApiError

@@ -8,7 +8,7 @@ import pytest
 
 from constrain import CustomTool, tool
 from constrain.chat.answers.answer import Calls
-from constrain.chat.tools.choice import Choice, read_choice
+from constrain.chat.answers.choice import Choice, read_choice
 from constrain.chat.tools.definition import as_tools
 
 
