@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from constrain.errors import ConstrainError, GrammarError, LimitError, PatternError
 from constrain.language.schema_text import parse_schema
-from constrain.lark.source import placed
+from constrain.lark.places import placed
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar

@@ -29,7 +29,7 @@ from constrain.language.tree import (
     LiteralSet,
     Repetition,
 )
-from constrain.lark.source import error_at, placed
+from constrain.lark.places import error_at, placed
 from constrain.lark.syntax import Choice, Definition, Repeat, Sequence, Substring, Symbol
 from constrain.lark.terminals import non_empty_part, terminal_expression
 from constrain.regex.anchors import repetition, sequence, union

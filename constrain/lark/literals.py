@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from constrain.errors import PatternError
 from constrain.language.tree import EMPTY_TEXT
 from constrain.language.tree import Literal as Text
-from constrain.lark.source import error_at, placed
+from constrain.lark.places import error_at, placed
 from constrain.regex.parsing.parser import char_class, parse_pattern
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from constrain.errors import LimitError
 from constrain.language.tree import EMPTY_TEXT, Literal, Repetition
-from constrain.lark.source import error_at, placed
+from constrain.lark.places import error_at, placed
 from constrain.regex.anchors import sequence, union
 from constrain.regex.classes import normalize
 from constrain.regex.unicode.properties import property_ranges

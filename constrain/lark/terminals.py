@@ -9,7 +9,7 @@ from constrain.engine import core
 from constrain.language.tree import ANY_BYTE, Expression, Intersection, Repetition
 from constrain.lark.common import LAZY, PATTERNS
 from constrain.lark.literals import literal_expression, range_expression
-from constrain.lark.source import error_at
+from constrain.lark.places import error_at
 from constrain.lark.substrings import substring_expression
 from constrain.lark.syntax import (
     Alias,
