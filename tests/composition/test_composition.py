@@ -12,7 +12,7 @@ import pytest
 
 import constrain
 from constrain import Lark, Regex, choice, grammars, repeat, sequence, text
-from constrain.composition.source import MAX_NESTING, MAX_PARTS
+from constrain.composition.nodes import MAX_NESTING, MAX_PARTS
 from constrain.composition.ways import MAX_WAYS
 from tests.support import byte_vocabulary, maskbench_that_compiles
 
