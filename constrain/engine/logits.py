@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -11,7 +11,34 @@ from constrain.arguments import integer
 from constrain.errors import ConstrainError
 
 if TYPE_CHECKING:
-    from constrain.engine.constraint import Constraint, Matcher
+    from numpy.typing import NDArray
+
+    from constrain.vocabulary.vocabulary import Vocabulary
+
+
+class Following(Protocol):
+    """A ``Matcher``, as far as it is used here."""
+
+    def fill_bitmask(self, row: Any, /) -> object:
+        """Writes which tokens may come next."""
+
+    def accept(self, token_id: int) -> bool:
+        """Whether a token may come next; then it has come."""
+
+    def explain(self, token_id: int) -> str:
+        """Why a token may not come next."""
+
+
+class Masking(Protocol):
+    """A ``Constraint``, as far as it is used here."""
+
+    vocabulary: Vocabulary
+
+    def matcher(self) -> Following:
+        """Follows one generation."""
+
+    def allocate_bitmask(self) -> NDArray[np.uint32]:
+        """Room for one mask."""
 
 
 @dataclass
@@ -21,8 +48,8 @@ class LogitsProcessor:
     A processor follows one sequence. A batch, or beam search, needs one processor for each sequence.
     """
 
-    constraint: Constraint
-    _matcher: Matcher = field(init=False)
+    constraint: Masking
+    _matcher: Following = field(init=False)
     _seen: int | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
