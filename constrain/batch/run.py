@@ -142,8 +142,9 @@ def _outcomes(
 def answerer(model: Model, schema: str | Source | None, options: Options) -> Answerer:
     """What has a model answer tasks. Raises what ``complete`` does if ``schema``, that of most, is no use."""
     from constrain.engine import constraint
-    from constrain.generation.job import Run, prepare
+    from constrain.generation.job import Run
     from constrain.generation.options import compile_options
+    from constrain.generation.planning import prepare
 
     if schema is not None:
         constraint._compile(schema, model.vocabulary, close_objects=True, **compile_options(options, schema))

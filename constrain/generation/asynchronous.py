@@ -6,7 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from constrain.generation.completion import Completion, Finished
-from constrain.generation.job import Job, Run, prepare
+from constrain.generation.job import Job, Run
+from constrain.generation.planning import prepare
 from constrain.llama.lookup import as_model
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from concurrent.futures import ALL_COMPLETED, FIRST_EXCEPTION, wait
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from constrain.errors import ConstrainError, OutputValidationError
-from constrain.generation.job import Job, Run, prepare
+from constrain.generation.job import Job, Run
 from constrain.generation.options import options_beside
+from constrain.generation.planning import prepare
 from constrain.llama.lookup import as_model
 
 if TYPE_CHECKING:

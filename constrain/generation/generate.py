@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from constrain.generation.completion import Completion, Finished, Timings
-from constrain.generation.job import prepare
+from constrain.generation.planning import prepare
 from constrain.llama.lookup import as_model
 
 if TYPE_CHECKING:

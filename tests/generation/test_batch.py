@@ -18,7 +18,8 @@ import pydantic
 import pytest
 
 import constrain
-from constrain.generation.job import Run, prepare
+from constrain.generation.job import Run
+from constrain.generation.planning import prepare
 from constrain.llama.contexts.sequences import Sequences
 
 SCHEMA = {

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from constrain.errors import BudgetError, ConstrainError, ModelError, OutputValidationError, ToolError
 from constrain.generation.completion import Finished
-from constrain.generation.job import Run, make_plan, plan_continuation
+from constrain.generation.job import Run
+from constrain.generation.planning import make_plan, plan_continuation
 from constrain.server.http.account import current
 from constrain.server.http.errors import ApiError, context_overflow, unavailable
 from constrain.server.requests.texts import text_tokens

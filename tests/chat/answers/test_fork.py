@@ -15,7 +15,8 @@ import constrain
 from constrain.chat.answers.answer import Answer, Calls, FunctionCalls, Reasoning, Value
 from constrain.chat.answers.fork import Fork, has_fork
 from constrain.chat.families.format import Section, Thinking, ToolFormat
-from constrain.generation.job import Language, Run, prepare
+from constrain.generation.job import Language, Run
+from constrain.generation.planning import prepare
 from constrain.llama.binding import CANDIDATE
 from constrain.llama.decoding.answer import Answer as Writing
 from constrain.llama.decoding.decode import Decoding

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import constrain
-from constrain.generation.job import Run, prepare
+from constrain.generation.job import Run
+from constrain.generation.planning import prepare
 from constrain.llama.decoding.decode import Decoding
 from tests.support.llama.recurrent import write_mamba
 
