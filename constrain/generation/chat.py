@@ -7,8 +7,9 @@ from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from constrain.chat.answers.answer import REFUSAL, Answer, CustomCalls, FunctionCalls, Reasoning, Value
+from constrain.chat.answers.answer import Answer
 from constrain.chat.answers.choice import read_choice
+from constrain.chat.answers.choices import REFUSAL, CustomCalls, FunctionCalls, Reasoning, Value
 from constrain.chat.answers.fork import fork_of
 from constrain.chat.families.format import Section, Thinking, ToolFormat
 from constrain.chat.prompt.conversation import ThinkingState, conversation_prompt, format_of, function_of

@@ -6,8 +6,8 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from constrain.chat.answers.answer import Calls
 from constrain.chat.answers.choice import read_choice
+from constrain.chat.answers.choices import Calls
 from constrain.chat.reading.reply import Reply
 from constrain.chat.tools.definition import as_tools
 from constrain.errors import ConstrainError, ToolError

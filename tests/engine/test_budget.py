@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import constrain
-from constrain.chat.answers.answer import Answer, FunctionCalls, Reasoning
+from constrain.chat.answers.answer import Answer
+from constrain.chat.answers.choices import FunctionCalls, Reasoning
 from constrain.generation.job import Language
 from constrain.language import tree
 from constrain.language.grammar import Grammar, GrammarBuilder

@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from constrain.chat.answers.answer import CustomCalls, Value
+from constrain.chat.answers.choices import CustomCalls, Value
 from constrain.chat.families.format import ArgumentStyle
 from constrain.json_schema.compiler import compile_schema
 from constrain.json_schema.emission.arguments import JSON_ARGUMENTS, PYTHON_ARGUMENTS, XML_ARGUMENTS
@@ -16,7 +16,7 @@ from constrain.remembering import remembered
 from constrain.work import apart, spend
 
 if TYPE_CHECKING:
-    from constrain.chat.answers.answer import Answer, FunctionCalls
+    from constrain.chat.answers.choices import Choices, FunctionCalls
     from constrain.json_schema.compiler import CompiledSchema
     from constrain.json_schema.policies import Policies
     from constrain.language.grammar import Grammar
@@ -48,7 +48,7 @@ _BYTES_PER_CHARACTER = 30
 """Bytes of a grammar's Python objects for each character of its schema, about as many as most take."""
 
 
-def arguments_grammar(answer: Answer, tool: FunctionCalls) -> Grammar:
+def arguments_grammar(answer: Choices, tool: FunctionCalls) -> Grammar:
     """The arguments of a tool's calls, in the style of the answer's form."""
     has_languages = any(
         source is not None and not isinstance(source, Regex | Value)
@@ -57,7 +57,7 @@ def arguments_grammar(answer: Answer, tool: FunctionCalls) -> Grammar:
     return _counted(tool, answer.format.style, answer.policies, keys_apart=has_languages).part
 
 
-def raw_arguments(answer: Answer, tool: FunctionCalls) -> frozenset[str]:
+def raw_arguments(answer: Choices, tool: FunctionCalls) -> frozenset[str]:
     """The names of the arguments that are strings written as they are."""
     if answer.format.style is not ArgumentStyle.XML:
         return frozenset()

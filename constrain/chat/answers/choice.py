@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from constrain.chat.answers.answer import Calls
+from constrain.chat.answers.choices import Calls
 from constrain.chat.tools.kinds import CustomTool, FunctionTool
 
 if TYPE_CHECKING:

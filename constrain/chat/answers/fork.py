@@ -29,7 +29,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from constrain.chat.answers.answer import Calls, Reasoning
+from constrain.chat.answers.choices import Calls, Reasoning
 from constrain.chat.answers.plan import plan
 from constrain.chat.answers.structure import SpecialName, Variable, structure_parts
 from constrain.language.special import mark
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from constrain.chat.answers.answer import Answer
+    from constrain.chat.answers.choices import Choices
     from constrain.llama.decoding.sampler import Sampling
     from constrain.vocabulary.vocabulary import Vocabulary
 
@@ -57,7 +57,7 @@ class Fork:
         sampling: how its tokens are chosen: what is likely, and which chances are taken, is up to that.
     """
 
-    def __init__(self, answer: Answer, vocabulary: Vocabulary, sampling: Sampling) -> None:
+    def __init__(self, answer: Choices, vocabulary: Vocabulary, sampling: Sampling) -> None:
         thinking = answer.format.thinking
         self._vocabulary = vocabulary
         self._temperature = sampling.temperature
@@ -194,7 +194,7 @@ class Fork:
         )
 
 
-def fork_of(answer: Answer, vocabulary: Vocabulary) -> Callable[[Sampling], Fork] | None:
+def fork_of(answer: Choices, vocabulary: Vocabulary) -> Callable[[Sampling], Fork] | None:
     """What makes the fork of an answer, if it has one. Takes a moment for the first one of a vocabulary."""
     if not has_fork(answer):
         return None
@@ -202,7 +202,7 @@ def fork_of(answer: Answer, vocabulary: Vocabulary) -> Callable[[Sampling], Fork
     return partial(Fork, answer, vocabulary)
 
 
-def has_fork(answer: Answer) -> bool:
+def has_fork(answer: Choices) -> bool:
     """Whether an answer is calls or content that begin at the same place, and content is no free text."""
     return (
         answer.content is not None

@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from constrain.chat.answers import structure
-from constrain.chat.answers.answer import REFUSAL, Calls, FunctionCalls, Reasoning, Value
 from constrain.chat.answers.arguments import arguments_grammar
 from constrain.chat.answers.assembly import ANY_TEXT, BEGIN, END, Assembly, is_apart, may_begin_with, up_to
+from constrain.chat.answers.choices import REFUSAL, Calls, FunctionCalls, Reasoning, Value
 from constrain.chat.answers.inputs import add_json_input, add_raw_input
 from constrain.chat.answers.plan import begins_with_text, has_preamble, plan, value_of
 from constrain.chat.answers.structure import CONTENT, PREAMBLE, REASONING, SpecialName, Variable, structure_parts
@@ -28,7 +28,7 @@ from constrain.regex.anchors import sequence, union
 from constrain.regex.parsing.parser import parse_pattern
 
 if TYPE_CHECKING:
-    from constrain.chat.answers.answer import Answer
+    from constrain.chat.answers.choices import Choices
     from constrain.chat.answers.structure import Node
 
 MAX_NEWLINES = 2
@@ -38,7 +38,7 @@ _NEWLINES = Repetition(Literal(b"\n"), 1, MAX_NEWLINES)
 _VISIBLE = CharClass(((0x21, 0x7E), (0xA1, 0x10FFFF)))
 
 
-def answer_grammar(answer: Answer) -> Grammar:
+def answer_grammar(answer: Choices) -> Grammar:
     """The texts of an answer. Raises ValueError for forms that cannot be read, GrammarError, errors of the parts."""
     form = _Form(answer)
     form.add_begin()
@@ -48,7 +48,7 @@ def answer_grammar(answer: Answer) -> Grammar:
 class _Form:
     """States of the form: each place in a tree of structure has one, and so has the value of each tool."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Choices) -> None:
         self.answer = answer
         self.plan = plan(answer)
         self.made = Assembly(frozenset(answer.special))

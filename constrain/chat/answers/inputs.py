@@ -18,8 +18,8 @@ from constrain.regex.spelling import in_json
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from constrain.chat.answers.answer import CustomCalls
     from constrain.chat.answers.assembly import Assembly
+    from constrain.chat.answers.choices import CustomCalls
     from constrain.chat.answers.structure import Node
     from constrain.language.grammar import Grammar
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from constrain.chat.answers.answer import Calls, CustomCalls, Reasoning, Value
+from constrain.chat.answers.choices import Calls, CustomCalls, Reasoning, Value
 from constrain.chat.answers.structure import (
     CONTENT,
     END,
@@ -24,7 +24,7 @@ from constrain.chat.answers.structure import (
 )
 
 if TYPE_CHECKING:
-    from constrain.chat.answers.answer import Answer, FunctionCalls
+    from constrain.chat.answers.choices import Choices, FunctionCalls
     from constrain.chat.answers.structure import Path
     from constrain.chat.families.format import ToolFormat
 
@@ -80,7 +80,7 @@ def value_of(form: ToolFormat, tool: FunctionCalls | CustomCalls) -> Variable:
     return _template(form, tool).value
 
 
-def plan(answer: Answer) -> Plan:
+def plan(answer: Choices) -> Plan:
     """The plan of an answer. Raises ValueError for a form that cannot be read."""
     form, names = answer.format, frozenset(answer.special)
     callable_tools = answer.callable_tools()
@@ -130,12 +130,12 @@ def plan(answer: Answer) -> Plan:
     )
 
 
-def begins_with_text(answer: Answer) -> bool:
+def begins_with_text(answer: Choices) -> bool:
     """Whether free text that is in no section may be what an answer begins with."""
     return answer.content is None and answer.format.content is None and answer.calls is not Calls.REQUIRED
 
 
-def _begin_like_values(answer: Answer, paths: list[Path]) -> bool:
+def _begin_like_values(answer: Choices, paths: list[Path]) -> bool:
     """Whether calls may begin like the objects that content may be."""
     return (
         isinstance(answer.content, Value)
@@ -145,7 +145,7 @@ def _begin_like_values(answer: Answer, paths: list[Path]) -> bool:
     )
 
 
-def has_preamble(answer: Answer) -> bool:
+def has_preamble(answer: Choices) -> bool:
     """Whether text in a section of its own may stand before calls."""
     form = answer.format
     return (
@@ -157,7 +157,7 @@ def has_preamble(answer: Answer) -> bool:
     )
 
 
-def _sections(answer: Answer) -> list[tuple[Path, int]]:
+def _sections(answer: Choices) -> list[tuple[Path, int]]:
     """Content, and text before calls, where the form has sections for them."""
     form, names = answer.format, frozenset(answer.special)
     if form.content is None or answer.calls is Calls.REQUIRED:
@@ -176,7 +176,7 @@ def _shortest(marks: set[bytes], form: ToolFormat) -> tuple[bytes, ...]:
     return tuple(sorted(kept))
 
 
-def _after(answer: Answer, tail: str, templates: dict[int, _Template]) -> Node:
+def _after(answer: Choices, tail: str, templates: dict[int, _Template]) -> Node:
     """What stands behind a value: the end, or another call."""
     form, names = answer.format, frozenset(answer.special)
     paths = [(path_of(template_parts(tail + form.closing), "", names), END)]

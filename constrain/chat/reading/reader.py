@@ -10,7 +10,6 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from constrain.chat.answers.answer import REFUSAL, Calls, CustomCalls, Reasoning
 from constrain.chat.answers.arguments import (
     ELEMENT_BEGIN,
     end_of_element,
@@ -20,6 +19,7 @@ from constrain.chat.answers.arguments import (
     raw_arguments,
 )
 from constrain.chat.answers.assembly import may_begin_like
+from constrain.chat.answers.choices import REFUSAL, Calls, CustomCalls, Reasoning
 from constrain.chat.answers.plan import has_preamble, plan, value_of
 from constrain.chat.answers.structure import CONTENT, END, PREAMBLE, REASONING, SpecialName, Variable, structure_parts
 from constrain.chat.families.format import ArgumentStyle
@@ -30,7 +30,8 @@ from constrain.language.source import Source
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from constrain.chat.answers.answer import Answer, FunctionCalls
+    from constrain.chat.answers.answer import Answer
+    from constrain.chat.answers.choices import FunctionCalls
     from constrain.chat.answers.structure import Node
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from constrain.chat.answers.answer import Answer, Calls, CustomCalls, Reasoning
+from constrain.chat.answers.answer import Answer
+from constrain.chat.answers.choices import Calls, CustomCalls, Reasoning
 from constrain.errors import LimitError
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.formats import refused_schema

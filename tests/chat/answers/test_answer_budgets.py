@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import constrain
-from constrain.chat.answers.answer import DEFAULT_POLICIES, Answer, Calls, FunctionCalls, Reasoning
+from constrain.chat.answers.answer import Answer
+from constrain.chat.answers.choices import DEFAULT_POLICIES, Calls, FunctionCalls, Reasoning
 from constrain.chat.families.format import Thinking, ToolFormat
 from constrain.chat.families.forms import DEEPSEEK_V3_1, HERMES
 

@@ -11,7 +11,8 @@ import jsonschema
 import pytest
 
 import constrain
-from constrain.chat.answers.answer import REFUSAL, Answer, Calls, CustomCalls, FunctionCalls, Reasoning, Value
+from constrain.chat.answers.answer import Answer
+from constrain.chat.answers.choices import REFUSAL, Calls, CustomCalls, FunctionCalls, Reasoning, Value
 from constrain.chat.reading.reader import Event, Reader
 from tests.support import Tokens, allowed, small_vocabulary
 from tests.support.chat.forms import CHANNELS, ELEMENTS, FORMS, LIST, NAMES, OBJECT, PYTHON, RECIPIENTS, TAGS

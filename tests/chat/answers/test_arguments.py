@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from constrain.chat.answers.answer import DEFAULT_POLICIES, Answer, Calls, FunctionCalls
+from constrain.chat.answers.answer import Answer
+from constrain.chat.answers.choices import DEFAULT_POLICIES, Calls, FunctionCalls
 from tests.chat.answers.test_answers import walked
 from tests.support import validation_error
 from tests.support.chat.forms import ELEMENTS, PYTHON, TAGS

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from constrain import CustomTool, tool
-from constrain.chat.answers.answer import Calls
 from constrain.chat.answers.choice import Choice, read_choice
+from constrain.chat.answers.choices import Calls
 from constrain.chat.tools.definition import as_tools
 
 

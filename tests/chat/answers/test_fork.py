@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import constrain
-from constrain.chat.answers.answer import Answer, Calls, FunctionCalls, Reasoning, Value
+from constrain.chat.answers.answer import Answer
+from constrain.chat.answers.choices import Calls, FunctionCalls, Reasoning, Value
 from constrain.chat.answers.fork import Fork, has_fork
 from constrain.chat.families.format import Section, Thinking, ToolFormat
 from constrain.generation.job import Language, Run

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import constrain
-from constrain.chat.answers.answer import Answer, Calls, Reasoning
+from constrain.chat.answers.answer import Answer
+from constrain.chat.answers.choices import Calls, Reasoning
 from constrain.chat.answers.structure import structure_parts
 from tests.chat.answers.test_answers import TOOLS, assert_calls_hold
 from tests.support import allowed, small_vocabulary

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from constrain.chat.answers.answer import Answer, Calls, CustomCalls, Reasoning
+from constrain.chat.answers.answer import Answer
+from constrain.chat.answers.choices import Calls, CustomCalls, Reasoning
 from constrain.chat.answers.plan import plan
 from constrain.chat.answers.structure import END, SpecialName, Variable, path_of, structure_parts, template_parts, tree
 from constrain.chat.reading.reader import Reader
@@ -68,7 +69,7 @@ def test_two_calls_that_are_written_alike_are_refused() -> None:
     ],
 )
 def test_forms_that_cannot_be_read_are_refused(change: dict[str, str], message: str) -> None:
-    from constrain.chat.answers.answer import FunctionCalls
+    from constrain.chat.answers.choices import FunctionCalls
 
     with pytest.raises(ValueError, match=message):
         plan(Answer(replace(TAGS, **change), tools=(FunctionCalls("f", "{}"), CustomCalls("g"))))

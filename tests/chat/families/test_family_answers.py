@@ -12,7 +12,8 @@ import jsonschema
 import pytest
 
 import constrain
-from constrain.chat.answers.answer import Answer, Calls, Reasoning, Value
+from constrain.chat.answers.answer import Answer
+from constrain.chat.answers.choices import Calls, Reasoning, Value
 from constrain.chat.families import forms as families
 from constrain.language import special
 from tests.chat.answers.test_answers import MODES, SCHEMA, TOOLS, assert_calls_hold

@@ -21,7 +21,8 @@ from constrain import (
     TextDelta,
     tool,
 )
-from constrain.chat.answers.answer import Answer, CustomCalls, FunctionCalls, Reasoning, Value
+from constrain.chat.answers.answer import Answer
+from constrain.chat.answers.choices import CustomCalls, FunctionCalls, Reasoning, Value
 from constrain.chat.prompt.messages import check_messages
 from constrain.chat.reading.reply import MAX_SAME_CALLS, ReplyProgress
 from constrain.chat.tools.calls import CustomCall, FunctionCall

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from constrain import TextDelta, TokenLogprob, tool
-from constrain.chat.answers.answer import Answer, FunctionCalls, Reasoning
+from constrain.chat.answers.answer import Answer
+from constrain.chat.answers.choices import FunctionCalls, Reasoning
 from constrain.chat.families.format import Thinking, ToolFormat
 from constrain.chat.reading.progress import TextProgress
 from constrain.chat.reading.reply import ReplyProgress

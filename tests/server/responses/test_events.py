@@ -12,7 +12,7 @@ from openai.types.responses import ResponseStreamEvent
 from pydantic import BaseModel, TypeAdapter
 
 from constrain import TextDelta, tool_to_json
-from constrain.chat.answers.answer import Reasoning
+from constrain.chat.answers.choices import Reasoning
 from constrain.server.http.errors import ApiError
 from constrain.server.responses.events import EventWriter, server_sent
 from constrain.server.responses.output import finished_response, response_json

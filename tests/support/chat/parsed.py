@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from constrain.chat.answers.answer import CustomCalls
+from constrain.chat.answers.choices import CustomCalls
 from constrain.chat.reading.events import ReasoningDelta, RefusalDelta, TextDelta
 from constrain.chat.reading.reader import ArgumentsDelta, CallEnded, CallStarted, InputDelta, Reader
 
