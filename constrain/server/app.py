@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from constrain.server.chat.endpoint import read_chat
+from constrain.server.chat.request import read_chat_request
 from constrain.server.completions.endpoint import read_completion
 from constrain.server.embeddings.endpoint import Embeddings
 from constrain.server.http.account import Account, current
@@ -21,7 +22,9 @@ from constrain.server.http.cors import cors_headers, preflight, require_origin
 from constrain.server.http.errors import ApiError, on_api_error, on_failure, on_http_error, unavailable
 from constrain.server.logs import log_request
 from constrain.server.responses.endpoint import responses_routes
+from constrain.server.responses.request import read_request
 from constrain.server.sandbox.worker import Limits
+from constrain.server.sandbox.workers import Workers
 from constrain.server.serving.answering import Answering
 from constrain.server.serving.endpoint import Serving
 from constrain.server.serving.generation import Generator
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
 
     from constrain.server.serving.models import Models
     from constrain.server.settings import Settings
+
+Workers.modules = (read_chat_request.__module__, read_request.__module__)
 
 _HEALTH = "/health"
 _MODELS = "/v1/models"

@@ -19,8 +19,8 @@ from constrain.server.requests.fields import (
     wrong_type,
     wrong_value,
 )
+from constrain.server.requests.places import Place, come_to
 from constrain.server.requests.refusals import refuse_beside
-from constrain.server.sandbox.reading import Place, come_to
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

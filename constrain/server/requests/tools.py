@@ -10,7 +10,7 @@ from constrain.errors import ConstrainError, ToolError
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.fields import array, mapping, missing, wrong_type, wrong_value
 from constrain.server.requests.formats import refused_schema, require_flat, strict_complaint
-from constrain.server.sandbox.reading import Place, come_to
+from constrain.server.requests.places import Place, come_to
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

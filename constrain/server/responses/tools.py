@@ -11,10 +11,10 @@ from constrain.chat.tools.openai import tool_to_json
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.fields import array, boolean, mapping, missing
 from constrain.server.requests.formats import Format, object_schema, require_flat, strict_complaint
+from constrain.server.requests.places import Place, come_to
 from constrain.server.requests.refusals import refuse_beside
 from constrain.server.requests.tools import MAX_TOOLS, read_tool_choice, read_tools
 from constrain.server.responses.input import one_of, optional_text, required_text
-from constrain.server.sandbox.reading import Place, come_to
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,8 +17,8 @@ from constrain.chat.reading.events import TextDelta
 from constrain.chat.reading.reader import CallEnded, CallStarted, Reader
 from constrain.errors import BudgetError, ConstrainError, LimitError
 from constrain.server.http.errors import ApiError
+from constrain.server.requests.places import come_to
 from constrain.server.sandbox.parts import parts_of, refused, refused_part
-from constrain.server.sandbox.reading import come_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

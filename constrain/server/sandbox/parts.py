@@ -13,7 +13,7 @@ from constrain.chat.answers.choices import Calls, CustomCalls, Reasoning
 from constrain.errors import LimitError
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.formats import refused_schema
-from constrain.server.sandbox.reading import Place
+from constrain.server.requests.places import Place
 
 if TYPE_CHECKING:
     from constrain.errors import ConstrainError

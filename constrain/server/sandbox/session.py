@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import AsyncIterator, Callable
 
-    from constrain.server.sandbox.reading import Place
+    from constrain.server.requests.places import Place
     from constrain.server.sandbox.worker import Limits
     from constrain.vocabulary.vocabulary import Vocabulary
 

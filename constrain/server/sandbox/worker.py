@@ -24,6 +24,7 @@ import time
 import traceback
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,15 +34,15 @@ from constrain.errors import ConstrainError
 from constrain.generation.job import Language
 from constrain.regex.source import Regex
 from constrain.server.http.errors import ApiError
+from constrain.server.requests.places import on_place
 from constrain.server.sandbox.children import Children
-from constrain.server.sandbox.reading import on_place
 from constrain.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import BinaryIO
 
-    from constrain.server.sandbox.reading import Place
+    from constrain.server.requests.places import Place
     from constrain.vocabulary.table import TokenTable
 
 LENGTH = struct.Struct("!Q")
@@ -152,15 +153,15 @@ def vocabulary_of(fingerprint: bytes) -> Vocabulary:
     return _vocabularies[fingerprint]
 
 
-def main(control: socket.socket) -> None:
-    """Forks processes until the server is gone."""
+def main(control: socket.socket, modules: Sequence[str]) -> None:
+    """Forks processes until the server is gone. ``modules``: what they need beside what is imported here."""
     for number in (signal.SIGINT, signal.SIGTERM):  # sent to the whole group, they are meant for the server
         signal.signal(number, signal.SIG_IGN)
     os.nice(NICE)
     children = Children()
     with control:
         core.offer_seed(_exactly(control, SEED_BYTES))
-        _warm_up()
+        _warm_up(modules)
         while True:
             children.wait_for(control)
             kind, descriptors, _, _ = socket.recv_fds(control, 1, 2)
@@ -210,7 +211,7 @@ def _learn(fingerprint: bytes, table: TokenTable) -> None:
     _settle()
 
 
-def _warm_up() -> None:
+def _warm_up(modules: Sequence[str]) -> None:
     """Imports what requests will need, and no more than once."""
     parameters = {"type": "function", "name": "typical", "parameters": _TYPICAL}
     grammar = {"type": "grammar", "syntax": "lark", "definition": 'start: (WORD " "?)+\n%import common.WORD'}
@@ -218,10 +219,10 @@ def _warm_up() -> None:
         tool_from_json(document)
     import constrain.chat.answers.grammar
     import constrain.json_schema.lint.linter
-    import constrain.json_schema.strict.subset
-    import constrain.server.chat.request
-    import constrain.server.responses.request  # noqa: F401
+    import constrain.json_schema.strict.subset  # noqa: F401
 
+    for module in modules:
+        import_module(module)
     _settle()
 
 

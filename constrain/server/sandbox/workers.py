@@ -11,7 +11,7 @@ import sys
 import threading
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from constrain.engine import core
 from constrain.server.sandbox.worker import FORK, LEARN, LENGTH
@@ -24,7 +24,7 @@ _PROGRAM = """
 import socket, sys
 sys.path[:] = {path!r}
 from constrain.server.sandbox.worker import main
-main(socket.socket(fileno={descriptor}))
+main(socket.socket(fileno={descriptor}), {modules!r})
 """
 
 _END_SECONDS = 5.0
@@ -53,7 +53,12 @@ class Forked:
 
 
 class Workers:
-    """The program that they are forked from, started when the first one is needed. Safe to use from any thread."""
+    """The program that they are forked from, started when the first one is needed. Safe to use from any thread.
+
+    ``modules``: names of what the program imports beside its own, so that all processes have it from the beginning.
+    """
+
+    modules: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -114,7 +119,7 @@ class Workers:
         ours, theirs = socket.socketpair()
         try:
             with theirs:
-                text = _PROGRAM.format(path=sys.path, descriptor=theirs.fileno())
+                text = _PROGRAM.format(path=sys.path, descriptor=theirs.fileno(), modules=self.modules)
                 command = [sys.executable, "-c", text]
                 self._program = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])  # noqa: S603
             ours.settimeout(PATIENCE)
