@@ -8,10 +8,11 @@ from constrain.errors import LimitError, UnsatisfiableSchemaError, UnsupportedSc
 from constrain.json_schema.emission.arrays import add_array
 from constrain.json_schema.emission.combined import add_combined
 from constrain.json_schema.emission.objects import add_object
-from constrain.json_schema.emission.scalars import BYTES_PER_STEP, number_spellings, scalar_steps, scalar_terminals
+from constrain.json_schema.emission.scalars import number_spellings, scalar_terminals
 from constrain.json_schema.formulas.closing import emitted, emitted_strings, has_value, is_productive
 from constrain.json_schema.shapes.arrays import unproductive_item
 from constrain.json_schema.shapes.goal import NOTHING, Goal, place
+from constrain.json_schema.shapes.number_texts import BYTES_PER_STEP, scalar_steps
 from constrain.json_schema.shapes.numeric import plainly_whole
 from constrain.json_schema.shapes.objects import ObjectShape
 from constrain.json_schema.shapes.shapes import NO_SHAPES

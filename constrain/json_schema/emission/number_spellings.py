@@ -12,7 +12,7 @@ from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING
 
-from constrain.json_schema.emission.scalars import canonical_spellings, with_doubles
+from constrain.json_schema.shapes.number_texts import canonical_spellings, with_doubles
 from constrain.json_schema.shapes.numeric import NumberShape, admits_number, list_numbers, nonempty, step_of, to_decimal
 from constrain.json_schema.spelling.cells import around, is_long_integer
 from constrain.json_schema.spelling.numbers import MAX_FRACTION_DIGITS, MAX_LISTED_MULTIPLES

@@ -2,7 +2,8 @@
 
 ``keywords.format`` asks ``expressions`` by name. ``definitions`` is what a format allows by its definition, where
 ``expressions`` keeps to less, for negation; ``generated`` is what is written in generation, where readers take less
-than the format allows. ``idn`` has internationalized host names and addresses. Read ``expressions`` first.
+than the format allows. ``hosts`` has the names and addresses that several formats are made of, ``idn`` the
+internationalized ones. Read ``expressions`` first.
 """
 
 from __future__ import annotations

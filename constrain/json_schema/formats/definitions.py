@@ -16,7 +16,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from constrain.json_schema.formats.expressions import date_of, email_at, host_of, json_pointer, template_of
+from constrain.json_schema.formats.expressions import date_of, json_pointer, template_of
+from constrain.json_schema.formats.hosts import email_at, host_of
 from constrain.language.tree import Intersection
 from constrain.regex.builders import either, optional, sequence, tree
 

@@ -21,17 +21,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
-from constrain.json_schema.formats.expressions import (
-    DELIMITERS,
-    MAX_LOCAL_PART_LENGTH,
-    PERCENT,
-    UNRESERVED,
-    day,
-    format_expression,
-    groups_of_ipv6,
-    ipv4,
-    label_of,
-)
+from constrain.json_schema.formats.expressions import DELIMITERS, PERCENT, UNRESERVED, day, format_expression
+from constrain.json_schema.formats.hosts import MAX_LOCAL_PART_LENGTH, groups_of_ipv6, ipv4, label_of
 from constrain.json_schema.spelling.languages import has_text
 from constrain.language.tree import ANY_JSON_CHAR, ByteClass, Complement, Expression, Intersection, Window
 from constrain.regex.builders import either, many, optional, sequence, tree

@@ -24,8 +24,8 @@ from math import isinf
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError, UnsupportedSchemaError
-from constrain.json_schema.emission.scalars import canonical_spellings, scalar_steps
 from constrain.json_schema.shapes.goal import place
+from constrain.json_schema.shapes.number_texts import canonical_spellings, scalar_steps
 from constrain.json_schema.shapes.numeric import NumberShape, intersect_numbers, lcm, nonempty, step_of, to_decimal
 from constrain.json_schema.shapes.shapes import Shapes
 from constrain.json_schema.spelling.cells import (

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from functools import cache
 from typing import TYPE_CHECKING
 
-from constrain.json_schema.formats.expressions import MAX_HOSTNAME_LENGTH, MAX_LABEL_LENGTH, email_at
+from constrain.json_schema.formats.hosts import MAX_HOSTNAME_LENGTH, MAX_LABEL_LENGTH, email_at
 from constrain.json_schema.formats.idn.expressions import NOT_ASCII
 from constrain.json_schema.formats.idn.tables import (
     VIRAMA,

@@ -16,7 +16,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from constrain.json_schema.formats.expressions import email_at, hostname, label_of
+from constrain.json_schema.formats.hosts import email_at, hostname, label_of
 from constrain.json_schema.formats.idn.tables import (
     NUKTA,
     VIRAMA,
