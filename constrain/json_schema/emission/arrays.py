@@ -10,14 +10,14 @@ from constrain.language.grammar import VALUE_SET, Action, Condition, Edge
 from constrain.language.rule_automaton import END, START, RuleAutomaton
 
 if TYPE_CHECKING:
-    from constrain.json_schema.emission.emitter import Emitter
+    from constrain.json_schema.emission.emitting import Emitting
 
 
 MAX_MINIMUM_ITEMS = 50_000
 """Items that an array must have: to finish takes all of them."""
 
 
-def add_array(emitter: Emitter, automaton: RuleAutomaton, shape: ArrayShape) -> None:
+def add_array(emitter: Emitting, automaton: RuleAutomaton, shape: ArrayShape) -> None:
     """Adds the arrays of a productive shape, from START to END."""
     if shape.minimum > MAX_MINIMUM_ITEMS:
         raise LimitError(f"an array needs more items than MAX_MINIMUM_ITEMS = {MAX_MINIMUM_ITEMS}")

@@ -12,12 +12,12 @@ from constrain.language.rule_automaton import END, RuleAutomaton
 from constrain.language.rule_automaton import START as RULE_START
 
 if TYPE_CHECKING:
-    from constrain.json_schema.emission.emitter import Emitter
+    from constrain.json_schema.emission.emitting import Emitting
     from constrain.json_schema.formulas.combined import Combined
     from constrain.json_schema.shapes.objects import ObjectShape
 
 
-def add_combined(emitter: Emitter, rule: RuleAutomaton, shape: Combined) -> None:
+def add_combined(emitter: Emitting, rule: RuleAutomaton, shape: Combined) -> None:
     """Adds the values of a productive combination, from the start of the rule to its end."""
     automaton = shape.automaton
     if isinstance(automaton, ShapeAutomaton):
@@ -35,7 +35,7 @@ def add_combined(emitter: Emitter, rule: RuleAutomaton, shape: Combined) -> None
 
 class _Emission:
     def __init__(
-        self, emitter: Emitter, rule: RuleAutomaton, automaton: ShapeAutomaton, base: ArrayShape | ObjectShape
+        self, emitter: Emitting, rule: RuleAutomaton, automaton: ShapeAutomaton, base: ArrayShape | ObjectShape
     ) -> None:
         self.emitter = emitter
         self.rule = rule

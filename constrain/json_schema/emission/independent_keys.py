@@ -22,7 +22,7 @@ from constrain.language.rule_automaton import END, START, RuleAutomaton
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from constrain.json_schema.emission.emitter import Emitter
+    from constrain.json_schema.emission.emitting import Emitting
     from constrain.json_schema.formulas.independent_keys import Change, IndependentKeys
     from constrain.json_schema.shapes.goal import Goal
 
@@ -30,13 +30,13 @@ Guard = tuple[Condition, ...]
 Effects = tuple[tuple[Action, int], ...]
 
 
-def add_independent(emitter: Emitter, rule: RuleAutomaton, keys: IndependentKeys) -> None:
+def add_independent(emitter: Emitting, rule: RuleAutomaton, keys: IndependentKeys) -> None:
     """Adds the objects, some of which are known to exist, from the start of the rule to its end."""
     _Emission(emitter, rule, keys).add()
 
 
 class _Emission:
-    def __init__(self, emitter: Emitter, rule: RuleAutomaton, keys: IndependentKeys) -> None:
+    def __init__(self, emitter: Emitting, rule: RuleAutomaton, keys: IndependentKeys) -> None:
         self.emitter = emitter
         self.rule = rule
         self.keys = keys

@@ -25,7 +25,7 @@ from constrain.language.grammar import EPSILON, TEXT_SET, Action, Condition, Edg
 from constrain.language.rule_automaton import END, START, RuleAutomaton
 
 if TYPE_CHECKING:
-    from constrain.json_schema.emission.emitter import Emitter
+    from constrain.json_schema.emission.emitting import Emitting
 
 
 class Plan(NamedTuple):
@@ -51,7 +51,7 @@ class Plan(NamedTuple):
         return () if self.counter < 0 else ((Action.INCREMENT, self.counter),)
 
 
-def add_object(emitter: Emitter, automaton: RuleAutomaton, shape: ObjectShape) -> None:
+def add_object(emitter: Emitting, automaton: RuleAutomaton, shape: ObjectShape) -> None:
     """Adds the objects of a productive shape, from START to END."""
     edges = automaton.edges
     punctuation = emitter.punctuation
@@ -81,7 +81,7 @@ def add_object(emitter: Emitter, automaton: RuleAutomaton, shape: ObjectShape) -
         _add_classes(emitter, automaton, plan, last)
 
 
-def declared_members(emitter: Emitter, shape: ObjectShape, *, only_required: bool) -> list[Member]:
+def declared_members(emitter: Emitting, shape: ObjectShape, *, only_required: bool) -> list[Member]:
     """In schema order, then the required ones that no ``properties`` declares."""
     required = frozenset(shape.required)
     key = emitter.key
@@ -106,7 +106,7 @@ def _plan(
     return Plan(members, classes, extra, minimum, maximum, counter)
 
 
-def _add_members(emitter: Emitter, automaton: RuleAutomaton, plan: Plan, first: int, needed: int) -> int:
+def _add_members(emitter: Emitting, automaton: RuleAutomaton, plan: Plan, first: int, needed: int) -> int:
     """Adds the declared members; returns the state that offers an undeclared one.
 
     ``needed`` is the number of required members, all of which are still to come.
@@ -135,7 +135,7 @@ def _add_members(emitter: Emitter, automaton: RuleAutomaton, plan: Plan, first: 
     return offer
 
 
-def _add_classes(emitter: Emitter, automaton: RuleAutomaton, plan: Plan, offer: int) -> None:
+def _add_classes(emitter: Emitting, automaton: RuleAutomaton, plan: Plan, offer: int) -> None:
     """Adds a loop over the undeclared keys, which never come twice."""
     edges, maximum = automaton.edges, plan.maximum
     punctuation = emitter.punctuation

@@ -20,20 +20,20 @@ from constrain.language.grammar import EPSILON, TEXT_SET, Action, Condition, Edg
 from constrain.language.rule_automaton import END, START, RuleAutomaton
 
 if TYPE_CHECKING:
-    from constrain.json_schema.emission.emitter import Emitter
+    from constrain.json_schema.emission.emitting import Emitting
     from constrain.json_schema.formulas.remembered.members import RememberedMembers
     from constrain.json_schema.formulas.remembered.questions import Cell
 
 Effects = tuple[tuple[Action, int], ...]
 
 
-def add_remembered(emitter: Emitter, rule: RuleAutomaton, members: RememberedMembers) -> None:
+def add_remembered(emitter: Emitting, rule: RuleAutomaton, members: RememberedMembers) -> None:
     """Adds the objects, some of which are known to exist, from the start of the rule to its end."""
     _Emission(emitter, rule, members).add()
 
 
 class _Emission:
-    def __init__(self, emitter: Emitter, rule: RuleAutomaton, members: RememberedMembers) -> None:
+    def __init__(self, emitter: Emitting, rule: RuleAutomaton, members: RememberedMembers) -> None:
         self.emitter = emitter
         self.rule = rule
         self.decisions = members.decisions

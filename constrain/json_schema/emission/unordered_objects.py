@@ -15,7 +15,7 @@ from constrain.language.grammar import EPSILON, TEXT_SET, Action, Condition, Edg
 from constrain.language.rule_automaton import END, RuleAutomaton
 
 if TYPE_CHECKING:
-    from constrain.json_schema.emission.emitter import Emitter
+    from constrain.json_schema.emission.emitting import Emitting
     from constrain.json_schema.shapes.goal import Goal
     from constrain.json_schema.shapes.keys import KeyClass
     from constrain.json_schema.shapes.objects import ObjectShape
@@ -49,7 +49,7 @@ def _check_choices(shape: ObjectShape, members: list[Member]) -> None:
         )
 
 
-def add_key(emitter: Emitter, automaton: RuleAutomaton, edge: Edge) -> int:
+def add_key(emitter: Emitting, automaton: RuleAutomaton, edge: Edge) -> int:
     """Adds an edge that reads a declared key, one for the colon if that is apart; returns where the value begins."""
     automaton.edges.append(edge)
     if not emitter.keys_apart:
@@ -60,7 +60,7 @@ def add_key(emitter: Emitter, automaton: RuleAutomaton, edge: Edge) -> int:
 
 
 def add_unordered(
-    emitter: Emitter,
+    emitter: Emitting,
     automaton: RuleAutomaton,
     shape: ObjectShape,
     opened: int,

@@ -20,17 +20,14 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from constrain.errors import LimitError
-from constrain.json_schema.formats.expressions import DELIMITERS, PERCENT, UNRESERVED, day, format_expression
+from constrain.json_schema.formats.expressions import DELIMITERS, PERCENT, UNRESERVED, day
 from constrain.json_schema.formats.hosts import MAX_LOCAL_PART_LENGTH, groups_of_ipv6, ipv4, label_of
-from constrain.json_schema.spelling.languages import has_text
 from constrain.language.tree import ANY_JSON_CHAR, ByteClass, Complement, Expression, Intersection, Window
 from constrain.regex.builders import either, many, optional, sequence, tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from constrain.json_schema.shapes.strings import StringShape
 
 MAX_MAIL_HOST_LENGTH = 63
 """That of a label (RFC 1035, section 2.3.4): so none is too long, and none has to be counted."""
@@ -40,26 +37,6 @@ SPECIAL_USE_DOMAINS = ("arpa", "invalid", "local", "localhost", "onion", "test")
 
 SPECIAL_SCHEMES = ("file", "ftp", "http", "https", "ws", "wss")
 """URL Standard, section 4.2: those whose host is read as a domain or an address."""
-
-
-def generated(shape: StringShape) -> StringShape:
-    """What is written of this shape in generation: some of its strings, or all of them."""
-    for name in shape.formats:
-        whole = format_expression(name)
-        parts = tuple(generated_format(name) if part is whole else part for part in shape.parts)
-        if _has_some(shape._replace(parts=parts)):
-            shape = shape._replace(parts=parts, wider=None)
-    return shape._replace(formats=()) if shape.formats else shape
-
-
-def _has_some(shape: StringShape) -> bool:
-    """Whether it is clear that there are such strings, within the limits of such questions."""
-    if len(shape.parts) == 1 and shape.minimum == 0 and shape.maximum is None:
-        return True
-    try:
-        return has_text(shape.parts, shape.minimum, shape.maximum)
-    except LimitError:
-        return False
 
 
 def generated_format(name: str) -> Expression:

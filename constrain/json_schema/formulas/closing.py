@@ -14,14 +14,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.errors import LimitError
-from constrain.json_schema.formats.generated import generated
+from constrain.json_schema.formats.expressions import format_expression
+from constrain.json_schema.formats.generated import generated_format
 from constrain.json_schema.formulas.combined import Combined, names_in_order
 from constrain.json_schema.formulas.complements import has_keys
 from constrain.json_schema.formulas.formulas import And, Atom, Formula, Not, Or
 from constrain.json_schema.shapes.goal import ANY, NOTHING
 from constrain.json_schema.shapes.keys import capacity
 from constrain.json_schema.shapes.objects import KeyPattern, ObjectShape, apart, unproductive_member
-from constrain.json_schema.spelling.languages import is_surely_empty, matching
+from constrain.json_schema.spelling.languages import has_text, is_surely_empty, matching
 
 if TYPE_CHECKING:
     from constrain.json_schema.shapes.goal import Goal
@@ -239,3 +240,23 @@ def _overlaps(shape: ObjectShape, cell: KeyPattern) -> bool:
 
 def _goal(patterns: list[KeyPattern], name: str) -> Goal:
     return next((pattern.goal for pattern in patterns if matching(pattern.expression, (name,))), ANY)
+
+
+def generated(shape: StringShape) -> StringShape:
+    """What is written of this shape in generation: some of its strings, or all of them."""
+    for name in shape.formats:
+        whole = format_expression(name)
+        parts = tuple(generated_format(name) if part is whole else part for part in shape.parts)
+        if _has_some(shape._replace(parts=parts)):
+            shape = shape._replace(parts=parts, wider=None)
+    return shape._replace(formats=()) if shape.formats else shape
+
+
+def _has_some(shape: StringShape) -> bool:
+    """Whether it is clear that there are such strings, within the limits of such questions."""
+    if len(shape.parts) == 1 and shape.minimum == 0 and shape.maximum is None:
+        return True
+    try:
+        return has_text(shape.parts, shape.minimum, shape.maximum)
+    except LimitError:
+        return False
