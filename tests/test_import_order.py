@@ -39,8 +39,9 @@ _ORDER = """
     batch
     server.http server.settings server.config server.requests server.sandbox server.serving server.chat
     server.completions server.embeddings server.responses server.openapi server
+    __init__ example
     cli
-    __init__ example __main__
+    __main__
 """
 ORDER = _ORDER.split()
 """Packages and modules, below ``constrain``, each before all that may import it.

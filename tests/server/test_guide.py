@@ -17,7 +17,7 @@ from constrain.server import config
 from tests import test_readme
 from tests.support.guide import SERVER, TEXT, Example, examples
 
-SOURCES = sorted(Path(inspect.getfile(config)).parent.glob("*.py"))
+SOURCES = sorted(Path(inspect.getfile(config)).parent.rglob("*.py"))
 
 
 class Person(BaseModel):
