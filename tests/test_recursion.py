@@ -73,8 +73,7 @@ PACKAGE = {
         composition.source.Composition.policies_in_force
         composition.source.Composition.render composition.source._rendered
         composition.source.Composition.closed composition.source._closed
-        composition.grammar._Composer.ways composition.grammar.composition_grammar
-        chat.answers.grammar.answer_grammar chat.answers.answer.Answer.grammar""",
+        composition.grammar._Composer.ways composition.grammar._Composer.repeated""",
     "MAX_IN_PLACE_DEPTH": """
         json_schema.shapes.goals.Goals.expand json_schema.formulas.complements.complement
         json_schema.values.contradictions._within""",
@@ -109,6 +108,7 @@ PACKAGE = {
         types.exact_decimals._exact
         types.schema._field_of""",
     "structure around calls that a chat template writes, of a few pieces": """
+        chat.answers.grammar._Form.place chat.answers.grammar._Form.add_section
         chat.answers.structure.tree
         chat.reading.reader._leads_to_end""",
     "text goes on once behind a preamble: 2 calls": """

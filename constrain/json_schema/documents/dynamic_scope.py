@@ -11,12 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
+from constrain.json_schema.documents.locations import Scope
 
 if TYPE_CHECKING:
-    from constrain.json_schema.documents.dialects import Declared
-    from constrain.json_schema.documents.references import Resource
-
-    Place = tuple[str, dict[str, object]]  # where in a source, as a JSON Pointer from its root, and the schema there
+    from constrain.json_schema.documents.locations import Source
 
 MAX_DYNAMIC_SCOPES = 1_000
 """Dynamic scopes of one schema: choices between resources can combine exponentially; metaschemas make 2."""
@@ -27,41 +25,6 @@ RECURSIVE = ""
 
 class DynamicScopeNeeded(Exception):  # noqa: N818  a signal between phases, no error
     """A dynamic reference was met while no dynamic scopes were kept; the compilation must begin again with them."""
-
-
-class Source:
-    """A schema with a base URI of its own: a whole document, or a subschema with an ``$id``.
-
-    ``pointer`` and ``depth`` are those of its root. ``anchors`` (``None``: not looked for yet) and ``dynamic`` (only
-    filled in where dynamic scopes are kept) say where names are; ``None`` stands for a name that several schemas
-    have. ``embedded``: by identity of the subschema. ``resources``: the source as seen from each dynamic scope.
-    """
-
-    __slots__ = ("anchors", "base", "declared", "depth", "dynamic", "embedded", "pointer", "resources", "schema")
-
-    def __init__(self, schema: object, base: str, declared: Declared, pointer: str, depth: int) -> None:
-        self.schema = schema
-        self.base = base
-        self.declared = declared
-        self.pointer = pointer
-        self.depth = depth
-        self.anchors: dict[str, Place | None] | None = None
-        self.dynamic: dict[str, Place | None] = {}
-        self.embedded: dict[int, Source] = {}
-        self.resources: dict[Scope, Resource] = {}
-
-
-class Scope:
-    """For each dynamic anchor, the outermost resource that declares it."""
-
-    __slots__ = ("outermost",)
-
-    def __init__(self, outermost: dict[str, Source]) -> None:
-        self.outermost = outermost
-
-
-NO_SCOPE = Scope({})
-"""What is outside of a document, and everything where no dynamic scopes are kept."""
 
 
 class Scopes:

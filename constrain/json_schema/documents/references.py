@@ -11,59 +11,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from constrain.errors import LimitError, SchemaError
-from constrain.json_schema.documents.dialects import ANCHOR_KEYWORDS, MAX_SCHEMA_DEPTH, Dialect, escape
-from constrain.json_schema.documents.dynamic_scope import NO_SCOPE, RECURSIVE, DynamicScopeNeeded, Scope, Scopes, Source
+from constrain.json_schema.documents.dialects import ANCHOR_KEYWORDS, MAX_SCHEMA_DEPTH
+from constrain.json_schema.documents.dynamic_scope import RECURSIVE, DynamicScopeNeeded, Scopes
+from constrain.json_schema.documents.locations import NO_SCOPE, Location, Resource, Scope, Source
 from constrain.json_schema.documents.sources import Sources
 
 if TYPE_CHECKING:
     from constrain.json_schema.documents.documents import Documents
-    from constrain.json_schema.shapes.goal import Goal
-    from constrain.json_schema.shapes.shapes import Shapes
-
-__all__ = ["Location", "References", "Resource", "escape"]
-
-
-class Resource:
-    """A source as seen from a dynamic scope, which includes the source itself; holds the locations inside it."""
-
-    __slots__ = ("base", "dialect", "locations", "root", "scope", "source", "targets")
-
-    def __init__(self, source: Source, scope: Scope) -> None:
-        self.source = source
-        self.scope = scope
-        self.base = source.base
-        self.dialect: Dialect = source.declared.dialect
-        self.locations: dict[int, Location] = {}
-        self.targets: dict[str | tuple[str, str], Location] = {}
-        self.root: Location
-
-
-class Location:
-    """One subschema at one place; ``shapes`` and ``goal`` are filled in when first asked for."""
-
-    __slots__ = ("depth", "expanding", "goal", "order", "parent", "resource", "schema", "shapes", "token")
-
-    def __init__(self, schema: object, parent: Location | None, token: str, resource: Resource, order: int) -> None:
-        self.schema = schema
-        self.parent = parent
-        self.token = token
-        self.resource = resource
-        self.order = order
-        self.depth: int = 0 if parent is None else parent.depth + 1
-        self.expanding = False
-        self.shapes: Shapes | None = None
-        self.goal: Goal | None = None
-
-    def pointer(self, *tokens: str | int) -> str:
-        """The JSON Pointer of this location, or of something inside it; built on demand, O(depth)."""
-        parts = []
-        location: Location | None = self
-        while location is not None:
-            parts.append(location.token)
-            location = location.parent
-        parts.reverse()
-        parts += [escape(str(token)) for token in tokens]
-        return "".join(parts)
 
 
 class References:

@@ -22,12 +22,12 @@ from constrain.json_schema.documents.dialects import (
     without_keywords,
 )
 from constrain.json_schema.documents.documents import NEWEST, is_perhaps_embedded, split_uri
-from constrain.json_schema.documents.dynamic_scope import RECURSIVE, Source
+from constrain.json_schema.documents.dynamic_scope import RECURSIVE
+from constrain.json_schema.documents.locations import Source
 
 if TYPE_CHECKING:
     from constrain.json_schema.documents.documents import Documents
-    from constrain.json_schema.documents.dynamic_scope import Place
-    from constrain.json_schema.documents.references import Location
+    from constrain.json_schema.documents.locations import Location, Place
 
 Key = TypeVar("Key")
 

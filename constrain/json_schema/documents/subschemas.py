@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain.json_schema.documents.references import escape
+from constrain.json_schema.documents.dialects import escape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

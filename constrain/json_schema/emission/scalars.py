@@ -21,7 +21,7 @@ from constrain.language.grammar import Kind, Terminal
 from constrain.language.tree import NOTHING, Expression, Literal, LiteralSet
 
 if TYPE_CHECKING:
-    from constrain.json_schema.documents.references import Location
+    from constrain.json_schema.documents.locations import Location
 
 
 NULL_VALUE = Terminal("null", Literal(b"null"))

@@ -25,7 +25,7 @@ from constrain.json_schema.spelling.cells import is_long_integer
 from constrain.work import spend
 
 if TYPE_CHECKING:
-    from constrain.json_schema.documents.references import Location
+    from constrain.json_schema.documents.locations import Location
     from constrain.json_schema.keywords.assertions import Assertions
     from constrain.json_schema.shapes.goals import Goals
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain.errors import SchemaError
-from constrain.json_schema.documents.references import escape
+from constrain.json_schema.documents.dialects import escape
 from constrain.json_schema.formulas.combined import object_formula
 from constrain.json_schema.formulas.complements import conditional, has_keys, objects_where
 from constrain.json_schema.formulas.formulas import And, Formula, Not, Or
 from constrain.json_schema.shapes.shapes import ANY_SHAPES
 
 if TYPE_CHECKING:
-    from constrain.json_schema.documents.references import Location
+    from constrain.json_schema.documents.locations import Location
     from constrain.json_schema.keywords.assertions import Assertions
     from constrain.json_schema.shapes.goals import Goals
 

@@ -8,7 +8,7 @@ from constrain.json_schema.formulas.complements import arrays_where
 from constrain.json_schema.formulas.formulas import Atom, Formula, ItemCount, Not
 
 if TYPE_CHECKING:
-    from constrain.json_schema.documents.references import Location
+    from constrain.json_schema.documents.locations import Location
     from constrain.json_schema.keywords.assertions import Assertions
     from constrain.json_schema.shapes.goals import Goals
 

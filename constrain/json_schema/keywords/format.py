@@ -10,7 +10,7 @@ from constrain.json_schema.formats.generated import GENERATED_FORMATS
 from constrain.json_schema.shapes.strings import StringShape, WiderFormat
 
 if TYPE_CHECKING:
-    from constrain.json_schema.documents.references import Location
+    from constrain.json_schema.documents.locations import Location
     from constrain.json_schema.keywords.assertions import Assertions
     from constrain.json_schema.shapes.goals import Goals
 

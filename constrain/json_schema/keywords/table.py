@@ -15,7 +15,7 @@ from constrain.json_schema.keywords import format as formats_keyword
 from constrain.json_schema.shapes import arrays, numeric, objects, strings
 
 if TYPE_CHECKING:
-    from constrain.json_schema.documents.references import Location
+    from constrain.json_schema.documents.locations import Location
     from constrain.json_schema.keywords.assertions import Assertions
     from constrain.json_schema.shapes.goals import Goals
 

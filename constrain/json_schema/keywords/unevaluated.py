@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.errors import LimitError, SchemaError
+from constrain.json_schema.documents.dialects import escape
 from constrain.json_schema.documents.keyword_sets import IN_PLACE_APPLICATORS
-from constrain.json_schema.documents.references import escape
 from constrain.json_schema.formulas.complements import complement, has_keys, objects_where
 from constrain.json_schema.formulas.formulas import Not
 from constrain.json_schema.keywords.assertions import Assertions
@@ -28,7 +28,7 @@ from constrain.json_schema.shapes.strings import pattern_expression
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from constrain.json_schema.documents.references import Location
+    from constrain.json_schema.documents.locations import Location
     from constrain.json_schema.shapes.goals import Goals
 
 MAX_VARIANTS = 300

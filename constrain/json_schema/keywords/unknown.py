@@ -10,7 +10,7 @@ from constrain.suggestions import closest
 
 if TYPE_CHECKING:
     from constrain.json_schema.documents.dialects import Dialect
-    from constrain.json_schema.documents.references import Location
+    from constrain.json_schema.documents.locations import Location
 
 LIKENESS = 0.82
 """Least likeness (``difflib``) of a keyword to the one that is suggested: ``requierd`` has it, ``desc`` has not."""

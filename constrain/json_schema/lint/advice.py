@@ -14,8 +14,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from constrain.json_schema.documents.dialects import escape
 from constrain.json_schema.documents.keyword_sets import ANNOTATIONS
-from constrain.json_schema.documents.references import escape
 from constrain.json_schema.documents.subschemas import subschemas
 from constrain.json_schema.lint.findings import Finding
 

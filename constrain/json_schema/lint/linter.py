@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from constrain.errors import ConstrainError, LimitError, PatternError, SchemaError, UnsupportedSchemaError
 from constrain.json_schema.compiler import compile_schema
-from constrain.json_schema.documents.dialects import DIALECTS
-from constrain.json_schema.documents.references import escape
+from constrain.json_schema.documents.dialects import DIALECTS, escape
 from constrain.json_schema.documents.subschemas import subschemas
 from constrain.json_schema.keywords.table import keywords_of
 from constrain.json_schema.lint.advice import advise

@@ -25,7 +25,7 @@ from constrain.language.policies import POLICY_DEFAULTS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from constrain.json_schema.documents.references import Location
+    from constrain.json_schema.documents.locations import Location
 
 MAX_QUESTIONS = 2_000
 """Parts of one schema that are asked about; large hand-written schemas have some hundreds."""

@@ -10,7 +10,7 @@ from constrain.errors import SchemaError
 from constrain.json_schema.shapes.goal import ANY, NOTHING, Goal
 
 if TYPE_CHECKING:
-    from constrain.json_schema.documents.references import Location
+    from constrain.json_schema.documents.locations import Location
     from constrain.json_schema.keywords.assertions import Assertions
     from constrain.json_schema.shapes.goals import Goals
 

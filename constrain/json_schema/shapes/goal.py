@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from constrain.errors import LimitError
-    from constrain.json_schema.documents.references import Location
+    from constrain.json_schema.documents.locations import Location
     from constrain.json_schema.formulas.alternatives import Together
     from constrain.json_schema.shapes.shapes import Shapes
 

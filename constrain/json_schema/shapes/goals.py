@@ -19,7 +19,8 @@ from constrain.work import spend
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from constrain.json_schema.documents.references import Location, References
+    from constrain.json_schema.documents.locations import Location
+    from constrain.json_schema.documents.references import References
     from constrain.json_schema.formulas.formulas import Formula
     from constrain.json_schema.keywords.unevaluated import Variants
     from constrain.json_schema.policies import Policies
@@ -281,7 +282,7 @@ class Goals:
         """The shapes of the schema at ``location``."""
         if self._only_strings:
             return self._expand_for_strings(location)
-        shapes = location.shapes
+        shapes: Shapes | None = location.shapes
         if shapes is not None:
             return shapes
         schema = location.schema
@@ -392,7 +393,7 @@ class Goals:
 
 def goal_at(location: Location) -> Goal:
     """The goal of satisfying the schema at ``location``."""
-    goal = location.goal
+    goal: Goal | None = location.goal
     if goal is None:
         goal = location.goal = Goal(location)
     return goal

@@ -25,7 +25,7 @@ from constrain.work import spend
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from constrain.json_schema.documents.references import Location
+    from constrain.json_schema.documents.locations import Location
     from constrain.json_schema.keywords.assertions import Assertions
     from constrain.json_schema.shapes.goals import Goals
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.errors import LimitError, SchemaError
+from constrain.json_schema.documents.dialects import escape
 from constrain.json_schema.documents.keyword_sets import IN_PLACE_APPLICATORS
-from constrain.json_schema.documents.references import escape
 from constrain.json_schema.shapes.goal import ANY, NOTHING, Goal
 from constrain.json_schema.shapes.strings import ANY_CONTENT, ANY_STRING, StringShape, content, pattern_expression
 from constrain.json_schema.spelling.canonical import spell_content
@@ -19,7 +19,7 @@ from constrain.work import spend
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from constrain.json_schema.documents.references import Location
+    from constrain.json_schema.documents.locations import Location
     from constrain.json_schema.keywords.assertions import Assertions
     from constrain.json_schema.shapes.goals import Goals
 

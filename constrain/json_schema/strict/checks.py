@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError, PatternError
-from constrain.json_schema.documents.references import escape
+from constrain.json_schema.documents.dialects import escape
 from constrain.json_schema.formats.expressions import IRREGULAR_FORMATS, KNOWN_FORMATS
 from constrain.json_schema.strict.conversion import find
 from constrain.json_schema.strict.limits import Sizes

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from constrain.errors import LimitError, SchemaError
-from constrain.json_schema.documents.dialects import DIALECTS
+from constrain.json_schema.documents.dialects import DIALECTS, escape
 from constrain.json_schema.documents.keyword_sets import ANNOTATIONS
-from constrain.json_schema.documents.references import escape
 from constrain.json_schema.strict.merging import merged, types_of
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain.errors import SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError
-from constrain.json_schema.documents.references import Location, escape
+from constrain.json_schema.documents.dialects import escape
 from constrain.json_schema.shapes.arrays import unproductive_item
 from constrain.json_schema.shapes.goal import NOTHING, Goal
 from constrain.json_schema.shapes.objects import unproductive_member
@@ -13,6 +13,7 @@ from constrain.json_schema.shapes.strings import matches_nothing, pattern_expres
 from constrain.json_schema.values.doubles import ONLY_DECIMALS
 
 if TYPE_CHECKING:
+    from constrain.json_schema.documents.locations import Location
     from constrain.json_schema.shapes.goals import Goals
 
 BOUNDS = (
