@@ -90,8 +90,7 @@ PACKAGE = {
         json_schema.shapes.goal.Goal.is_fixed""",
     "the call within has no list of what is excluded: 2 calls": """
         json_schema.shapes.numeric._nonempty_without json_schema.shapes.numeric.nonempty
-        json_schema.shapes.number_texts.canonical_spellings
-        json_schema.keywords.assertions.Assertions.restrict_numbers json_schema.shapes.numeric.minimum""",
+        json_schema.shapes.number_texts.canonical_spellings""",
     "MAX_SCHEMA_DEPTH": """
         inspection.check.filled
         language.hint._Writer.value language.hint._Writer._object

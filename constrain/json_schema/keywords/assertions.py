@@ -1,19 +1,16 @@
-"""What the keywords of one schema object assert, collected keyword by keyword and then turned into shapes."""
+"""What the keywords of one schema object assert, collected keyword by keyword."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain.json_schema.formulas.disjoint import exclusive_union
-from constrain.json_schema.shapes.arrays import array_shape
 from constrain.json_schema.shapes.goal import ANY, Goal
-from constrain.json_schema.shapes.numeric import ANY_INTEGER, ANY_NUMBER, NumberShape, intersect_numbers
-from constrain.json_schema.shapes.objects import KeyPattern, object_shape
-from constrain.json_schema.shapes.shapes import ANY_SHAPES, BOOLEAN, NULL, Shapes, intersect_all
+from constrain.json_schema.shapes.numeric import ANY_NUMBER, NumberShape, intersect_numbers
 from constrain.json_schema.shapes.strings import ANY_STRING, StringShape, intersect_strings
 
 if TYPE_CHECKING:
-    from constrain.json_schema.shapes.goals import Goals
+    from constrain.json_schema.shapes.objects import KeyPattern
+    from constrain.json_schema.shapes.shapes import Shapes
 
 TYPE_NULL, TYPE_BOOLEAN, TYPE_INTEGER, TYPE_NUMBER, TYPE_STRING, TYPE_ARRAY, TYPE_OBJECT = (1 << n for n in range(7))
 ALL_TYPES = 127
@@ -58,38 +55,3 @@ class Assertions:
         """Asserts that a string has this shape."""
         if self.strings is not None:
             self.strings = intersect_strings(self.strings, shape)
-
-    def shapes(self, goals: Goals) -> Shapes:
-        """The values that satisfy all that was asserted."""
-        shapes = self.own_shapes(goals)
-        if self.parts:
-            self.parts.insert(self.parts_before_properties, shapes)
-            shapes = intersect_all(goals, self.parts)
-        if self.exclusive is not None:
-            shapes = exclusive_union(goals, self.exclusive, shapes)
-        return shapes
-
-    def own_shapes(self, goals: Goals) -> Shapes:
-        """The same without what other schemas say that apply to the same value."""
-        types = self.types
-        numbers = self.numbers
-        if numbers is not None and not types & TYPE_NUMBER:
-            numbers = intersect_numbers(numbers, ANY_INTEGER) if types & TYPE_INTEGER else None
-        strings = self.strings if types & TYPE_STRING else None
-        array = array_shape(self) if types & TYPE_ARRAY else None
-        object_ = object_shape(goals, self) if types & TYPE_OBJECT else None
-        if (
-            types == ALL_TYPES
-            and numbers is ANY_NUMBER
-            and strings is ANY_STRING
-            and not self.arrays_restricted
-            and not self.objects_restricted
-        ):
-            return ANY_SHAPES
-        return Shapes(
-            (NULL if types & TYPE_NULL else 0) | (BOOLEAN if types & TYPE_BOOLEAN else 0),
-            () if numbers is None else (numbers,),
-            () if strings is None else (strings,),
-            () if array is None else (array,),
-            () if object_ is None else (object_,),
-        )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from constrain.errors import LimitError, SchemaError
 from constrain.json_schema.formulas.complements import complement
 from constrain.json_schema.formulas.disjoint import find_overlap
+from constrain.json_schema.keywords.arrays import constant_array
 from constrain.json_schema.keywords.assertions import (
     TYPE_ARRAY,
     TYPE_BOOLEAN,
@@ -16,9 +17,8 @@ from constrain.json_schema.keywords.assertions import (
     TYPE_OBJECT,
     TYPE_STRING,
 )
-from constrain.json_schema.shapes.arrays import ArrayShape, constant_array
+from constrain.json_schema.keywords.objects import constant_object
 from constrain.json_schema.shapes.numeric import Number, NumberShape, exact
-from constrain.json_schema.shapes.objects import ObjectShape, constant_object
 from constrain.json_schema.shapes.shapes import FALSE, NULL, TRUE, Shapes, union
 from constrain.json_schema.shapes.strings import StringShape
 from constrain.json_schema.spelling.cells import is_long_integer
@@ -27,7 +27,9 @@ from constrain.work import spend
 if TYPE_CHECKING:
     from constrain.json_schema.documents.locations import Location
     from constrain.json_schema.keywords.assertions import Assertions
+    from constrain.json_schema.shapes.arrays import ArrayShape
     from constrain.json_schema.shapes.goals import Goals
+    from constrain.json_schema.shapes.objects import ObjectShape
 
 TYPE_BITS = {
     "null": TYPE_NULL,

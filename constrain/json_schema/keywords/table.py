@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from constrain.errors import SchemaError
 from constrain.json_schema.documents.dialects import DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020, Dialect
 from constrain.json_schema.documents.keyword_sets import ANNOTATIONS
-from constrain.json_schema.keywords import combinators, conditionals, contains
+from constrain.json_schema.keywords import arrays, combinators, conditionals, contains, numeric, objects, strings
 from constrain.json_schema.keywords import format as formats_keyword
-from constrain.json_schema.shapes import arrays, numeric, objects, strings
 
 if TYPE_CHECKING:
     from constrain.json_schema.documents.locations import Location

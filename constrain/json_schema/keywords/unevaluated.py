@@ -15,6 +15,7 @@ from constrain.json_schema.documents.dialects import escape
 from constrain.json_schema.documents.keyword_sets import IN_PLACE_APPLICATORS
 from constrain.json_schema.formulas.complements import complement, has_keys, objects_where
 from constrain.json_schema.formulas.formulas import Not
+from constrain.json_schema.keywords.asserted import asserted_shapes
 from constrain.json_schema.keywords.assertions import Assertions
 from constrain.json_schema.keywords.conditionals import dependencies
 from constrain.json_schema.keywords.table import keywords_of
@@ -99,7 +100,7 @@ def _variants(goals: Goals, at: Location, schema: dict[str, object]) -> Variants
     enforced = keywords_of(at.resource.dialect)
     found = Assertions()
     goals.read_keywords(at, {key: value for key, value in schema.items() if key not in SPLIT}, found)
-    result = {_own(goals, at, schema): found.shapes(goals)}
+    result = {_own(goals, at, schema): asserted_shapes(found, goals)}
     for keyword, value in schema.items():
         ways = _ways(goals, at, keyword, value) if keyword in enforced else None
         if ways is not None:
@@ -229,7 +230,7 @@ def _dependent(goals: Goals, at: Location, keyword: str, value: object) -> Varia
     if keyword == "dependencies":  # lists of keys evaluate nothing
         found = Assertions()
         dependencies(goals, at, {key: keys for key, keys in value.items() if isinstance(keys, (str, list))}, found)
-        result = {NOTHING_EVALUATED: found.shapes(goals)}
+        result = {NOTHING_EVALUATED: asserted_shapes(found, goals)}
         schemas = {key: schema for key, schema in value.items() if not isinstance(schema, (str, list))}
     for key, schema in schemas.items():
         absent = objects_where(goals, [Not(has_keys(key))])

@@ -9,6 +9,7 @@ from constrain.errors import LimitError, SchemaError, UnsupportedSchemaError
 from constrain.json_schema.documents.dialects import DRAFT_4
 from constrain.json_schema.documents.keyword_sets import ABOUT_STRINGS, ANNOTATIONS
 from constrain.json_schema.formulas.complements import complement
+from constrain.json_schema.keywords.asserted import asserted_shapes
 from constrain.json_schema.keywords.assertions import Assertions
 from constrain.json_schema.keywords.table import Handler, keywords_of, unknown_keyword
 from constrain.json_schema.shapes.goal import ANY, NOTHING, Goal, origin
@@ -309,7 +310,7 @@ class Goals:
 
             shapes = unevaluated(self, location)
         else:
-            shapes = found.shapes(self)
+            shapes = asserted_shapes(found, self)
         location.shapes = shapes
         location.expanding = False
         self._in_place_depth -= 1
@@ -336,7 +337,7 @@ class Goals:
                 schema = {"$ref": schema["$ref"]}
             found = Assertions()
             self.read_keywords(location, {k: v for k, v in schema.items() if k in ABOUT_STRINGS}, found)
-            shapes = found.shapes(self)
+            shapes = asserted_shapes(found, self)
         else:
             shapes = ANY_SHAPES if schema is True else NO_SHAPES
         self._for_strings[location] = shapes

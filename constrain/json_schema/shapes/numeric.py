@@ -1,4 +1,4 @@
-"""Numbers: the shape, its intersection, complement and values, and the numeric keywords.
+"""Numbers: the shape, its intersection, complement and values.
 
 What is a whole number is asked by value: ``1.0`` is an integer, and ``not: {type: integer}`` excludes it. Draft 4
 also looks at the spelling ("a number without a fraction or exponent part"), but many of its validators do not. A text
@@ -17,17 +17,13 @@ from itertools import islice
 from math import gcd
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain.errors import LimitError, SchemaError
-from constrain.json_schema.spelling.cells import is_no_double
+from constrain.errors import LimitError
 from constrain.json_schema.spelling.numbers import MAX_INTEGER_DIGITS
 from constrain.work import spend
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from constrain.json_schema.documents.locations import Location
-    from constrain.json_schema.keywords.assertions import Assertions
-    from constrain.json_schema.shapes.goals import Goals
 
 Number = int | Decimal
 """An exact decimal number; whole ones are ``int``."""
@@ -422,61 +418,3 @@ def _piece(shape: NumberShape, start: Cut | None, end: Cut | None, removed: list
             excluded=tuple(removed[inside]),
         )
     )
-
-
-def minimum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """The least number."""
-    found.restrict_numbers(NumberShape(minimum=_number(goals, at, "minimum", value)))
-
-
-def maximum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """The greatest number."""
-    found.restrict_numbers(NumberShape(maximum=_number(goals, at, "maximum", value)))
-
-
-def exclusive_minimum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """A bound that the number must exceed."""
-    bound = _number(goals, at, "exclusiveMinimum", value)
-    found.restrict_numbers(NumberShape(minimum=bound, exclusive_minimum=True))
-
-
-def exclusive_maximum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """A bound that the number must stay below."""
-    bound = _number(goals, at, "exclusiveMaximum", value)
-    found.restrict_numbers(NumberShape(maximum=bound, exclusive_maximum=True))
-
-
-def boolean_exclusive_minimum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Draft 4: a flag that makes ``minimum`` exclusive."""
-    if _flag(at, "exclusiveMinimum", value) and isinstance(at.schema, dict) and "minimum" in at.schema:
-        exclusive_minimum(goals, at, at.schema["minimum"], found)
-
-
-def boolean_exclusive_maximum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Draft 4: a flag that makes ``maximum`` exclusive."""
-    if _flag(at, "exclusiveMaximum", value) and isinstance(at.schema, dict) and "maximum" in at.schema:
-        exclusive_maximum(goals, at, at.schema["maximum"], found)
-
-
-def multiple_of(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """The number is a whole multiple of this one, by exact decimal value."""
-    divisor = _number(goals, at, "multipleOf", value)
-    if divisor <= 0:
-        raise SchemaError(f"multipleOf must be greater than 0, not {value!r}", pointer=at.pointer("multipleOf"))
-    found.restrict_numbers(NumberShape(multiple=Fraction(divisor)))
-
-
-def _number(goals: Goals, at: Location, keyword: str, value: object) -> Number:
-    number = exact(value)
-    if number is None:
-        raise SchemaError(f"{keyword} must be a finite number, not {value!r:.80}", pointer=at.pointer(keyword))
-    goals.numbers.append((at, keyword, (number,)))
-    if value.__class__ is not int and is_no_double(number):
-        goals.float_bounds.add(number)
-    return number
-
-
-def _flag(at: Location, keyword: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise SchemaError(f"{keyword} must be a boolean in draft 4, not {value!r:.80}", pointer=at.pointer(keyword))
-    return value

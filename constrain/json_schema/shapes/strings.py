@@ -1,6 +1,4 @@
-"""Strings: the shape, its intersection and complement, and the string keywords."""
-
-# ruff: noqa: ARG001  (all keyword functions have one signature)
+"""Strings: the shape, its intersection and complement."""
 
 from __future__ import annotations
 
@@ -33,8 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from constrain.json_schema.documents.locations import Location
-    from constrain.json_schema.keywords.assertions import Assertions
-    from constrain.json_schema.shapes.goals import Goals
 
 
 NEGATION_BYTES = 16 << 20
@@ -302,25 +298,6 @@ def pattern_expression(at: Location, text: object, *tokens: str) -> Expression:
         return parse_pattern(text, "ecma", json=True, anchored=False)
     except PatternError as error:
         raise PatternError(error.message, pointer=at.pointer(*tokens), column=error.column) from error
-
-
-def min_length(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """The least number of code points."""
-    found.restrict_strings(StringShape(minimum=goals.count(at, "minLength", value)))
-
-
-def max_length(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """The greatest number of code points."""
-    found.restrict_strings(StringShape(maximum=goals.count(at, "maxLength", value)))
-
-
-def pattern(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """An ECMA-262 pattern to be found somewhere in the string."""
-    expression = pattern_expression(at, value, "pattern")
-    if matches_nothing(expression):
-        found.strings = None
-    else:
-        found.restrict_strings(StringShape((expression,)))
 
 
 def matches_nothing(expression: Expression) -> bool:
