@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
-from constrain.json_schema.shapes.arrays import ArrayShape, longest_length
+from constrain.json_schema.shapes.arrays import longest_length
 from constrain.language.grammar import VALUE_SET, Action, Condition, Edge
 from constrain.language.rule_automaton import END, START, RuleAutomaton
 
 if TYPE_CHECKING:
     from constrain.json_schema.emission.emitting import Emitting
+    from constrain.json_schema.shapes.data import ArrayShape
 
 
 MAX_MINIMUM_ITEMS = 50_000

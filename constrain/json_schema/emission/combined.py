@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from constrain.json_schema.formulas.independent_keys import IndependentKeys
 from constrain.json_schema.formulas.shape_automaton import START, Read, ShapeAutomaton
-from constrain.json_schema.shapes.arrays import ArrayShape
+from constrain.json_schema.shapes.data import ArrayShape
 from constrain.language.grammar import EPSILON, TEXT_SET, VALUE_SET, Action, Condition, Edge
 from constrain.language.rule_automaton import END, RuleAutomaton
 from constrain.language.rule_automaton import START as RULE_START
 
 if TYPE_CHECKING:
     from constrain.json_schema.emission.emitting import Emitting
-    from constrain.json_schema.formulas.combined import Combined
-    from constrain.json_schema.shapes.objects import ObjectShape
+    from constrain.json_schema.formulas.remembered.members import RememberedMembers
+    from constrain.json_schema.shapes.data import Combined, ObjectShape
 
 
 def add_combined(emitter: Emitting, rule: RuleAutomaton, shape: Combined) -> None:
@@ -29,8 +29,7 @@ def add_combined(emitter: Emitting, rule: RuleAutomaton, shape: Combined) -> Non
     else:
         from constrain.json_schema.emission.remembered_members import add_remembered
 
-        assert automaton is not None
-        add_remembered(emitter, rule, automaton)
+        add_remembered(emitter, rule, cast("RememberedMembers", automaton))
 
 
 class _Emission:

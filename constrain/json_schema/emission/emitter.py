@@ -11,11 +11,10 @@ from constrain.json_schema.emission.objects import add_object
 from constrain.json_schema.emission.scalars import number_spellings, scalar_terminals
 from constrain.json_schema.formulas.closing import emitted, emitted_strings, has_value, is_productive
 from constrain.json_schema.shapes.arrays import unproductive_item
-from constrain.json_schema.shapes.goal import NOTHING, Goal, place
+from constrain.json_schema.shapes.data import NO_SHAPES, NOTHING, Goal, ObjectShape
+from constrain.json_schema.shapes.goal import place
 from constrain.json_schema.shapes.number_texts import BYTES_PER_STEP, scalar_steps
 from constrain.json_schema.shapes.numeric import plainly_whole
-from constrain.json_schema.shapes.objects import ObjectShape
-from constrain.json_schema.shapes.shapes import NO_SHAPES
 from constrain.json_schema.spelling.canonical import spell_string
 from constrain.json_schema.spelling.punctuation import PUNCTUATION
 from constrain.json_schema.values.productivity import children
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from constrain.json_schema.emission.arguments import Outermost, Writing
     from constrain.json_schema.emission.string_spellings import StringSpellings
     from constrain.json_schema.policies import Policies
-    from constrain.json_schema.shapes.shapes import Shapes
+    from constrain.json_schema.shapes.data import Shapes
     from constrain.json_schema.shapes.strings import StringShape
 
 MAX_EDGES = 2_000_000

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from constrain.json_schema.policies import Policies
-    from constrain.json_schema.shapes.goal import Goal
+    from constrain.json_schema.shapes.data import Goal
     from constrain.json_schema.spelling.punctuation import Punctuation
     from constrain.language.grammar import Terminal
     from constrain.language.tree import Expression

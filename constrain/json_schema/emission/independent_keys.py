@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.emission.emitting import Emitting
     from constrain.json_schema.formulas.independent_keys import Change, IndependentKeys
-    from constrain.json_schema.shapes.goal import Goal
+    from constrain.json_schema.shapes.data import Goal
 
 Guard = tuple[Condition, ...]
 Effects = tuple[tuple[Action, int], ...]

@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.json_schema.emission.unordered_objects import Member, add_key, add_unordered, check_new_keys
 from constrain.json_schema.shapes.keys import KeyClass, key_classes
-from constrain.json_schema.shapes.objects import ObjectShape, key_goals
+from constrain.json_schema.shapes.objects import key_goals
 from constrain.language.grammar import EPSILON, TEXT_SET, Action, Condition, Edge
 from constrain.language.rule_automaton import END, START, RuleAutomaton
 
 if TYPE_CHECKING:
     from constrain.json_schema.emission.emitting import Emitting
+    from constrain.json_schema.shapes.data import ObjectShape
 
 
 class Plan(NamedTuple):

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from constrain.errors import UnsupportedSchemaError
+from constrain.json_schema.shapes.data import ANY_SHAPES, FALSE, NULL, TRUE, Shapes
 from constrain.json_schema.shapes.keys import JSON_STRING, quoted
 from constrain.json_schema.shapes.number_texts import CANONICAL, NumberSpellings
 from constrain.json_schema.shapes.numeric import (
@@ -13,7 +14,6 @@ from constrain.json_schema.shapes.numeric import (
     ANY_NUMBER,
     NumberShape,
 )
-from constrain.json_schema.shapes.shapes import ANY_SHAPES, FALSE, NULL, TRUE, Shapes
 from constrain.json_schema.shapes.strings import ANY_STRING, StringShape, content
 from constrain.json_schema.spelling.canonical import spell_string
 from constrain.json_schema.spelling.numbers import number_expression

@@ -16,9 +16,8 @@ from constrain.language.rule_automaton import END, RuleAutomaton
 
 if TYPE_CHECKING:
     from constrain.json_schema.emission.emitting import Emitting
-    from constrain.json_schema.shapes.goal import Goal
+    from constrain.json_schema.shapes.data import Goal, ObjectShape
     from constrain.json_schema.shapes.keys import KeyClass
-    from constrain.json_schema.shapes.objects import ObjectShape
 
 
 MAX_NEW_KEYS = 300

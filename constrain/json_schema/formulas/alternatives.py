@@ -14,21 +14,36 @@ its own.
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from constrain.json_schema.formulas.closing import closed_combination, declares_keys
-from constrain.json_schema.formulas.combined import Combined, intersect_combined, is_array
 from constrain.json_schema.formulas.disjoint import DISCRIMINATOR_DEPTH, MAX_BRANCH_PAIRS, are_disjoint
-from constrain.json_schema.formulas.formulas import And, Atom, Formula, Not, Or
 from constrain.json_schema.formulas.objects import object_automaton
-from constrain.json_schema.shapes.goal import ANY, NOTHING
-from constrain.json_schema.shapes.objects import ANY_OBJECT, ObjectShape, intersect_objects, key_goals
-from constrain.json_schema.shapes.shapes import FALSE, NULL, TRUE, Shapes
+from constrain.json_schema.shapes.combined import intersect_combined, is_array
+from constrain.json_schema.shapes.data import (
+    ANY,
+    ANY_OBJECT,
+    FALSE,
+    NOTHING,
+    NULL,
+    TRUE,
+    Alternative,
+    And,
+    Atom,
+    Combined,
+    Formula,
+    Not,
+    ObjectShape,
+    Or,
+    Shapes,
+    Together,
+)
+from constrain.json_schema.shapes.objects import intersect_objects, key_goals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator
 
-    from constrain.json_schema.shapes.goal import Goal
+    from constrain.json_schema.shapes.data import Goal
     from constrain.json_schema.shapes.goals import Goals
 
 MAX_TOGETHER = 40
@@ -36,15 +51,6 @@ MAX_TOGETHER = 40
 
 FEW_ALTERNATIVES = 8
 """So many are compared pair by pair; of more, at first only a key is looked for whose value tells them apart."""
-
-Alternative = ObjectShape | Combined
-
-
-class Together(NamedTuple):
-    """Alternatives that may hold together, and the closed ones in their place; where no object is left, they stay."""
-
-    members: tuple[Alternative, ...]
-    closed: tuple[Alternative, ...]
 
 
 def alternatives_together(goals: Goals, shapes: Shapes, pointer: str) -> tuple[Together, ...]:

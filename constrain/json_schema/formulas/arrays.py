@@ -12,14 +12,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.errors import UnsupportedSchemaError
-from constrain.json_schema.formulas.formulas import FALSE, MAX_DECISIONS, TRUE, Atom, Decisions, ItemCount, listed_atoms
+from constrain.json_schema.formulas.formulas import FALSE, MAX_DECISIONS, TRUE, Decisions, listed_atoms
 from constrain.json_schema.formulas.shape_automaton import START, Case, Cases, Question, Read, ShapeAutomaton
-from constrain.json_schema.shapes.arrays import ArrayShape, item_goal
-from constrain.json_schema.shapes.goal import ANY, Goal
+from constrain.json_schema.shapes.arrays import item_goal
+from constrain.json_schema.shapes.data import ANY, ArrayShape, Atom, Goal, ItemCount
 
 if TYPE_CHECKING:
-    from constrain.json_schema.formulas.combined import Combined
-    from constrain.json_schema.formulas.formulas import Formula
+    from constrain.json_schema.shapes.data import Combined, Formula
     from constrain.json_schema.shapes.goals import Goals
 
 Counters = tuple[int, ...]  # items so far as they matter, then items that satisfy each counted goal

@@ -16,16 +16,26 @@ from typing import TYPE_CHECKING, NamedTuple
 from constrain.errors import LimitError
 from constrain.json_schema.formats.expressions import format_expression
 from constrain.json_schema.formats.generated import generated_format
-from constrain.json_schema.formulas.combined import Combined, names_in_order
 from constrain.json_schema.formulas.complements import has_keys
-from constrain.json_schema.formulas.formulas import And, Atom, Formula, Not, Or
-from constrain.json_schema.shapes.goal import ANY, NOTHING
+from constrain.json_schema.shapes.combined import names_in_order
+from constrain.json_schema.shapes.data import (
+    ANY,
+    NOTHING,
+    And,
+    Atom,
+    Combined,
+    Formula,
+    KeyPattern,
+    Not,
+    ObjectShape,
+    Or,
+)
 from constrain.json_schema.shapes.keys import capacity
-from constrain.json_schema.shapes.objects import KeyPattern, ObjectShape, apart, unproductive_member
+from constrain.json_schema.shapes.objects import apart, unproductive_member
 from constrain.json_schema.spelling.languages import has_text, is_surely_empty, matching
 
 if TYPE_CHECKING:
-    from constrain.json_schema.shapes.goal import Goal
+    from constrain.json_schema.shapes.data import Goal
     from constrain.json_schema.shapes.goals import Goals
     from constrain.json_schema.shapes.strings import StringShape
 

@@ -4,20 +4,40 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain.json_schema.formulas.combined import (
-    Combined,
+from constrain.json_schema.formulas.formulas import negated
+from constrain.json_schema.shapes.arrays import intersect_arrays
+from constrain.json_schema.shapes.combined import (
     array_formula,
+    atoms,
     formula_of,
     is_array,
     object_formula,
     restricted,
+    scalars_of,
+    with_structures,
 )
-from constrain.json_schema.formulas.formulas import And, Atom, Formula, Not, Or, atoms, negated
-from constrain.json_schema.shapes.arrays import ANY_ARRAY, ArrayShape, intersect_arrays
-from constrain.json_schema.shapes.goal import ANY, NOTHING
+from constrain.json_schema.shapes.data import (
+    ANY,
+    ANY_ARRAY,
+    ANY_OBJECT,
+    ANY_SHAPES,
+    BOOLEAN,
+    NO_SHAPES,
+    NOTHING,
+    NULL,
+    And,
+    ArrayShape,
+    Atom,
+    Combined,
+    Formula,
+    Not,
+    ObjectShape,
+    Or,
+    Shapes,
+)
 from constrain.json_schema.shapes.numeric import complement_numbers
-from constrain.json_schema.shapes.objects import ANY_OBJECT, ObjectShape, intersect_objects
-from constrain.json_schema.shapes.shapes import ANY_SHAPES, BOOLEAN, NO_SHAPES, NULL, Shapes, intersect, union
+from constrain.json_schema.shapes.objects import intersect_objects
+from constrain.json_schema.shapes.shapes import intersect, union
 from constrain.json_schema.shapes.strings import complement_strings
 
 if TYPE_CHECKING:
@@ -35,7 +55,7 @@ def complement(goals: Goals, shapes: Shapes) -> Shapes:
     goals.note_negated(shapes)
     arrays = _complement_arrays(goals, (*shapes.arrays, *filter(is_array, shapes.combined)))
     objects = _complement_objects(goals, (*shapes.objects, *(s for s in shapes.combined if not is_array(s))))
-    return _with_structures(
+    return with_structures(
         Shapes(
             (NULL | BOOLEAN) & ~shapes.simple,
             complement_numbers(shapes.numbers),
@@ -43,18 +63,6 @@ def complement(goals: Goals, shapes: Shapes) -> Shapes:
         ),
         (*arrays, *objects),
     )
-
-
-def _with_structures(scalars: Shapes, structures: Iterable[ArrayShape | ObjectShape | Combined]) -> Shapes:
-    arrays, objects, combined = [], [], []
-    for shape in structures:
-        if isinstance(shape, Combined):
-            combined.append(shape)
-        elif isinstance(shape, ArrayShape):
-            arrays.append(shape)
-        else:
-            objects.append(shape)
-    return scalars._replace(arrays=tuple(arrays), objects=tuple(objects), combined=tuple(combined))
 
 
 def _complement_arrays(
@@ -155,11 +163,11 @@ def conditional(goals: Goals, condition: Shapes, then: Shapes, otherwise: Shapes
         structures += restricted(goals, base, conjuncts)
     scalars = union(
         (
-            intersect(goals, _scalars(condition), _scalars(then)),
-            intersect(goals, _scalars(complement(goals, _scalars(condition))), _scalars(otherwise)),
+            intersect(goals, scalars_of(condition), scalars_of(then)),
+            intersect(goals, scalars_of(complement(goals, scalars_of(condition))), scalars_of(otherwise)),
         )
     )
-    return _with_structures(scalars, structures)
+    return with_structures(scalars, structures)
 
 
 def _conjuncts(test: Formula, unless: Formula, yes: Formula, no: Formula) -> tuple[Formula, ...]:
@@ -188,38 +196,14 @@ def _never(formula: Formula) -> bool:
     return isinstance(formula, Or) and not formula.parts
 
 
-def _scalars(shapes: Shapes) -> Shapes:
-    return Shapes(shapes.simple, shapes.numbers, shapes.strings)
-
-
 def objects_where(goals: Goals, formulas: Iterable[Formula]) -> Shapes:
     """All values, except for objects that do not satisfy the formulas."""
-    return _with_structures(ANY_SHAPES._replace(objects=()), (ANY_ARRAY, *restricted(goals, ANY_OBJECT, formulas)))
+    return with_structures(ANY_SHAPES._replace(objects=()), (ANY_ARRAY, *restricted(goals, ANY_OBJECT, formulas)))
 
 
 def arrays_where(goals: Goals, formulas: Iterable[Formula]) -> Shapes:
     """All values, except for arrays that do not satisfy the formulas."""
-    return _with_structures(ANY_SHAPES._replace(arrays=()), (ANY_OBJECT, *restricted(goals, ANY_ARRAY, formulas)))
-
-
-def as_one(goals: Goals, shapes: Shapes) -> Shapes:
-    """The same values with one alternative for all arrays, and one for all objects.
-
-    The same shape becomes the same formula every time: where alternatives are multiplied again and again, the diagrams
-    do not grow by it.
-    """
-    known = goals.formulas
-
-    def shared(shape: ArrayShape | ObjectShape | Combined) -> Formula:
-        found = known.get(id(shape))
-        if found is None:
-            found = known[id(shape)] = shape, formula_of(shape)
-        return found[1]
-
-    structures: list[ArrayShape | ObjectShape | Combined] = []
-    structures += restricted(goals, ANY_ARRAY, (array_formula(shapes, shared),))
-    structures += restricted(goals, ANY_OBJECT, (object_formula(shapes, shared),))
-    return _with_structures(_scalars(shapes), structures)
+    return with_structures(ANY_SHAPES._replace(arrays=()), (ANY_OBJECT, *restricted(goals, ANY_ARRAY, formulas)))
 
 
 def has_keys(*keys: str) -> Formula:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
 from constrain.json_schema.documents.keyword_sets import IN_PLACE_APPLICATORS
-from constrain.json_schema.shapes.arrays import ArrayShape, item_goal
-from constrain.json_schema.shapes.goal import NOTHING, Goal
+from constrain.json_schema.shapes.arrays import item_goal
+from constrain.json_schema.shapes.data import FALSE, NOTHING, NULL, TRUE, ArrayShape, Goal, ObjectShape, Shapes
 from constrain.json_schema.shapes.numeric import intersect_numbers
-from constrain.json_schema.shapes.objects import ObjectShape, key_goals
-from constrain.json_schema.shapes.shapes import FALSE, NULL, TRUE, Shapes, all_but_one, intersect, union
+from constrain.json_schema.shapes.objects import key_goals
+from constrain.json_schema.shapes.shapes import all_but_one, intersect, union
 from constrain.json_schema.shapes.strings import StringShape, definition, intersect_strings, shorter
 from constrain.json_schema.spelling.languages import is_surely_empty
 from constrain.work import spend

@@ -9,19 +9,17 @@ conditions are equal numbers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
+from constrain.json_schema.shapes.combined import atoms
+from constrain.json_schema.shapes.data import And, Atom, Formula, Not, Or
 from constrain.work import spend
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from constrain.json_schema.shapes.arrays import ArrayShape
-    from constrain.json_schema.shapes.goal import Goal
-    from constrain.json_schema.shapes.objects import ObjectShape
 
 CHOICE_STEPS = 1
 """Steps of a compilation that a case takes of which a diagram is made; ``MEMORY_SHARE``: bytes of it in a step."""
@@ -32,65 +30,9 @@ MAX_DECISIONS = 30_000
 """Nodes of the decision diagrams of one value: real schemas need some dozens."""
 
 
-class ItemCount(NamedTuple):
-    """Arrays in which at least ``number`` items satisfy ``goal``."""
-
-    goal: Goal
-    number: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Atom:
-    """The value has this shape."""
-
-    shape: ObjectShape | ArrayShape | ItemCount
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Not:
-    """The part does not hold."""
-
-    part: Formula
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class And:
-    """All parts hold."""
-
-    parts: tuple[Formula, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Or:
-    """At least one part holds."""
-
-    parts: tuple[Formula, ...]
-
-
-Formula = Atom | Not | And | Or
-
-
 def negated(formula: Formula) -> Formula:
     """The formula that holds where this one does not."""
     return formula.part if isinstance(formula, Not) else Not(formula)
-
-
-def atoms(formulas: tuple[Formula, ...]) -> Iterator[Atom]:
-    """The atoms of the formulas, each once, from left to right."""
-    seen: set[Formula] = set()
-    stack = list(reversed(formulas))
-    while stack:
-        formula = stack.pop()
-        if formula in seen:
-            continue
-        seen.add(formula)
-        match formula:
-            case Atom():
-                yield formula
-            case Not(part):
-                stack.append(part)
-            case And(parts) | Or(parts):
-                stack += reversed(parts)
 
 
 def listed_atoms(formulas: tuple[Formula, ...], limit: int) -> list[Atom]:

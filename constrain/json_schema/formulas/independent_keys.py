@@ -15,18 +15,18 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.errors import LimitError
-from constrain.json_schema.formulas.combined import Combined
-from constrain.json_schema.formulas.formulas import FALSE, atoms
+from constrain.json_schema.formulas.formulas import FALSE
 from constrain.json_schema.formulas.object_questions import AboutKeys, AboutShapes, ObjectQuestions
 from constrain.json_schema.formulas.shape_automaton import Case, Cases
-from constrain.json_schema.shapes.goal import ANY, NOTHING, Goal
+from constrain.json_schema.shapes.combined import atoms
+from constrain.json_schema.shapes.data import ANY, NOTHING, Combined, Goal, ObjectShape
 from constrain.json_schema.shapes.key_partition import partition
-from constrain.json_schema.shapes.objects import ObjectShape, key_goals
+from constrain.json_schema.shapes.objects import key_goals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from constrain.json_schema.formulas.formulas import Formula
+    from constrain.json_schema.shapes.data import Formula
     from constrain.json_schema.shapes.goals import Goals
     from constrain.json_schema.shapes.keys import KeyClass
 

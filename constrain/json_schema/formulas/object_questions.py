@@ -18,19 +18,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from constrain.json_schema.formulas.combined import names_in_order
 from constrain.json_schema.formulas.formulas import FALSE, MAX_DECISIONS, TRUE, Decisions, listed_atoms
 from constrain.json_schema.formulas.shape_automaton import Question
-from constrain.json_schema.shapes.goal import ANY, NOTHING, Goal
+from constrain.json_schema.shapes.combined import names_in_order
+from constrain.json_schema.shapes.data import ANY, NOTHING, Goal, ObjectShape
 from constrain.json_schema.shapes.key_partition import SharedKeys, partition
-from constrain.json_schema.shapes.objects import KEYS_PER_STEP, ObjectShape, key_goals
+from constrain.json_schema.shapes.objects import KEYS_PER_STEP, key_goals
 from constrain.work import spend
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from constrain.json_schema.formulas.combined import Combined
-    from constrain.json_schema.formulas.formulas import Formula
+    from constrain.json_schema.shapes.data import Combined, Formula
 
 MAX_SHAPE_DECISIONS = 10_000
 """Nodes of the diagrams over shapes: where they get larger, keys may do better."""

@@ -10,11 +10,11 @@ from constrain.json_schema.formulas.formulas import FALSE
 from constrain.json_schema.formulas.independent_keys import MIN_GROUPS, IndependentKeys, independent_keys
 from constrain.json_schema.formulas.object_questions import AboutKeys, AboutShapes, Counters, ObjectQuestions
 from constrain.json_schema.formulas.shape_automaton import START, Case, Cases, Read, ShapeAutomaton
-from constrain.json_schema.shapes.goal import ANY
+from constrain.json_schema.shapes.data import ANY
 
 if TYPE_CHECKING:
-    from constrain.json_schema.formulas.combined import Combined
     from constrain.json_schema.formulas.remembered.members import RememberedMembers
+    from constrain.json_schema.shapes.data import Combined
     from constrain.json_schema.shapes.goals import Goals
 
 MAX_TRACKED_KEYS = 10

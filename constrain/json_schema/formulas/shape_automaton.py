@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.errors import LimitError
 from constrain.json_schema.formulas.formulas import FALSE, Decisions
-from constrain.json_schema.shapes.goal import ANY, NOTHING, Goal
+from constrain.json_schema.shapes.data import ANY, NOTHING, Goal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -7,8 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain.errors import SchemaError
-from constrain.json_schema.shapes.arrays import ANY_ARRAY, ArrayShape
-from constrain.json_schema.shapes.goal import NOTHING
+from constrain.json_schema.shapes.data import ANY_ARRAY, NOTHING, ArrayShape
 
 if TYPE_CHECKING:
     from constrain.json_schema.documents.locations import Location

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain.json_schema.shapes.goal import ANY, Goal
+from constrain.json_schema.shapes.data import ANY, Goal
 from constrain.json_schema.shapes.numeric import ANY_NUMBER, NumberShape, intersect_numbers
 from constrain.json_schema.shapes.strings import ANY_STRING, StringShape, intersect_strings
 
 if TYPE_CHECKING:
-    from constrain.json_schema.shapes.objects import KeyPattern
-    from constrain.json_schema.shapes.shapes import Shapes
+    from constrain.json_schema.shapes.data import KeyPattern, Shapes
 
 TYPE_NULL, TYPE_BOOLEAN, TYPE_INTEGER, TYPE_NUMBER, TYPE_STRING, TYPE_ARRAY, TYPE_OBJECT = (1 << n for n in range(7))
 ALL_TYPES = 127

@@ -18,8 +18,9 @@ from constrain.json_schema.keywords.assertions import (
     TYPE_STRING,
 )
 from constrain.json_schema.keywords.objects import constant_object
+from constrain.json_schema.shapes.data import FALSE, NULL, TRUE, Shapes
 from constrain.json_schema.shapes.numeric import Number, NumberShape, exact
-from constrain.json_schema.shapes.shapes import FALSE, NULL, TRUE, Shapes, union
+from constrain.json_schema.shapes.shapes import union
 from constrain.json_schema.shapes.strings import StringShape
 from constrain.json_schema.spelling.cells import is_long_integer
 from constrain.work import spend
@@ -27,9 +28,8 @@ from constrain.work import spend
 if TYPE_CHECKING:
     from constrain.json_schema.documents.locations import Location
     from constrain.json_schema.keywords.assertions import Assertions
-    from constrain.json_schema.shapes.arrays import ArrayShape
+    from constrain.json_schema.shapes.data import ArrayShape, ObjectShape
     from constrain.json_schema.shapes.goals import Goals
-    from constrain.json_schema.shapes.objects import ObjectShape
 
 TYPE_BITS = {
     "null": TYPE_NULL,

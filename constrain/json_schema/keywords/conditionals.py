@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from constrain.errors import SchemaError
 from constrain.json_schema.documents.dialects import escape
-from constrain.json_schema.formulas.combined import object_formula
 from constrain.json_schema.formulas.complements import conditional, has_keys, objects_where
-from constrain.json_schema.formulas.formulas import And, Formula, Not, Or
-from constrain.json_schema.shapes.shapes import ANY_SHAPES
+from constrain.json_schema.shapes.combined import object_formula
+from constrain.json_schema.shapes.data import ANY_SHAPES, And, Formula, Not, Or
 
 if TYPE_CHECKING:
     from constrain.json_schema.documents.locations import Location

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain.json_schema.formulas.complements import arrays_where
-from constrain.json_schema.formulas.formulas import Atom, Formula, ItemCount, Not
+from constrain.json_schema.shapes.data import Atom, Formula, ItemCount, Not
 
 if TYPE_CHECKING:
     from constrain.json_schema.documents.locations import Location

@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING
 from constrain.errors import SchemaError
 from constrain.json_schema.documents.dialects import escape
 from constrain.json_schema.documents.keyword_sets import IN_PLACE_APPLICATORS
-from constrain.json_schema.shapes.goal import ANY, NOTHING
-from constrain.json_schema.shapes.objects import (
-    ANY_OBJECT,
-    MAX_KEY_PATTERNS,
-    KeyPattern,
-    ObjectShape,
-    apart,
-    too_many_key_patterns,
-)
+from constrain.json_schema.shapes.data import ANY, ANY_OBJECT, NOTHING, KeyPattern, ObjectShape
+from constrain.json_schema.shapes.objects import MAX_KEY_PATTERNS, apart, too_many_key_patterns
 from constrain.json_schema.shapes.strings import ANY_CONTENT, ANY_STRING, StringShape, content, pattern_expression
 from constrain.json_schema.spelling.canonical import spell_content
 from constrain.json_schema.spelling.languages import matching

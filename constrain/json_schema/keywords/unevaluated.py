@@ -14,16 +14,14 @@ from constrain.errors import LimitError, SchemaError
 from constrain.json_schema.documents.dialects import escape
 from constrain.json_schema.documents.keyword_sets import IN_PLACE_APPLICATORS
 from constrain.json_schema.formulas.complements import complement, has_keys, objects_where
-from constrain.json_schema.formulas.formulas import Not
 from constrain.json_schema.keywords.asserted import asserted_shapes
 from constrain.json_schema.keywords.assertions import Assertions
 from constrain.json_schema.keywords.conditionals import dependencies
 from constrain.json_schema.keywords.table import keywords_of
-from constrain.json_schema.shapes.arrays import ArrayShape
-from constrain.json_schema.shapes.goal import ANY, Goal
+from constrain.json_schema.shapes.data import ANY, ANY_SHAPES, ArrayShape, Goal, KeyPattern, Not, ObjectShape, Shapes
 from constrain.json_schema.shapes.goals import endless
-from constrain.json_schema.shapes.objects import KeyPattern, ObjectShape, apart
-from constrain.json_schema.shapes.shapes import ANY_SHAPES, Shapes, all_but_one, intersect, union
+from constrain.json_schema.shapes.objects import apart
+from constrain.json_schema.shapes.shapes import all_but_one, intersect, union
 from constrain.json_schema.shapes.strings import pattern_expression
 
 if TYPE_CHECKING:

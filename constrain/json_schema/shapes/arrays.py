@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from constrain.json_schema.shapes.goal import ANY, Goal
+from constrain.json_schema.shapes.data import ANY_ARRAY, ArrayShape, Goal
 
 if TYPE_CHECKING:
     from constrain.json_schema.shapes.goals import Goals
-
-
-class ArrayShape(NamedTuple):
-    """Arrays of ``minimum`` to ``maximum`` items: item *i* satisfies ``prefix[i]``, those after it ``rest``.
-
-    ``unique``: no two items are equal.
-    """
-
-    prefix: tuple[Goal, ...] = ()
-    rest: Goal = ANY
-    minimum: int = 0
-    maximum: int | None = None
-    unique: bool = False
-
-
-ANY_ARRAY = ArrayShape()
 
 
 def intersect_arrays(goals: Goals, a: ArrayShape, b: ArrayShape) -> ArrayShape | None:

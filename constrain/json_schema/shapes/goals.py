@@ -12,9 +12,10 @@ from constrain.json_schema.formulas.complements import complement
 from constrain.json_schema.keywords.asserted import asserted_shapes
 from constrain.json_schema.keywords.assertions import Assertions
 from constrain.json_schema.keywords.table import Handler, keywords_of, unknown_keyword
-from constrain.json_schema.shapes.goal import ANY, NOTHING, Goal, origin
+from constrain.json_schema.shapes.data import ANY, ANY_SHAPES, NO_SHAPES, NOTHING, PLAIN, Goal, Shapes, fixed_goal
+from constrain.json_schema.shapes.goal import origin
 from constrain.json_schema.shapes.numeric import exact
-from constrain.json_schema.shapes.shapes import ANY_SHAPES, NO_SHAPES, PLAIN, Shapes, fixed_goal, intersect_all
+from constrain.json_schema.shapes.shapes import intersect_all
 from constrain.work import spend
 
 if TYPE_CHECKING:
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.documents.locations import Location
     from constrain.json_schema.documents.references import References
-    from constrain.json_schema.formulas.formulas import Formula
     from constrain.json_schema.keywords.unevaluated import Variants
     from constrain.json_schema.policies import Policies
+    from constrain.json_schema.shapes.data import Formula
     from constrain.json_schema.shapes.numeric import Number
     from constrain.json_schema.shapes.strings import StringShape
     from constrain.json_schema.values.counting import Value

@@ -6,14 +6,14 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.errors import LimitError
-from constrain.json_schema.shapes.goal import NOTHING, Goal
+from constrain.json_schema.shapes.data import NOTHING, Goal
 from constrain.json_schema.shapes.keys import JSON_STRING, KeyClass, number_of_texts, quoted, without
 from constrain.json_schema.shapes.strings import ANY_CONTENT
 from constrain.json_schema.spelling.languages import is_surely_empty, matching
 from constrain.language.tree import Complement, Expression, Intersection
 
 if TYPE_CHECKING:
-    from constrain.json_schema.shapes.objects import ObjectShape
+    from constrain.json_schema.shapes.data import ObjectShape
 
 MAX_KEY_CLASSES = 500
 """Classes of undeclared keys: patterns of several schemas at once may divide them exponentially."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain.json_schema.shapes.objects import ObjectShape, key_goals
+from constrain.json_schema.shapes.objects import key_goals
 from constrain.json_schema.shapes.strings import ANY_CONTENT
 from constrain.json_schema.spelling.canonical import spell_string
 from constrain.json_schema.spelling.languages import count_texts, matching
 from constrain.language.tree import Complement, Concatenation, Expression, Intersection, Literal, LiteralSet
 
 if TYPE_CHECKING:
-    from constrain.json_schema.shapes.goal import Goal
+    from constrain.json_schema.shapes.data import Goal, ObjectShape
 
 QUOTE = Literal(b'"')
 JSON_STRING = Concatenation((QUOTE, ANY_CONTENT, QUOTE))

@@ -23,7 +23,7 @@ from constrain.regex.decimals import union
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from constrain.json_schema.shapes.shapes import Shapes
+    from constrain.json_schema.shapes.data import Shapes
 
 
 NumberSpellings = Callable[[NumberShape], Expression]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.errors import LimitError
-from constrain.json_schema.shapes.goal import ANY, NOTHING, Goal
+from constrain.json_schema.shapes.data import ANY, ANY_OBJECT, NOTHING, Goal, KeyPattern, ObjectShape
 from constrain.json_schema.spelling.languages import is_surely_empty, matching
 from constrain.language.tree import Alternation, Complement, Expression, Intersection
 from constrain.work import spend
@@ -21,34 +21,6 @@ MAX_KEY_PATTERNS = 200
 
 KEYS_PER_STEP = 2
 """Keys of two objects that are joined in a step of a compilation."""
-
-
-class KeyPattern(NamedTuple):
-    """Keys whose JSON content ``expression`` matches have values that satisfy ``goal``."""
-
-    text: str
-    expression: Expression
-    goal: Goal
-
-
-class ObjectShape(NamedTuple):
-    """Objects of ``minimum`` to ``maximum`` members, among them all of ``required``.
-
-    The value of a key in ``properties`` satisfies that goal and nothing else is asked of it; that of another key
-    that matches one of ``patterns`` (no two of which match the same key) satisfies the pattern's goal; that of
-    any other key ``additional``. ``open``: no schema said anything about additional keys.
-    """
-
-    properties: dict[str, Goal]
-    required: tuple[str, ...] = ()
-    patterns: tuple[KeyPattern, ...] = ()
-    additional: Goal = ANY
-    minimum: int = 0
-    maximum: int | None = None
-    open: bool = True
-
-
-ANY_OBJECT = ObjectShape({})
 
 
 def intersect_objects(goals: Goals, a: ObjectShape, b: ObjectShape) -> ObjectShape | None:

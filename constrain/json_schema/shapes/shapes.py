@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from constrain.errors import LimitError
-from constrain.json_schema.formulas.combined import Combined, intersect_combined
-from constrain.json_schema.shapes.arrays import ANY_ARRAY, ArrayShape, intersect_arrays
-from constrain.json_schema.shapes.goal import ANY, NOTHING, Goal
-from constrain.json_schema.shapes.numeric import ANY_INTEGER, ANY_NUMBER, Number, NumberShape, intersect_numbers
-from constrain.json_schema.shapes.objects import ANY_OBJECT, ObjectShape, intersect_objects
+from constrain.json_schema.shapes.arrays import intersect_arrays
+from constrain.json_schema.shapes.combined import intersect_combined
+from constrain.json_schema.shapes.data import (
+    ANY_SHAPES,
+    ArrayShape,
+    Combined,
+    ObjectShape,
+    Shapes,
+)
+from constrain.json_schema.shapes.numeric import ANY_NUMBER, Number, NumberShape, intersect_numbers
+from constrain.json_schema.shapes.objects import intersect_objects
 from constrain.json_schema.shapes.strings import ANY_STRING, StringShape, intersect_many_strings, intersect_strings
 from constrain.work import spend
 
@@ -36,36 +42,6 @@ INTERSECTION_STEPS = 5
 COMPARISONS_PER_STEP = 10
 """Shapes that are compared with a new one in a step."""
 
-NULL, FALSE, TRUE = 1, 2, 4
-BOOLEAN = FALSE | TRUE
-
-
-class Shapes(NamedTuple):
-    """The values of any of the listed shapes; ``simple`` has a bit for each of null, false and true.
-
-    ``combined``: arrays and objects that also satisfy Boolean formulas over other shapes.
-    """
-
-    simple: int = 0
-    numbers: tuple[NumberShape, ...] = ()
-    strings: tuple[StringShape, ...] = ()
-    arrays: tuple[ArrayShape, ...] = ()
-    objects: tuple[ObjectShape, ...] = ()
-    combined: tuple[Combined, ...] = ()
-
-
-NO_SHAPES = Shapes()
-ANY_SHAPES = Shapes(NULL | BOOLEAN, (ANY_NUMBER,), (ANY_STRING,), (ANY_ARRAY,), (ANY_OBJECT,))
-
-OF_TYPE = {
-    "null": Shapes(NULL),
-    "boolean": Shapes(BOOLEAN),
-    "integer": Shapes(numbers=(ANY_INTEGER,)),
-    "number": Shapes(numbers=(ANY_NUMBER,)),
-    "string": Shapes(strings=(ANY_STRING,)),
-    "array": Shapes(arrays=(ANY_ARRAY,)),
-    "object": Shapes(objects=(ANY_OBJECT,)),
-}
 
 Shape = TypeVar("Shape")
 
@@ -117,7 +93,7 @@ def intersect(goals: Goals, a: Shapes, b: Shapes) -> Shapes:
         return a
     spend(INTERSECTION_STEPS)
     if _structures(a) * _structures(b) > MAX_PRODUCT and not (_is_single(a) or _is_single(b)):
-        from constrain.json_schema.formulas.complements import as_one
+        from constrain.json_schema.shapes.combined import as_one
 
         a, b = as_one(goals, a), as_one(goals, b)
     return Shapes(
@@ -214,16 +190,3 @@ def _product(
                 spend(len(found) // COMPARISONS_PER_STEP)
                 found.append(shape)
     return tuple(found)
-
-
-def fixed_goal(shapes: Shapes) -> Goal:
-    """A goal that every compilation shares."""
-    goal = Goal(None)
-    goal.shapes, goal.productive = shapes, True
-    return goal
-
-
-ANY.shapes, ANY.productive = ANY_SHAPES, True
-NOTHING.shapes = NO_SHAPES
-PLAIN = {name: fixed_goal(shapes) for name, shapes in OF_TYPE.items()}
-"""The goals of schemas that say nothing but a type."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from constrain.errors import SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError
 from constrain.json_schema.documents.dialects import escape
 from constrain.json_schema.shapes.arrays import unproductive_item
-from constrain.json_schema.shapes.goal import NOTHING, Goal
+from constrain.json_schema.shapes.data import NOTHING, Goal
 from constrain.json_schema.shapes.objects import unproductive_member
 from constrain.json_schema.shapes.strings import matches_nothing, pattern_expression
 from constrain.json_schema.values.doubles import ONLY_DECIMALS

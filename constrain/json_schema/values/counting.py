@@ -6,17 +6,17 @@ equal tuples, whatever their spelling.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from constrain.errors import LimitError
 from constrain.json_schema.formulas.closing import emitted, emitted_strings
 from constrain.json_schema.formulas.independent_keys import IndependentKeys
 from constrain.json_schema.formulas.shape_automaton import START, ShapeAutomaton
-from constrain.json_schema.shapes.arrays import ArrayShape, item_goal, longest_length, unproductive_item
+from constrain.json_schema.shapes.arrays import item_goal, longest_length, unproductive_item
+from constrain.json_schema.shapes.data import FALSE, NULL, TRUE, ArrayShape, ObjectShape
 from constrain.json_schema.shapes.keys import key_classes
 from constrain.json_schema.shapes.numeric import NumberShape, list_numbers, step_of
-from constrain.json_schema.shapes.objects import ObjectShape, key_goals
-from constrain.json_schema.shapes.shapes import FALSE, NULL, TRUE
+from constrain.json_schema.shapes.objects import key_goals
 from constrain.json_schema.shapes.strings import StringShape, content, list_strings
 from constrain.json_schema.spelling.cells import GREATEST_EXACT, doubles_between, nearest
 from constrain.json_schema.spelling.languages import has_endless_texts
@@ -24,10 +24,9 @@ from constrain.json_schema.spelling.languages import has_endless_texts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sized
 
-    from constrain.json_schema.formulas.combined import Combined
     from constrain.json_schema.formulas.remembered.members import RememberedMembers
     from constrain.json_schema.formulas.shape_automaton import Read
-    from constrain.json_schema.shapes.goal import Goal
+    from constrain.json_schema.shapes.data import Combined, Goal
     from constrain.json_schema.shapes.numeric import Number
 
 Value = tuple[object, ...]
@@ -146,7 +145,8 @@ class Supply:
         if automaton is None:
             return False
         if not isinstance(automaton, ShapeAutomaton):
-            return automaton.has_endless_keys() or any(map(self.is_endless, automaton.useful_goals()))
+            other = cast("IndependentKeys | RememberedMembers", automaton)
+            return other.has_endless_keys() or any(map(self.is_endless, other.useful_goals()))
         useful = automaton.useful()
         reads = [read for read in automaton.reads if {read.source, read.target} <= useful and read.goal.productive]
         for read in reads:
@@ -253,7 +253,7 @@ class Supply:
         if automaton is None or isinstance(automaton, IndependentKeys):
             raise _TooMany(sure=False)
         if not isinstance(automaton, ShapeAutomaton):
-            return self._remembered(automaton, limit)
+            return self._remembered(cast("RememberedMembers", automaton), limit)
         useful = automaton.useful()
         reads: dict[int, list[Read]] = {}
         for read in automaton.reads:

@@ -24,10 +24,10 @@ from math import isinf
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError, UnsupportedSchemaError
+from constrain.json_schema.shapes.data import Shapes
 from constrain.json_schema.shapes.goal import place
 from constrain.json_schema.shapes.number_texts import canonical_spellings, scalar_steps
 from constrain.json_schema.shapes.numeric import NumberShape, intersect_numbers, lcm, nonempty, step_of, to_decimal
-from constrain.json_schema.shapes.shapes import Shapes
 from constrain.json_schema.spelling.cells import (
     DECIMAL_DIGITS,
     GREATEST_EXACT,
@@ -44,7 +44,7 @@ from constrain.work import spend
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from constrain.json_schema.shapes.goal import Goal
+    from constrain.json_schema.shapes.data import Goal
     from constrain.json_schema.shapes.goals import Goals
     from constrain.json_schema.shapes.numeric import Number
 

@@ -9,20 +9,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
-from constrain.json_schema.formulas.combined import Combined, is_array
 from constrain.json_schema.shapes.arrays import unproductive_item
+from constrain.json_schema.shapes.combined import is_array
+from constrain.json_schema.shapes.data import Combined, Shapes
 from constrain.json_schema.shapes.goal import place
 from constrain.json_schema.shapes.keys import capacity
 from constrain.json_schema.shapes.objects import unproductive_member
-from constrain.json_schema.shapes.shapes import Shapes
 from constrain.work import spend
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from constrain.json_schema.shapes.goal import Goal
+    from constrain.json_schema.shapes.data import Goal, ObjectShape
     from constrain.json_schema.shapes.goals import Goals
-    from constrain.json_schema.shapes.objects import ObjectShape
 
 
 MAX_GOALS = 50_000

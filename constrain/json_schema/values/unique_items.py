@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from constrain.errors import LimitError, UnsupportedSchemaError
 from constrain.json_schema.formulas.arrays import array_automaton
-from constrain.json_schema.formulas.combined import Combined, is_array
 from constrain.json_schema.formulas.shape_automaton import START, Read, ShapeAutomaton
-from constrain.json_schema.shapes.arrays import ArrayShape, longest_length, unproductive_item
-from constrain.json_schema.shapes.goal import ANY, Goal
+from constrain.json_schema.shapes.arrays import longest_length, unproductive_item
+from constrain.json_schema.shapes.combined import is_array
+from constrain.json_schema.shapes.data import ANY, FALSE, NULL, TRUE, ArrayShape, Combined, Goal, Shapes
 from constrain.json_schema.shapes.numeric import NumberShape, admits_number, lcm, step_of, to_decimal
-from constrain.json_schema.shapes.shapes import FALSE, NULL, TRUE, Shapes
 from constrain.json_schema.shapes.strings import admitted
 from constrain.json_schema.values.counting import Supply, json_value
 from constrain.json_schema.values.productivity import children, expand_all, mark_productive
@@ -196,8 +195,8 @@ class _Settlement:
             return shape
         pointer = self.goals.pointer_of(goal)
         if shape.automaton is None:
-            shape.automaton = array_automaton(self.goals, shape, pointer)
-            for read in shape.automaton.reads:
+            shape.automaton = automaton = array_automaton(self.goals, shape, pointer)
+            for read in automaton.reads:
                 self.expand(read.goal)
         assert isinstance(shape.base, ArrayShape)
         assert isinstance(shape.automaton, ShapeAutomaton)

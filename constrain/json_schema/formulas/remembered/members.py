@@ -16,8 +16,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
-from constrain.json_schema.formulas.combined import names_in_order
-from constrain.json_schema.formulas.formulas import FALSE, TRUE, Decisions, atoms
+from constrain.json_schema.formulas.formulas import FALSE, TRUE, Decisions
 from constrain.json_schema.formulas.remembered.questions import (
     ANSWER,
     LEVEL,
@@ -29,16 +28,16 @@ from constrain.json_schema.formulas.remembered.questions import (
     Variable,
 )
 from constrain.json_schema.formulas.remembered.viability import Viability, clusters
-from constrain.json_schema.shapes.goal import ANY, NOTHING, Goal
+from constrain.json_schema.shapes.combined import atoms, names_in_order
+from constrain.json_schema.shapes.data import ANY, NOTHING, Goal, ObjectShape
 from constrain.json_schema.shapes.key_partition import partition
-from constrain.json_schema.shapes.objects import ObjectShape, key_goals
+from constrain.json_schema.shapes.objects import key_goals
 from constrain.language.rule_automaton import MAX_COUNT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from constrain.json_schema.formulas.combined import Combined
-    from constrain.json_schema.formulas.formulas import Atom, Formula
+    from constrain.json_schema.shapes.data import Atom, Combined, Formula
     from constrain.json_schema.shapes.goals import Goals
 
 MAX_CELLS = 100

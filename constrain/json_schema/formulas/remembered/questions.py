@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from constrain.json_schema.shapes.goal import Goal
+    from constrain.json_schema.shapes.data import Goal
     from constrain.json_schema.shapes.key_partition import SharedKeys
 
 PRESENT, ANSWER, UNBROKEN, LEVEL = range(4)

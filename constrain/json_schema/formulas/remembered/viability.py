@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.formulas.remembered.members import RememberedMembers
     from constrain.json_schema.formulas.remembered.questions import Cell
-    from constrain.json_schema.shapes.goal import Goal
+    from constrain.json_schema.shapes.data import Goal
 
 MAX_CLUSTER = 20_000
 """Conditions are only tried to be made one if the product of their sizes is not larger."""

@@ -7,22 +7,30 @@ them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
-from constrain.json_schema.formulas.formulas import And, Atom, Formula, ItemCount, Or, atoms
-from constrain.json_schema.shapes.arrays import ANY_ARRAY, ArrayShape, intersect_arrays
-from constrain.json_schema.shapes.objects import ANY_OBJECT, ObjectShape, intersect_objects
+from constrain.json_schema.shapes.arrays import intersect_arrays
+from constrain.json_schema.shapes.data import (
+    ANY_ARRAY,
+    ANY_OBJECT,
+    And,
+    ArrayShape,
+    Atom,
+    Combined,
+    Formula,
+    ItemCount,
+    Not,
+    ObjectShape,
+    Or,
+    Shapes,
+)
+from constrain.json_schema.shapes.objects import intersect_objects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from constrain.json_schema.formulas.independent_keys import IndependentKeys
-    from constrain.json_schema.formulas.remembered.members import RememberedMembers
-    from constrain.json_schema.formulas.shape_automaton import ShapeAutomaton
     from constrain.json_schema.shapes.goals import Goals
-    from constrain.json_schema.shapes.shapes import Shapes
 
     FormulaOf = Callable[["ArrayShape | ObjectShape | Combined"], Formula]
 
@@ -30,25 +38,6 @@ MAX_COMBINED = 1_000
 """Alternatives of one value that have formulas."""
 
 TRUE_FORMULA = And(())
-
-
-@dataclass(slots=True, eq=False)
-class Combined:
-    """The arrays, or the objects, of the shape ``base`` that satisfy all ``formulas``.
-
-    ``closed``: the same for generation, if objects are closed there.
-    """
-
-    base: ArrayShape | ObjectShape
-    formulas: tuple[Formula, ...]
-    automaton: ShapeAutomaton | IndependentKeys | RememberedMembers | None = field(default=None, init=False)
-    closed: Combined | None = field(default=None, init=False)
-
-    @property
-    def emitted(self) -> Combined:
-        """What the grammar is made of: the closed form, unless that has no value."""
-        closed = self.closed
-        return closed if closed and closed.automaton and closed.automaton.is_productive() else self
 
 
 def intersect_combined(goals: Goals, a: Shapes, b: Shapes) -> tuple[Combined, ...]:
@@ -148,3 +137,59 @@ def restricted(
         else:
             kept[formula] = None
     yield Combined(base, tuple(kept)) if kept else base
+
+
+def atoms(formulas: tuple[Formula, ...]) -> Iterator[Atom]:
+    """The atoms of the formulas, each once, from left to right."""
+    seen: set[Formula] = set()
+    stack = list(reversed(formulas))
+    while stack:
+        formula = stack.pop()
+        if formula in seen:
+            continue
+        seen.add(formula)
+        match formula:
+            case Atom():
+                yield formula
+            case Not(part):
+                stack.append(part)
+            case And(parts) | Or(parts):
+                stack += reversed(parts)
+
+
+def as_one(goals: Goals, shapes: Shapes) -> Shapes:
+    """The same values with one alternative for all arrays, and one for all objects.
+
+    The same shape becomes the same formula every time: where alternatives are multiplied again and again, the diagrams
+    do not grow by it.
+    """
+    known = goals.formulas
+
+    def shared(shape: ArrayShape | ObjectShape | Combined) -> Formula:
+        found = known.get(id(shape))
+        if found is None:
+            found = known[id(shape)] = shape, formula_of(shape)
+        return found[1]
+
+    structures: list[ArrayShape | ObjectShape | Combined] = []
+    structures += restricted(goals, ANY_ARRAY, (array_formula(shapes, shared),))
+    structures += restricted(goals, ANY_OBJECT, (object_formula(shapes, shared),))
+    return with_structures(scalars_of(shapes), structures)
+
+
+def with_structures(scalars: Shapes, structures: Iterable[ArrayShape | ObjectShape | Combined]) -> Shapes:
+    """The scalars of some shapes, with these arrays and objects."""
+    arrays, objects, combined = [], [], []
+    for shape in structures:
+        if isinstance(shape, Combined):
+            combined.append(shape)
+        elif isinstance(shape, ArrayShape):
+            arrays.append(shape)
+        else:
+            objects.append(shape)
+    return scalars._replace(arrays=tuple(arrays), objects=tuple(objects), combined=tuple(combined))
+
+
+def scalars_of(shapes: Shapes) -> Shapes:
+    """The shapes without arrays and objects."""
+    return Shapes(shapes.simple, shapes.numbers, shapes.strings)
