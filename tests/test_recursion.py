@@ -75,7 +75,7 @@ PACKAGE = {
         composition.source.Composition.closed composition.source._closed
         composition.grammar._Composer.ways composition.grammar._Composer.repeated""",
     "MAX_IN_PLACE_DEPTH": """
-        json_schema.shapes.goals.Goals.expand json_schema.formulas.complements.complement
+        json_schema.keywords.expansion.Expansion.expand json_schema.formulas.complements.complement
         json_schema.values.contradictions._within""",
     "MAX_COUNTED_DEPTH": """
         json_schema.values.counting.Supply.is_endless json_schema.values.counting.Supply._has_endless_arrays
@@ -87,7 +87,7 @@ PACKAGE = {
         json_schema.formulas.formulas.Decisions.build
         json_schema.formulas.alternatives._surely""",
     "a goal negates a goal that is not negated, and conjunctions hold none: 2 calls": """
-        json_schema.shapes.goal.Goal.is_fixed""",
+        json_schema.shapes.data.Goal.is_fixed""",
     "the call within has no list of what is excluded: 2 calls": """
         json_schema.shapes.numeric._nonempty_without json_schema.shapes.numeric.nonempty
         json_schema.shapes.number_texts.canonical_spellings""",
@@ -137,8 +137,8 @@ PACKAGE = {
         engine.constraint._Kept.memory_bytes
         json_schema.formulas.disjoint._is_cheap
         json_schema.emission.emitter.Emitter._argument json_schema.emission.emitter.Emitter.key
-        json_schema.shapes.goals.Goals.child
-        json_schema.shapes.goals.Goals.root
+        json_schema.keywords.expansion.Expansion.child
+        json_schema.keywords.expansion.Expansion.root
         json_schema.formulas.independent_keys.IndependentKeys.is_productive
         json_schema.formulas.objects._Builder.add_read
         json_schema.documents.references.References.notes

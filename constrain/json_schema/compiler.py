@@ -11,8 +11,8 @@ from constrain.json_schema.documents.documents import Documents
 from constrain.json_schema.documents.dynamic_scope import DynamicScopeNeeded
 from constrain.json_schema.documents.references import References
 from constrain.json_schema.emission.emitter import Emitter
+from constrain.json_schema.keywords.expansion import Expansion
 from constrain.json_schema.policies import Policies
-from constrain.json_schema.shapes.goals import Goals
 from constrain.json_schema.spelling.languages import begin_compilation
 from constrain.json_schema.values.contradictions import why_empty
 from constrain.json_schema.values.doubles import settle_numbers
@@ -126,7 +126,7 @@ def _for_references(schema: object, asked: _Asked) -> CompiledSchema:
 def _compile(references: References, asked: _Asked) -> CompiledSchema:
     begin_compilation()
     policies = asked.policies
-    goals = Goals(references, policies)
+    goals = Expansion(references, policies)
     root = goals.root()
     order = expand_all(goals, root)
     if policies.precision == "double":

@@ -12,7 +12,7 @@ from referencing.jsonschema import DRAFT202012
 
 from constrain.errors import ConstrainError, LimitError, SchemaError
 from constrain.json_schema.compiler import compile_schema
-from constrain.json_schema.shapes.shapes import PLAIN
+from constrain.json_schema.shapes.data import PLAIN
 from tests.support.json_schema.grammar_interpreter import Interpreter
 
 if TYPE_CHECKING:

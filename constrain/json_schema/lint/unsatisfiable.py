@@ -14,9 +14,9 @@ from constrain.json_schema.documents.dynamic_scope import DynamicScopeNeeded
 from constrain.json_schema.documents.keyword_sets import ANNOTATIONS
 from constrain.json_schema.documents.references import References
 from constrain.json_schema.documents.subschemas import Subschema, subschemas
+from constrain.json_schema.keywords.expansion import Expansion, goal_at
 from constrain.json_schema.lint.findings import Finding
 from constrain.json_schema.policies import Policies
-from constrain.json_schema.shapes.goals import Goals, goal_at
 from constrain.json_schema.spelling.languages import begin_compilation
 from constrain.json_schema.values.contradictions import why_empty
 from constrain.json_schema.values.productivity import expand_all, mark_productive
@@ -84,7 +84,7 @@ class _Search:
     def _begin(self) -> None:
         begin_compilation()
         references = References(self.schema, Documents(self.registry), dynamic=self.dynamic)
-        self.goals = Goals(references, self.policies)
+        self.goals = Expansion(references, self.policies)
 
     def run(self) -> Iterator[Finding]:
         pending: list[tuple[Subschema, ...]] = [()]

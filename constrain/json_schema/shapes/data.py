@@ -26,7 +26,7 @@ class Goal:
 
     ``shapes`` is the disjunction the goal expands to, once known. ``productive``: some finite value satisfies it.
     ``together``: which of its objects are closed together, for generation.
-    ``constrain.json_schema.shapes.goals.Goals`` makes goals, and never two of the same meaning-giving locations.
+    ``keywords.expansion.Expansion`` makes goals, and never two of the same meaning-giving locations.
     """
 
     __slots__ = ("begun", "left_open", "location", "negated", "negation", "parts", "productive", "shapes", "together")

@@ -9,6 +9,7 @@ from random import Random
 import pytest
 
 from constrain.errors import LimitError
+from constrain.json_schema.shapes.data import Shapes
 from constrain.json_schema.shapes.numeric import (
     ANY_INTEGER,
     ANY_NUMBER,
@@ -21,7 +22,7 @@ from constrain.json_schema.shapes.numeric import (
     nonempty,
     to_decimal,
 )
-from constrain.json_schema.shapes.shapes import Shapes, union
+from constrain.json_schema.shapes.shapes import union
 from tests.support.json_schema.number_arithmetic import holds, number, points, random_shape
 
 
