@@ -78,6 +78,7 @@ class _Module:
         self.name = name
         self.functions: dict[str, tuple[ast.AST, str, tuple[str, ...]]] = {}  # with class and enclosing functions
         self.imports: dict[str, str] = {}
+        self.bases: dict[str, list[str]] = {}  # of classes
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("constrain"):
                 self.imports |= {each.asname or each.name: f"{node.module}.{each.name}" for each in node.names}
@@ -92,6 +93,8 @@ class _Module:
                 self.functions[name] = child, owner, around
                 self._collect(child, name, owner, (*around, name))
             elif isinstance(child, ast.ClassDef):
+                named = [base.id for base in child.bases if isinstance(base, ast.Name)]
+                self.bases[f"{prefix}.{child.name}"] = [self.imports.get(base, f"{self.name}.{base}") for base in named]
                 self._collect(child, f"{prefix}.{child.name}", f"{prefix}.{child.name}", around)
             else:
                 self._collect(child, prefix, owner, around)
@@ -115,6 +118,7 @@ def package_calls(root: Path) -> dict[str, set[str]]:
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         modules[name] = _Module(name, ast.parse(path.read_text()))
     everything = {name: module for module in modules.values() for name in module.functions}
+    overrides = _overrides(modules.values(), everything)
     graph: dict[str, set[str]] = {}
     for module in modules.values():
         near = {module.name, *(target.rpartition(".")[0] for target in module.imports.values())}
@@ -131,8 +135,22 @@ def package_calls(root: Path) -> dict[str, set[str]]:
                     called |= _named(each.id, module, (*around, name), everything)
                 elif isinstance(each, ast.Attribute):
                     called |= _attribute(each, owner, methods)
-            graph[name] = called
+            graph[name] = called.union(*(overrides[each] for each in called if each in overrides))
     return graph
+
+
+def _overrides(modules: Iterable[_Module], everything: Mapping[str, _Module]) -> dict[str, set[str]]:
+    """Methods with those of the same name in classes that are derived from theirs, protocols among them."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for module in modules:
+        for derived, bases in module.bases.items():
+            for name in module.functions:
+                owner, _, method = name.rpartition(".")
+                if owner == derived:
+                    for base in bases:
+                        if f"{base}.{method}" in everything:
+                            found[f"{base}.{method}"].add(name)
+    return found
 
 
 def _named(name: str, module: _Module, around: Iterable[str], everything: Mapping[str, _Module]) -> set[str]:

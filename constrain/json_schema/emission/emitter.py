@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from constrain.errors import LimitError, UnsatisfiableSchemaError, UnsupportedSchemaError
 from constrain.json_schema.emission.arrays import add_array
 from constrain.json_schema.emission.combined import add_combined
+from constrain.json_schema.emission.emitting import Emitting
 from constrain.json_schema.emission.objects import add_object
 from constrain.json_schema.emission.scalars import number_spellings, scalar_terminals
 from constrain.json_schema.formulas.closing import emitted, emitted_strings, has_value, is_productive
@@ -45,7 +46,7 @@ TERMINAL_STEPS = 15
 """Steps that a terminal takes, without what is in its expression."""
 
 
-class Emitter:
+class Emitter(Emitting):
     """Terminals and rules of one grammar while they are collected."""
 
     def __init__(

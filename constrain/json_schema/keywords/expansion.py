@@ -14,7 +14,7 @@ from constrain.json_schema.keywords.assertions import Assertions
 from constrain.json_schema.keywords.table import Handler, keywords_of, unknown_keyword
 from constrain.json_schema.shapes.data import ANY, ANY_SHAPES, NO_SHAPES, NOTHING, PLAIN, Goal, Shapes, fixed_goal
 from constrain.json_schema.shapes.goal import origin
-from constrain.json_schema.shapes.goals import endless
+from constrain.json_schema.shapes.goals import Goals, endless
 from constrain.json_schema.shapes.numeric import exact
 from constrain.json_schema.shapes.shapes import intersect_all
 from constrain.work import spend
@@ -59,7 +59,7 @@ PLAIN_KEYWORDS = ANNOTATIONS | {"type"}
 REFERENCE_KEYWORDS = ANNOTATIONS | {"$ref"}
 
 
-class Expansion:
+class Expansion(Goals):
     """Interned goals over the locations of one document, and what was noticed on the way."""
 
     def __init__(self, references: References, policies: Policies) -> None:

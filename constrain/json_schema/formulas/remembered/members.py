@@ -27,7 +27,7 @@ from constrain.json_schema.formulas.remembered.questions import (
     UndeclaredKeys,
     Variable,
 )
-from constrain.json_schema.formulas.remembered.viability import Viability, clusters
+from constrain.json_schema.formulas.remembered.viability import Members, Viability, clusters
 from constrain.json_schema.shapes.combined import atoms, names_in_order
 from constrain.json_schema.shapes.data import ANY, NOTHING, Goal, ObjectShape
 from constrain.json_schema.shapes.key_partition import partition
@@ -47,7 +47,7 @@ MAX_LEVELS = 200
 """Members of a class of undeclared keys that are told apart by their number."""
 
 
-class RememberedMembers:
+class RememberedMembers(Members):
     """The variables, and the parts that must hold, as diagrams. Raises LimitError."""
 
     def __init__(self, goals: Goals, shape: Combined) -> None:

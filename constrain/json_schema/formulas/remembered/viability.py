@@ -13,7 +13,7 @@ is with keys that require others, however many they are.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from constrain.json_schema.formulas.formulas import FALSE, TRUE, Decisions
 from constrain.json_schema.formulas.remembered.questions import PRESENT, Key, UndeclaredKeys
@@ -21,8 +21,7 @@ from constrain.json_schema.formulas.remembered.questions import PRESENT, Key, Un
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from constrain.json_schema.formulas.remembered.members import RememberedMembers
-    from constrain.json_schema.formulas.remembered.questions import Cell
+    from constrain.json_schema.formulas.remembered.questions import Cell, Variable
     from constrain.json_schema.shapes.data import Goal
 
 MAX_CLUSTER = 20_000
@@ -51,6 +50,19 @@ def _from_below(decisions: Decisions, parts: Iterable[int]) -> list[int]:
     return sorted(needed, key=lambda part: decisions.question(part)[0], reverse=True)
 
 
+class Members(Protocol):
+    """``RememberedMembers``, as far as it is known here."""
+
+    keys: list[Key]
+    classes: list[UndeclaredKeys]
+    variables: list[Variable]
+    decisions: Decisions
+    parts: list[int]
+
+    def owners(self) -> Iterable[Key | UndeclaredKeys]:
+        """The keys and classes of keys that a variable is about."""
+
+
 class Component:
     """Conditions about the same members. ``viable``: what must be true of memory, so that they can hold later."""
 
@@ -64,7 +76,7 @@ class Component:
 class Viability:
     """The components, and the conditions under which each member may be read."""
 
-    def __init__(self, members: RememberedMembers, may_come: Callable[[Cell], bool]) -> None:
+    def __init__(self, members: Members, may_come: Callable[[Cell], bool]) -> None:
         self._decisions = members.decisions
         self._members = members
         self._cells: dict[Key | UndeclaredKeys, list[Cell]] = {
