@@ -73,7 +73,8 @@ PACKAGE = {
         composition.source.Composition.policies_in_force
         composition.source.Composition.render composition.source._rendered
         composition.source.Composition.closed composition.source._closed
-        composition.grammar._Composer.ways composition.grammar._Composer.repeated""",
+        composition.grammar._Composer.ways composition.grammar.composition_grammar
+        chat.answers.grammar.answer_grammar chat.answers.answer.Answer.grammar""",
     "MAX_IN_PLACE_DEPTH": """
         json_schema.keywords.expansion.Expansion.expand json_schema.formulas.complements.complement
         json_schema.values.contradictions._within""",
@@ -107,7 +108,6 @@ PACKAGE = {
         types.exact_decimals._exact
         types.schema._field_of""",
     "structure around calls that a chat template writes, of a few pieces": """
-        chat.answers.grammar._Form.place chat.answers.grammar._Form.add_section
         chat.answers.structure.tree
         chat.reading.reader._leads_to_end""",
     "text goes on once behind a preamble: 2 calls": """

@@ -141,15 +141,16 @@ def package_calls(root: Path) -> dict[str, set[str]]:
 
 def _overrides(modules: Iterable[_Module], everything: Mapping[str, _Module]) -> dict[str, set[str]]:
     """Methods with those of the same name in classes that are derived from theirs, protocols among them."""
+    bases = {derived: above for module in modules for derived, above in module.bases.items()}
     found: dict[str, set[str]] = defaultdict(set)
-    for module in modules:
-        for derived, bases in module.bases.items():
-            for name in module.functions:
-                owner, _, method = name.rpartition(".")
-                if owner == derived:
-                    for base in bases:
-                        if f"{base}.{method}" in everything:
-                            found[f"{base}.{method}"].add(name)
+    for name in everything:
+        owner, _, method = name.rpartition(".")
+        work = list(bases.get(owner, ()))
+        while work:
+            base = work.pop()
+            work += bases.get(base, ())
+            if f"{base}.{method}" in everything:
+                found[f"{base}.{method}"].add(name)
     return found
 
 
