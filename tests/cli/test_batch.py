@@ -332,7 +332,7 @@ def test_replies_and_refusals_are_written_as_json(value: object, written: object
 KILLED = """
 import os, signal, sys, threading
 from pathlib import Path
-from constrain.batch.run import files
+from constrain.batch import files
 from tests.cli.test_batch import SETTINGS, Batch, echo, prompts
 
 folder, moment, number = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])

@@ -18,8 +18,8 @@ import pytest
 import constrain
 from constrain.errors import LimitError, UnsupportedSchemaError
 from constrain.json_schema.compiler import compile_schema
-from constrain.json_schema.emission import scalars
 from constrain.json_schema.emission.number_spellings import ALL, MAX_SCIENTIFIC_DIVISOR
+from constrain.json_schema.shapes import number_texts
 from constrain.json_schema.shapes.numeric import ANY_NUMBER, NumberShape, complement_numbers, nonempty
 from constrain.json_schema.spelling.numbers import MAX_LISTED_MULTIPLES
 from constrain.language.grammar import Edge, Grammar, Rule, Terminal
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 SHAPES = 400 if LONG else 40
 _CANONICAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 all_spellings = ALL[False]
-canonical_spellings = partial(scalars.canonical_spellings, by_double=False)
+canonical_spellings = partial(number_texts.canonical_spellings, by_double=False)
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 
 
