@@ -15,7 +15,7 @@ from constrain.json_schema.keywords.expansion import Expansion
 from constrain.json_schema.policies import Policies
 from constrain.json_schema.spelling.languages import begin_compilation
 from constrain.json_schema.values.contradictions import why_empty
-from constrain.json_schema.values.doubles import settle_numbers
+from constrain.json_schema.values.doubles import settle_numbers, split_whole_numbers
 from constrain.json_schema.values.productivity import expand_all, mark_productive
 from constrain.work import compilation, steps_taken
 
@@ -129,6 +129,9 @@ def _compile(references: References, asked: _Asked) -> CompiledSchema:
     goals = Expansion(references, policies)
     root = goals.root()
     order = expand_all(goals, root)
+    plainly = goals.has_integers_by_spelling and goals.negates_integers
+    if plainly:
+        split_whole_numbers(order)
     if policies.precision == "double":
         settle_numbers(goals, order)
     mark_productive(order, close_objects=policies.close_objects)
@@ -141,7 +144,7 @@ def _compile(references: References, asked: _Asked) -> CompiledSchema:
     emitter = Emitter(
         policies,
         plain_integers=goals.has_integers_by_spelling or asked.plain_integers,
-        plainly_whole=goals.has_integers_by_spelling and goals.negates_integers,
+        plainly_whole=plainly,
         keys_apart=asked.keys_apart,
         arguments=asked.arguments,
     )

@@ -61,12 +61,7 @@ def _string_value(text: str, literal: Literal) -> str:
         return char
 
     inside = literal.written[1 : literal.written.rindex('"')]
-    value = _ESCAPE.sub(resolve, inside)
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise error_at(text, literal.at, "a lone surrogate cannot be encoded") from error
-    return value
+    return _ESCAPE.sub(resolve, inside)
 
 
 def _pattern(text: str, literal: Literal) -> Expression:

@@ -28,6 +28,7 @@ def excerpt(text: str, at: int) -> str:
     begin = text.rfind("\n", 0, at) + 1
     end = text.find("\n", at)
     line = text[begin : len(text) if end < 0 else end].rstrip("\r")
+    line = line.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     column = at - begin
     cut = max(0, column - _EXCERPT_WIDTH // 2)
     before = "".join("\t" if char == "\t" else " " for char in line[cut:column])

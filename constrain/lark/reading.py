@@ -81,6 +81,11 @@ _UNSUPPORTED = {
 
 def read(source: GrammarText) -> Syntax:
     """What the text says. Raises GrammarError with the place of what is wrong or not supported."""
+    try:
+        source.text.encode()
+    except UnicodeEncodeError as error:
+        half = f"half of a surrogate pair (U+{ord(source.text[error.start]):04X}) is no character"
+        raise error_at(source.text, error.start, half) from error
     return _Reader(source.text).read()
 
 

@@ -89,6 +89,12 @@ def test_schemas_one_for_each_prompt(batched: constrain.Model) -> None:
     assert [type(value) for value in values] == [bool, Point, str]
 
 
+def test_prompts_may_come_from_any_iterable(batched: constrain.Model) -> None:
+    listed = constrain.generate_batch(batched, QUESTIONS[:3], schema=bool, max_tokens=8, seed=1)
+    for prompts in (tuple(QUESTIONS[:3]), iter(QUESTIONS[:3]), dict.fromkeys(QUESTIONS[:3])):
+        assert constrain.generate_batch(batched, prompts, schema=bool, max_tokens=8, seed=1) == listed
+
+
 def test_seeds_reproduce_and_samples_differ(batched: constrain.Model) -> None:
     options: Any = {"schema": SCHEMA, "temperature": 1.5, "seed": 2**32 - 3}
     first = constrain.generate_batch(batched, QUESTIONS[:2], n=3, **options)

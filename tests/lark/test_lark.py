@@ -171,3 +171,12 @@ def test_schemas_with_many_keys_some_undeclared_can_be_embedded() -> None:
     constraint = compiled(f'start: %json {json.dumps(schema)} "!"')
     assert constraint.accepts('{"p1": {"a": 1, "b": 2}, "c": {}}!')
     assert not constraint.accepts('{"p1": {"a": "1"}}!')
+
+
+@pytest.mark.parametrize("grammar", ['start: "a"\n// {}', "start: <|{}|>", 'start: "{}"', "start: /{}/", "{}: 1"])
+def test_half_of_a_surrogate_pair_is_refused_where_it_stands(grammar: str) -> None:
+    with pytest.raises(constrain.GrammarError, match=r"half of a surrogate pair \(U\+DCAA\)") as caught:
+        constrain.compile(constrain.Lark(grammar.format("\udcaa")), byte_vocabulary())
+    line, column = 1 + grammar.count("\n"), len(grammar.partition("{}")[0].split("\n")[-1]) + 1
+    assert (caught.value.line, caught.value.column) == (line, column)
+    str(caught.value).encode()  # it can be printed

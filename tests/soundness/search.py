@@ -128,6 +128,11 @@ class Case:
         except ValueError:  # an object with a key twice, or an integer of thousands of digits
             counts["texts that are no JSON"] += 1
             return
+        except RecursionError:  # a $ref that leads back to itself, in a part that no value may reach
+            if isinstance(self.constraint, constrain.Constraint) and self.constraint.accepts(text):
+                self.note("WRONG: accepted, though a $ref never ends", text, "")
+            counts["texts that reach a $ref that never ends"] += 1
+            return
         counts["texts"] += 1
         try:
             accepted = isinstance(self.constraint, constrain.Constraint) and self.constraint.accepts(text)

@@ -1,10 +1,12 @@
 """An independent judge of texts against schemas: jsonschema, with numbers read every way that readers read them.
 
-Tests and benchmarks share it. It differs from jsonschema in five points:
+Tests and benchmarks share it. It differs from jsonschema in six points:
 
 - A text is judged in three readings, see ``READINGS``. It is valid if it is valid in all of them.
 - A number is a multiple of a divisor if the integer it is, or its shortest decimal, is one: jsonschema divides doubles,
-  so that 0.3 is no multiple of 0.1.
+  so that 0.3 is no multiple of 0.1. A double is one, too, if its exact value is.
+- No format but those of patterns and JSON Pointers has a line break in it: for jsonschema, an email address
+  may end in one.
 - Patterns are those of ECMA-262, not Python's.
 - Items that must be unique are compared in pairs: jsonschema sorts them, and 1 and true are neighbours then.
 - ``unevaluatedItems``, ``unevaluatedProperties``, ``additionalItems`` are implemented here: jsonschema takes Python's
@@ -18,7 +20,7 @@ import math
 import re
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +40,9 @@ MAX_EXPONENT = 10_000
 
 PLAIN_DIGITS = 15
 """Digits with which decimals and their doubles are in the same order and are the same multiples."""
+
+_FORMATS_OF_LINES = {"regex", "json-pointer", "relative-json-pointer"}
+"""Formats whose texts may have line breaks."""
 
 _LONG_NUMBER = re.compile(rf"[0-9.]{{{PLAIN_DIGITS + 1}}}|[0-9][eE]")
 """Finds a number of more than ``PLAIN_DIGITS`` digits, or with an exponent (in strings, too: that costs time only)."""
@@ -63,10 +68,14 @@ def exact(text: str) -> Decimal:
     return number
 
 
+class Double(Decimal):
+    """The shortest decimal with the same double as a number."""
+
+
 def double(text: str) -> int | Decimal:
     """What a reader of doubles has: an integer, or the shortest decimal with the same double."""
     value = float(text)
-    return int(value) if value.is_integer() else Decimal(repr(value))
+    return int(value) if value.is_integer() else Double(repr(value))
 
 
 READINGS: dict[str, dict[str, Any]] = {
@@ -144,8 +153,22 @@ def validation_error(schema: object, text: bytes) -> str | None:
 
 def _validator(schema: Any, formats: bool) -> Any:
     base = jsonschema.validators.validator_for(schema, default=DRAFT_2020)
-    checker = DRAFT_2020.FORMAT_CHECKER if formats else None
+    checker = _format_checker() if formats else None
     return _validator_class(base)(schema, format_checker=checker, registry=REGISTRY)
+
+
+@cache
+def _format_checker() -> jsonschema.FormatChecker:
+    checker = jsonschema.FormatChecker(())
+    checker.checkers = dict(DRAFT_2020.FORMAT_CHECKER.checkers)
+    for name in checker.checkers.keys() - _FORMATS_OF_LINES:
+        check, raises = checker.checkers[name]
+        checker.checkers[name] = partial(_is_line_and, check), raises
+    return checker
+
+
+def _is_line_and(check: Any, instance: object) -> bool:
+    return not (isinstance(instance, str) and "\n" in instance) and bool(check(instance))
 
 
 @cache
@@ -211,11 +234,19 @@ def _multiple_of(_validator: Any, divisor: Any, instance: Any, _schema: Any) -> 
 
 
 def is_multiple(value: float | Decimal, divisor: float | Decimal) -> bool:
-    """Whether a number is a multiple, each taken as the integer it is or as its shortest decimal."""
-    numbers = [Decimal(repr(each)) if isinstance(each, float) else each for each in (value, divisor)]
-    if isinstance(value, float) and value.is_integer():
-        numbers[0] = int(value)
-    return is_finite(value) and Fraction(numbers[0]) % Fraction(numbers[1]) == 0
+    """Whether a number is a multiple: the integer it is, its shortest decimal, or the double it is exactly."""
+    if not is_finite(value):
+        return False
+    step = _fraction(divisor)
+    if _fraction(value) % step == 0:
+        return True
+    return isinstance(value, float | Double) and Fraction(float(value)) % step == 0
+
+
+def _fraction(value: float | Decimal) -> Fraction:
+    if isinstance(value, float):
+        return Fraction(int(value)) if value.is_integer() else Fraction(repr(value))
+    return Fraction(value)
 
 
 def is_finite(value: float | Decimal) -> bool:

@@ -159,8 +159,8 @@ def number_expression(
         outside += [_reads_as(value, digits) for value in excluded]
         if not_multiples_of and multiple_of is None:
             numbers = Intersection((numbers, _apart_from_multiples(not_multiples_of)))
-            if 1 in not_multiples_of:
-                not_multiples_of = ()
+            if 1 in not_multiples_of and all(isinstance(divisor, int) for divisor in not_multiples_of):
+                not_multiples_of = ()  # what is left has a fraction
     return _without(numbers, [_multiples_of(divisor) for divisor in not_multiples_of], outside)
 
 

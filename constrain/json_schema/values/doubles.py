@@ -27,7 +27,15 @@ from constrain.errors import LimitError, UnsupportedSchemaError
 from constrain.json_schema.shapes.data import Shapes
 from constrain.json_schema.shapes.goal import place
 from constrain.json_schema.shapes.number_texts import canonical_spellings, scalar_steps
-from constrain.json_schema.shapes.numeric import NumberShape, intersect_numbers, lcm, nonempty, step_of, to_decimal
+from constrain.json_schema.shapes.numeric import (
+    NumberShape,
+    intersect_numbers,
+    lcm,
+    nonempty,
+    plainly_whole,
+    step_of,
+    to_decimal,
+)
 from constrain.json_schema.spelling.cells import (
     DECIMAL_DIGITS,
     GREATEST_EXACT,
@@ -55,6 +63,15 @@ ONLY_DECIMALS = (
 
 _ONE = Fraction(1)
 _SPARE_DIGITS = 32
+
+
+def split_whole_numbers(order: Iterable[Goal]) -> None:
+    """Makes the whole numbers of all goals shapes of their own, spelled as integers: doubles narrow those further."""
+    for goal in order:
+        shapes = goal.shapes
+        assert shapes is not None
+        if shapes.numbers and not goal.is_fixed:  # of these no number is narrowed
+            goal.shapes = shapes._replace(numbers=plainly_whole(shapes.numbers))
 
 
 def settle_numbers(goals: Goals, order: Iterable[Goal]) -> None:

@@ -39,6 +39,8 @@ BOTH: list[tuple[dict[str, Any], list[str], list[str]]] = [
     ({"not": {"minimum": 0.3}}, ["0.29999999999999993"], ["0.29999999999999999999"]),
     ({"const": 0.1}, ["0.1"], ["0.10000000000000000001"]),
     ({"enum": [0.1, 2]}, ["0.1", "2.0"], ["0.10000000000000000001", "2.00000000000000000001"]),
+    ({"not": {"anyOf": [{"multipleOf": 1.5}, {"multipleOf": 1}]}}, ["1.25"], ["4.50000000000000000001", "3"]),
+    ({"not": {"type": "integer", "multipleOf": 2}}, ["3", "0.5"], ["21694757070695024555239232091"]),
     ({"not": {"type": "integer"}}, ["0.5", "0.000000000000001"], ["1.00000000000000000001", "9007199254740993.5"]),
     ({"exclusiveMinimum": 2**53}, ["9007199254740994"], ["9007199254740993", "9007199254740992.5"]),
     ({"type": "integer", "exclusiveMinimum": 2**53}, ["9007199254740994"], ["9007199254740993"]),
@@ -160,6 +162,14 @@ def test_constants_that_doubles_cannot_tell_apart_are_refused_with_their_places(
     assert "/properties/a/minimum" in str(caught.value)
     ids = {"enum": [1234567890123456788, 1234567890123456789]}
     assert accepts(ids, "1234567890123456789")  # one keyword lists both: either reading takes both
+
+
+def test_integers_of_draft_4_are_narrowed_as_all_others() -> None:
+    """The whole numbers of a shape are spelled as integers there, and are odd only up to where doubles are."""
+    schema = {"$schema": "http://json-schema.org/draft-04/schema#", "not": {"type": "integer", "multipleOf": 2}}
+    assert accepts(schema, "9007199254740991")
+    assert not accepts(schema, "9007199254740993")
+    assert accepts(schema, "9007199254740993", precision="decimal")
 
 
 def test_a_schema_that_only_decimals_can_meet_says_so() -> None:
