@@ -4,5 +4,3 @@
 (input, answers, and a note of what the answers are from) and ``run``, which answers each line once, however often it
 is interrupted.
 """
-
-from __future__ import annotations

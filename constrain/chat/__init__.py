@@ -4,5 +4,3 @@
 which form each model family calls), ``prompt`` (messages to token ids), ``answers`` (the language of an answer, as a
 grammar) and ``reading`` (what was written, piece by piece).
 """
-
-from __future__ import annotations

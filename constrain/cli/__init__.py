@@ -4,5 +4,3 @@
 ``shared`` has the options that several take, ``streams`` sees to standard input and output. ``typer`` and ``rich`` are
 imported here and nowhere else.
 """
-
-from __future__ import annotations

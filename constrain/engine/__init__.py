@@ -4,5 +4,3 @@
 forced text in the tokenizer's own tokens. ``cache`` keeps constraints on disk. ``logits`` puts masks into the decode
 loops of other libraries. ``core`` is the native kernel; it imports nothing of the package but errors and trees.
 """
-
-from __future__ import annotations

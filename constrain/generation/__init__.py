@@ -5,5 +5,3 @@ many prompts at once, ``tool_loop`` ``run_tools``. All of them read ``options`` 
 (read these first), with ``chat`` for tools, reasoning and refusals. ``completion`` is what they return; ``logprobs``
 writes it as JSON.
 """
-
-from __future__ import annotations

@@ -3,5 +3,3 @@
 ``explain`` is public, and in ``explanation``: where a text stops matching, and what could have stood there; it says
 so with ``characters``. ``check`` is behind ``constrain check``: findings, sizes, and how many tokens answers take.
 """
-
-from __future__ import annotations

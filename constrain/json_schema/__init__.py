@@ -10,5 +10,3 @@ rules. Read the packages in this order:
 - ``formats`` and ``spelling``: the texts of formats, numbers and strings
 - ``strict``: OpenAI's subset; ``lint``: what an author should know
 """
-
-from __future__ import annotations

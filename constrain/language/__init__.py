@@ -7,5 +7,3 @@ compiles it. Read ``tree`` first (expressions, what terminals are made of), then
 about what callers write: the text of a schema, how it is compiled, what the prompt shows of it, and what its answer is
 read as.
 """
-
-from __future__ import annotations

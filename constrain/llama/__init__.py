@@ -6,5 +6,3 @@
 answers at once; ``threads`` is about cores. ``binding`` has the structures shared with llama.cpp, ``embedding`` the
 vectors of texts. ``generation`` and ``server`` are the callers.
 """
-
-from __future__ import annotations

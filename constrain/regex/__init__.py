@@ -5,5 +5,3 @@ Read ``source`` first, then ``parsing``. ``anchors`` and ``lookaround`` eliminat
 ``classes`` and ``unicode`` are sets of characters, ``builders`` a short way to write trees. ``decimals`` and
 ``scientific`` make expressions of number ranges; ``spelling`` and ``string_spellings`` those of JSON strings.
 """
-
-from __future__ import annotations

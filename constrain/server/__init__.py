@@ -10,5 +10,3 @@
 - ``chat``, ``responses``, ``completions``, ``embeddings``: one endpoint each
 - ``openapi``: the description of all of them
 """
-
-from __future__ import annotations

@@ -5,5 +5,3 @@ Read ``schema`` first: it takes Pydantic's schema of a type and tightens it to w
 ``patterns`` holds the patterns of texts that standard types read. ``answer_text`` reads the JSON text of an answer
 with a limit on its nesting, ``exact_decimals`` the decimals in it without rounding.
 """
-
-from __future__ import annotations

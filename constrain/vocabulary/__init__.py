@@ -4,5 +4,3 @@ Everything from ``engine`` on takes a ``Vocabulary`` (in ``vocabulary``). It com
 file (``gguf``) or from a loaded model with its ``tokenizer``, which turns text into token ids. All of these make a
 ``table`` first, which is read first.
 """
-
-from __future__ import annotations

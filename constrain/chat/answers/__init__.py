@@ -5,5 +5,3 @@ reasoning there may be. Its ``plan`` says where calls begin, with the ``structur
 ``Grammar`` of it, with ``assembly`` for the rules, ``arguments`` for the arguments of calls, ``inputs`` and ``escapes``
 for custom tools. ``choice`` is ``tool_choice``; ``fork`` leaves the choice between content and call to the model.
 """
-
-from __future__ import annotations

@@ -4,5 +4,3 @@
 ``abilities`` (what a template does by itself, found out with probes), ``shaping`` (what it cannot do, written as text)
 and ``conversation``.
 """
-
-from __future__ import annotations

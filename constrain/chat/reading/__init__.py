@@ -4,5 +4,3 @@
 not, read first. ``reader`` takes an answer apart along its plan, with ``incoming`` for what has not been read yet.
 ``text`` makes characters of bytes and finds stop texts; ``text_tokens`` finds the tokens of a piece of text.
 """
-
-from __future__ import annotations

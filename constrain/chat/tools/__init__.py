@@ -5,5 +5,3 @@
 the classes of tools, read first; ``calls`` a tool with ``arguments``, and ``running`` runs it. ``openai`` reads and
 writes OpenAI's JSON.
 """
-
-from __future__ import annotations

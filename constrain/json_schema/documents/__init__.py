@@ -6,5 +6,3 @@ URI of their own), ``locations`` (of subschemas) and ``references``. ``dynamic_s
 ``$recursiveRef`` alone; ``subschemas`` walks over the subschemas of an object for ``lint``; ``keyword_sets`` names sets
 of keywords.
 """
-
-from __future__ import annotations

@@ -6,5 +6,3 @@
 and ``remembered_members`` those of formulas; all of them know the emitter as ``emitting`` has it. ``arguments`` is how
 model families write the arguments of a call.
 """
-
-from __future__ import annotations

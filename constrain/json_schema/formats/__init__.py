@@ -5,5 +5,3 @@
 than the format allows. ``hosts`` has the names and addresses that several formats are made of, ``idn`` the
 internationalized ones. Read ``expressions`` first.
 """
-
-from __future__ import annotations

@@ -5,5 +5,3 @@ diagrams), then ``complements``, ``disjoint`` and ``combined`` (arrays and objec
 with ``arrays``, ``objects`` and ``object_questions`` makes automata of them; ``independent_keys`` and ``remembered``
 do so where one automaton for all keys would be too large. ``closing`` and ``alternatives`` leave undeclared keys out.
 """
-
-from __future__ import annotations

@@ -6,5 +6,3 @@ up in ``table`` and calls its function, which adds to ``assertions``; ``asserted
 ``objects``; those about the value as a whole in ``combinators``, ``conditionals``, ``contains``, ``format`` and
 ``unevaluated``. ``unknown`` warns of keywords that a draft does not have.
 """
-
-from __future__ import annotations

@@ -4,5 +4,3 @@
 parts that no value can ever use (``unsatisfiable``), and ``advice`` on schemas that compile and give worse answers
 than they could. Read ``findings`` first.
 """
-
-from __future__ import annotations

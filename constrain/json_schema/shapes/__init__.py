@@ -6,5 +6,3 @@ goal comes from. Then ``shapes`` (disjunctions), and one type: ``numeric`` with 
 ``arrays``, or ``objects`` with ``keys`` and ``key_partition`` (keys that no one declared). ``combined`` is arrays and
 objects under formulas.
 """
-
-from __future__ import annotations

@@ -5,5 +5,3 @@ strings, ``numbers`` that of numbers: intervals and multiples in exact arithmeti
 one IEEE double). ``punctuation`` is brackets, commas and the white space beside them. ``languages`` answers questions
 about patterns, by way of the kernel: is there a text, do two overlap?
 """
-
-from __future__ import annotations

@@ -4,5 +4,3 @@
 ``chat.tools`` and ``server`` call them, too. Read ``checks`` for the rules, ``limits`` for the sizes, ``conversion``
 for the way into the subset, and ``merging`` for two schema objects that become one.
 """
-
-from __future__ import annotations

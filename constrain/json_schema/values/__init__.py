@@ -4,5 +4,3 @@
 all; ``doubles`` keeps to numbers that read alike as decimals and as IEEE doubles; ``unique_items`` with ``counting``
 sees to it that items never run out of different values; ``contradictions`` finds the words for a schema without one.
 """
-
-from __future__ import annotations

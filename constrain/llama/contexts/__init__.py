@@ -4,5 +4,3 @@
 ``slots`` knows which tokens each has and which of them a new prompt should take; ``aside`` keeps the state of those
 that had to give up their place. Read ``context`` first.
 """
-
-from __future__ import annotations

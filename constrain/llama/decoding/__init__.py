@@ -4,5 +4,3 @@
 which one of the allowed tokens is chosen; ``logprobs`` notes the probabilities. ``decode`` is the loop of a single
 sequence, which ``generation.generate`` runs; ``scheduling`` has the loop of several.
 """
-
-from __future__ import annotations

@@ -3,5 +3,3 @@
 ``generation`` puts a ``request`` into the queue of the ``scheduler``, which evaluates all answers together and hands
 choices that may take long to ``deciding``, each in a thread of its own. Read ``request`` first.
 """
-
-from __future__ import annotations

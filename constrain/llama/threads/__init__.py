@@ -4,5 +4,3 @@
 GNU OpenMP's workers away after use. ``preparing`` computes masks in a second thread while llama.cpp computes.
 ``contexts``, ``decoding`` and ``scheduling`` are the callers.
 """
-
-from __future__ import annotations

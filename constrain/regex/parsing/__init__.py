@@ -4,5 +4,3 @@
 leaves classes in brackets to ``brackets``, backslashes to ``escapes`` and opening parentheses to ``groups``. All of
 them share the place in the text that ``scanner`` keeps. Read ``scanner`` first, ``parser`` last.
 """
-
-from __future__ import annotations

@@ -3,5 +3,3 @@
 ``properties`` answers by name; ``parsing`` and ``lark`` ask it. ``data`` holds the tables, which
 ``tools/generate_unicode_data.py`` writes; they are loaded when a pattern first needs them.
 """
-
-from __future__ import annotations

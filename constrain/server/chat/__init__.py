@@ -3,5 +3,3 @@
 ``endpoint`` is called by ``app`` and read first; ``request`` reads a body, ``response`` writes a finished answer and
 ``stream`` one that is still written.
 """
-
-from __future__ import annotations

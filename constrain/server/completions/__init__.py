@@ -3,5 +3,3 @@
 ``endpoint`` is called by ``app`` and read first; ``request`` reads a body, ``response`` writes answers, whole or in
 pieces, with ``logprobs`` in the shape that this endpoint has of them.
 """
-
-from __future__ import annotations

@@ -2,5 +2,3 @@
 
 ``endpoint`` is called by ``app`` and read first; ``request`` reads a body.
 """
-
-from __future__ import annotations

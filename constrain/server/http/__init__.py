@@ -4,5 +4,3 @@
 shape) come first. ``protocol``, ``listening`` and ``connection`` are about sockets and clients that leave; ``events``
 is what is sent while an answer is written; ``auth``, ``hosts`` and ``cors`` are about who may ask.
 """
-
-from __future__ import annotations

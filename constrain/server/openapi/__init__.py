@@ -3,5 +3,3 @@
 ``document`` is called by ``app`` and read first; ``operations`` lists paths, ``bodies`` what they take and answer with,
 ``shapes`` cuts the ``openai`` package's types down to what the server reads and writes.
 """
-
-from __future__ import annotations

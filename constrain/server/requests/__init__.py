@@ -5,5 +5,3 @@ and ranges, and OpenAI's words for what is wrong), then ``body`` (JSON within a 
 not read). ``places`` are the parts that are compiled. ``formats``, ``tools`` with ``functions``, ``logprobs`` and
 ``texts`` read one field each.
 """
-
-from __future__ import annotations

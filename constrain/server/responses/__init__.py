@@ -4,5 +4,3 @@
 ``tools`` for tools and formats. ``output`` writes a finished answer, ``events`` one that is still written; ``store``
 keeps responses so that clients can read them again and go on from them.
 """
-
-from __future__ import annotations

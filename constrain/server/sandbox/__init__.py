@@ -4,5 +4,3 @@
 request), then ``workers`` and ``children`` (those programs and processes, seen from the server) and ``session``.
 ``reading`` has bodies read there, ``compiling`` constraints compiled; ``parts`` names the part that takes too long.
 """
-
-from __future__ import annotations

@@ -4,5 +4,3 @@ Every endpoint calls ``answering`` or ``endpoint``: from the body of a request t
 writes answers on a model's scheduler. ``models`` come into memory and leave it; ``model_files`` checks their files.
 ``sizes`` and ``waiting`` help, ``extension`` is the member ``constrain`` of responses, ``metrics`` counts.
 """
-
-from __future__ import annotations

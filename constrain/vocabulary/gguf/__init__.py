@@ -3,5 +3,3 @@
 ``Vocabulary.from_gguf`` and ``llama.memory`` are the callers. Read ``metadata`` first (keys, values and tensor
 shapes), then ``tokens`` (their bytes, and which of them end a generation).
 """
-
-from __future__ import annotations

@@ -3,5 +3,3 @@
 ``formats.expressions`` and ``formats.definitions`` are the callers. Read ``tables`` first (what IDNA says of each code
 point), then ``expressions`` (what is written) and ``definitions`` (all that counts, for negation).
 """
-
-from __future__ import annotations

@@ -4,5 +4,3 @@
 ``emission.remembered_members`` writes its rules. Read ``members`` first (what is remembered), then ``questions`` (what
 the memory is asked) and ``viability`` (which members may still come).
 """
-
-from __future__ import annotations
