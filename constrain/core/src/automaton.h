@@ -17,110 +17,15 @@
 
 #include "grammar.h"
 #include "ids.h"
-#include "lexer.h"
 #include "limits.h"
-#include "memory.h"
-#include "parser.h"
+#include "mask.h"
+#include "mask_signatures.h"
+#include "place.h"
+#include "stepping.h"
 #include "storage.h"
 #include "vocabulary.h"
 
 namespace constrain {
-
-// Where a text stands: the lexeme under way, the set before it, its text if that is remembered.
-struct Place {
-  LexId lexer{};
-  SetId set{};
-  TextId text{};
-  bool fresh = true;  // nothing of the lexeme has been read
-  TrackId track = TrackId::start;  // what has been read before the lexeme, where that matters
-};
-
-// A limit on what it takes to finish: `length`, and `fresh` texts more that differ from some that have been read.
-struct Bound {
-  uint64_t length = 0;  // in bytes, which tells soon what fits easily, or in tokens
-  uint32_t fresh = 0;
-  static constexpr uint64_t unknown = uint64_t{1} << 40;
-  void add(const Bound& other) {
-    length = std::min(unknown, length + other.length);
-    fresh += other.fresh;
-  }
-  void widen(const Bound& other) {
-    length = std::max(length, other.length);
-    fresh = std::max(fresh, other.fresh);
-  }
-};
-
-enum class Unit : uint8_t { bytes, tokens };
-constexpr size_t units = 2;
-
-// Tokens that may come next, while they are worked out. `by_text` lists those that depend on the text of the lexeme under
-// way.
-struct MaskDraft {
-  std::shared_ptr<const Bitmask> base;
-  std::shared_ptr<Bitmask> own;  // the same, unless it is a part's
-  std::vector<std::shared_ptr<const Bitmask>> more;
-  std::vector<uint32_t> add;
-  std::vector<uint32_t> remove;  // from `base`
-  std::vector<uint32_t> by_text;
-  bool eos = false;
-  LimitSet limits;  // that were met: then `by_text` are tokens of one byte, and there are no others
-
-  Bitmask& own_base(size_t words);  // without what is to be removed
-};
-
-// The same, as it is kept.
-struct MaskTokens {
-  std::shared_ptr<const Bitmask> base;
-  Array<uint32_t> add, remove, by_text;
-  bool eos = false;
-  LimitSet limits;
-  size_t memory_bytes() const;
-
-  template <typename Archive>
-  void visit(Archive& archive) {
-    archive(base, add, remove, by_text, eos, limits);
-  }
-};
-
-// What may come next at one place.
-struct Mask {
-  std::shared_ptr<const MaskTokens> tokens;
-  Array<SetId> sets;  // in which they may end, besides the one it belongs to
-  mutable std::array<std::optional<Bound>, units> bounds;  // on finishing after any of them; once asked for
-  size_t memory_bytes() const { return sizeof(*this) + sets.own_bytes(); }
-
-  template <typename Archive>
-  void visit(Archive& archive) {  // all but the bounds, which are worked out again
-    archive(tokens, sets);
-  }
-};
-
-// What the tokens of a mask were told from, besides the lexer state: the sets that lexemes lead to. Sets are numbered as
-// they are met, the mask's own being 0. Where the same lexemes lead to sets that look the same, the tokens are the same.
-struct Outline {
-  struct Look {  // of a set
-    LexId start = LexId::dead;
-    bool exists = false, accepting = false, uses_text = false;
-    bool operator==(const Look&) const = default;
-  };
-  struct Lexeme {
-    uint32_t from, to;
-    MatchId matched;
-    TextId text;
-    Look look;  // of the set it leads to
-  };
-  bool uses_text = false;  // the mask's own set
-  Array<Lexeme> lexemes;
-  Array<uint32_t> ends;  // sets in which tokens may end
-  std::shared_ptr<const MaskTokens> tokens;
-  uint32_t next = none;  // the next of a list: see outline_key
-  static constexpr uint32_t none = ~uint32_t{0};
-
-  template <typename Archive>
-  void visit(Archive& archive) {
-    archive(uses_text, lexemes, ends, tokens, next);
-  }
-};
 
 class Automaton {
  public:
@@ -131,15 +36,10 @@ class Automaton {
   Automaton(const Grammar& grammar, const Vocabulary& vocabulary, ToBeRestored);
   template <typename Archive>
   void visit(Archive& archive) {  // all but completions, which are found again, and mask parts, which the vocabulary keeps
-    archive(lexer_, memory_, parser_, mask_ids_, text_mask_ids_, masks_, first_outlines_, outline_ids_, outlines_, mask_bytes_, inside_);
+    archive(stepping_, mask_ids_, text_mask_ids_, masks_, signatures_, mask_bytes_, inside_);
   }
 
-  Place start();
-  bool step(Place& place, uint8_t byte);             // false, and unchanged, if the byte cannot follow
-  bool step(Place& place, std::string_view bytes);   // likewise
-  bool accepting(const Place& place);                // the text may end here
-  bool surely_accepting(const Place& place);         // and no limit is met in telling so
-  Place finished(const Place& place);                // after the lexeme under way; SetId::none if it cannot end here
+  Stepping& stepping() { return stepping_; }
 
   const Mask& mask(const Place& place);
   bool has_token(const Place& place, uint32_t token);  // in its mask
@@ -161,7 +61,6 @@ class Automaton {
   std::string counted_completion(const Place& place);  // the one by which masks judge whether a token fits
   std::string forced_bytes(Place& place, size_t limit);  // moves on to where there is a choice
   std::vector<uint32_t> open_starts(std::string_view text, const Place& place);
-  ByteSet next_bytes(const Place& place);
 
   // budget.cpp
   void prepare_budget();  // works out what all bounds need; else the first one does
@@ -187,42 +86,17 @@ class Automaton {
   // Takes tokens out of `words` that stay in the lexeme and make its rest no shorter: all, or those that begin a word.
   void keep_nearer(LexId lexer, bool words_only, std::span<uint32_t> words);
 
-  Lexer& lexer() { return lexer_; }
-  Parser& parser() { return parser_; }
   const Vocabulary& vocabulary() const { return vocabulary_; }
   size_t memory_bytes() const;
-  uint64_t shared_masks() const { return shared_masks_; }  // that were found to be those of other places
+  uint64_t shared_masks() const { return signatures_.found(); }  // that were found to be those of other places
   void read_masks(size_t most);  // that are stored: now, instead of when they are asked for (storage.cpp)
   static constexpr size_t endless_questions = ~size_t{0};  // that the budget may ask about one mask
 
   static constexpr size_t max_searched_places = 100'000;
-  const Limits& limits() const { return limits_; }
-  void allow_mask() { lexer_.expressions().allow(limits_.mask_work, "MAX_MASK_WORK", Limit::mask_work); }
-  void allow_call() { lexer_.expressions().allow(limits_.call_work, "MAX_CALL_WORK = 2000000 derivatives", Limit::call_work); }
-  void allow_way() {  // a way to finish has enough to be found, whatever the limits are
-    lexer_.expressions().allow(std::max(limits_.call_work, Limits{}.call_work), "MAX_CALL_WORK = 2000000 derivatives", Limit::call_work);
-    lexer_.expressions().allow_searches(ExpressionStore::max_intersection_states, ExpressionStore::max_length_sets);
-  }
-  void allow_all() { lexer_.expressions().allow_all(); }
 
  private:
-  Place entered(SetId set, TrackId track) { return {parser_.closure(set).start, set, TextId::empty, true, track}; }
-  static Array<SetId> distinct(std::vector<SetId> sets);
-  SetId advance(SetId set, MatchId matched, TextId text, TrackId track);  // outlines.cpp
-  uint32_t number_of(SetId set);
-  Outline::Look look_at(SetId set);
-  Hash outline_key(const Place& place, const Outline& first);
-  struct LookAhead {  // while a mask is computed
-    bool noting = false;
-    std::vector<SetId> sets;
-    std::vector<Outline::Lexeme> lexemes;
-    std::vector<SetId> ends;
-  };
   void make(Mask& mask, const Place& place);
   std::shared_ptr<const MaskTokens> kept(MaskDraft draft);
-  void keep_outline(const Mask& mask, const Place& place, const LookAhead& ahead);
-  bool find_alike(Mask& mask, const Place& place);
-  bool looks_alike(const Outline& outline, SetId set, std::vector<SetId>& sets);
   void compute(MaskDraft& mask, const Place& place);
   MatchId match_of(const std::vector<uint32_t>& positions, LexId lexer);
   void add_exits(MaskDraft& mask, const Exits& exits, const Place& next);
@@ -368,18 +242,16 @@ class Automaton {
 
   const Grammar& grammar_;
   const Vocabulary& vocabulary_;
-  const Limits limits_;
-  Lexer lexer_;
-  Memory memory_;
-  Parser parser_;
+  Stepping stepping_;
+  Lexer& lexer_ = stepping_.lexer();
+  Memory& memory_ = stepping_.memory();
+  Parser& parser_ = stepping_.parser();
+  MaskSignatures signatures_{parser_};
 
   FlatMap<uint64_t, uint32_t> mask_ids_;
   FlatMap<Hash, uint32_t> text_mask_ids_;  // of those that depend on the text of the lexeme under way
   OnDemand<Mask> masks_;
-  FlatMap<uint32_t, uint32_t> first_outlines_;  // by lexer state
-  FlatMap<Hash, uint32_t> outline_ids_;         // the first of each list
-  OnDemand<Outline> outlines_;
-  LookAhead ahead_;
+  SignatureRecorder* recorder_ = nullptr;  // of the mask that is computed
   std::vector<std::pair<uint32_t, Place>> suffixes_;  // on the way, in walk_suffixes
   std::deque<std::pair<ByteSet, Bitmask>> tokens_beginning_;
   FlatMap<Hash, uint32_t> token_ids_;
@@ -388,7 +260,6 @@ class Automaton {
   FlatMap<Hash, uint32_t> limited_mask_ids_;
   std::deque<LimitedMask> limited_masks_;
   LimitSet limits_met_;  // in what is asked now
-  uint64_t shared_masks_ = 0;
   FlatMap<uint32_t, uint32_t> part_ids_;
   std::vector<std::shared_ptr<const LexemePart>> parts_;
   FlatMap<Hash, uint32_t> parts_after_;  // exits of one of parts_, by the lexer state that follows

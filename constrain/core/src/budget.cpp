@@ -474,7 +474,7 @@ Automaton::Narrowed Automaton::fill_within(const Mask& mask, const Place& place,
   const Bitmask all(words.begin(), words.end());
   std::fill(words.begin(), words.end(), 0u);
   searched_places_limit_ = max_search_near_wall;
-  questions_left_ = grammar_.self_delimiting && !text_matters(place) ? limits_.budget_questions : limits_.budget_searches;
+  questions_left_ = grammar_.self_delimiting && !text_matters(place) ? stepping_.limits().budget_questions : stepping_.limits().budget_searches;
   try {
     if (wall.left > 0) add_fitting(mask, place, wall, all, words);
   } catch (const LimitError& error) {  // what was verified so far is allowed
@@ -504,7 +504,7 @@ void Automaton::add_fitting(const Mask& mask, const Place& place, const Wall& wa
       const uint32_t token = first_token(i, bits);
       if (vocabulary_.is_eos(token)) continue;
       if (++judged > max_judged || questions_left_ == 0) return limits_met_.add(Limit::budget_questions);
-      allow_call();
+      stepping_.allow_call();
       if (allows(place, token, &wall)) set_bit(words, token);
     }
   }

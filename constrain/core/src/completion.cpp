@@ -373,7 +373,7 @@ void Automaton::solve_rules() {
 
 // Raises the LimitError that keeps a text from being finished: from its beginning, or within some rule.
 void Automaton::check_finish(bool steps) {
-  allow_call();
+  stepping_.allow_call();
   solve_rules();
   std::vector<bool> reached(grammar_.rules.size());
   std::vector<uint32_t> work{0};
@@ -395,7 +395,7 @@ void Automaton::check_finish(bool steps) {
     throw LimitError(limit_message(("a shortest text of rule " + grammar_.rules[*unfinished].name + " takes too many steps to find").c_str(),
                                    "MAX_PATH_STATES", max_path_states));
   }
-  static_cast<void>(steps || grammar_.has_values ? shortest_completion(start()) : completion_by_rules(start()));
+  static_cast<void>(steps || grammar_.has_values ? shortest_completion(stepping_.start()) : completion_by_rules(stepping_.start()));
 }
 
 uint32_t Automaton::own_path_id(StateId state, MemoryId memory) {
@@ -504,15 +504,15 @@ std::string Automaton::shortest_completion(const Place& place, bool thorough) {
   if (grammar_.self_delimiting) return text;
   // neither knows that the longest match may swallow what follows
   Place at = place;
-  return step(at, text) && accepting(at) ? text : completion_by_search(place);
+  return stepping_.step(at, text) && stepping_.accepting(at) ? text : completion_by_search(place);
 }
 
 // Where values must be distinct, the rules know a lower bound only. So one lexeme after the other is taken that seems
 // to lead to the shortest end and is allowed. What is read follows rivals, which are finite, or comes nearer to the end.
 std::string Automaton::completion_by_steps(Place place) {
   std::string text;
-  while (!accepting(place)) {
-    allow_way();  // for each lexeme: every one brings the end nearer
+  while (!stepping_.accepting(place)) {
+    stepping_.allow_way();  // for each lexeme: every one brings the end nearer
     uint64_t best = endless;
     ExprId rest = ExprId::nothing;
     const Parser::Closure closure = parser_.closure(place.set);
@@ -536,13 +536,13 @@ std::string Automaton::completion_by_steps(Place place) {
     }
     const std::string lexeme = best == endless ? std::string() : lexer_.expressions().shortest(rest);
     Place next = place;
-    if (best == endless || !step(next, lexeme)) throw GrammarError("there is no way to finish from here");
+    if (best == endless || !stepping_.step(next, lexeme)) throw GrammarError("there is no way to finish from here");
     text += lexeme;
     if (text.size() > ExpressionStore::max_shortest_match) {
       throw LimitError("the shortest way to finish is too long (MAX_SHORTEST_MATCH = " +
                        std::to_string(ExpressionStore::max_shortest_match) + " bytes)", Limit::shortest_match);
     }
-    place = accepting(next) ? next : finished(next);
+    place = stepping_.accepting(next) ? next : stepping_.finished(next);
     if (place.set == SetId::none) throw GrammarError("there is no way to finish from here");
   }
   return text;
@@ -564,7 +564,7 @@ std::string Automaton::completion_by_search(const Place& start) {
   while (!queue.empty()) {
     size_t at = queue.top().second;
     queue.pop();
-    if (accepting(visits[at].place)) {
+    if (stepping_.accepting(visits[at].place)) {
       std::string text;
       for (size_t i = at; i != 0; i = visits[i].parent) text.push_back(static_cast<char>(visits[i].byte));
       std::reverse(text.begin(), text.end());
@@ -572,7 +572,7 @@ std::string Automaton::completion_by_search(const Place& start) {
     }
     for (unsigned b = 0; b < 256; ++b) {
       Place next = visits[at].place;
-      if (!step(next, static_cast<uint8_t>(b))) continue;
+      if (!stepping_.step(next, static_cast<uint8_t>(b))) continue;
       Hash key = mix(mix(seeded(0), (uint64_t{index(next.lexer)} << 32) | index(next.set)), index(next.text));
       if (seen.find(key)) continue;
       seen.insert(key, 1);
@@ -588,7 +588,7 @@ std::string Automaton::completion_by_search(const Place& start) {
 }
 
 std::string Automaton::completion_by_rules(const Place& place) {
-  if (accepting(place)) return {};
+  if (stepping_.accepting(place)) return {};
   struct Choice {
     uint64_t cost = endless;
     ExprId rest{};

@@ -8,13 +8,13 @@ namespace constrain {
 std::string Automaton::forced_bytes(Place& place, size_t limit) {
   std::string forced;
   try {
-    while (forced.size() < limit && !accepting(place)) {
+    while (forced.size() < limit && !stepping_.accepting(place)) {
       Place only = place;
       unsigned possible = 0;
       uint8_t last = 0;
       for (unsigned b = 0; b < 256 && possible < 2; ++b) {
         Place next = place;
-        if (!step(next, static_cast<uint8_t>(b))) continue;
+        if (!stepping_.step(next, static_cast<uint8_t>(b))) continue;
         ++possible;
         last = static_cast<uint8_t>(b);
         only = next;
@@ -44,7 +44,7 @@ bool Automaton::token_goes_on(uint32_t node, const Place& place) {
     }
     path.back().child = trie.end(child);
     Place next = path.back().place;
-    if (!step(next, trie.byte(child))) continue;
+    if (!stepping_.step(next, trie.byte(child))) continue;
     if (!trie.tokens(child).empty()) return true;
     path.push_back({child + 1, trie.end(child), next});
   }

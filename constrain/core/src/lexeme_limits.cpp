@@ -47,9 +47,9 @@ uint64_t Automaton::lexeme_rest(LexId lexer) {
 }
 
 void Automaton::keep_nearer(LexId lexer, bool words_only, std::span<uint32_t> words) {
-  allow_mask();
+  stepping_.allow_mask();
   const uint64_t rest = lexeme_rest(lexer);
-  const size_t enough = lexer_.expressions().work() + limits_.mask_work;
+  const size_t enough = lexer_.expressions().work() + stepping_.limits().mask_work;
   const auto is_nearer = [&](LexId end) {
     if (lexer_.expressions().work() > enough) return false;  // searches take too long
     try {
@@ -89,7 +89,7 @@ const Bitmask& Matcher::limited(const Mask& mask) {
     if (!in_word || automaton_->lexeme_rest(place.lexer) <= near_end) {
       if (in_word) automaton_->keep_nearer(place.lexer, true, left);
       if (left == all) automaton_->keep_nearer(place.lexer, false, left);
-      automaton_->allow_call();
+      automaton_->stepping().allow_call();
       const Progress& progress = planned();
       const uint32_t token = grammar_->vocabulary().first_token(*progress.plan, progress.at);
       if (token != Vocabulary::no_token) set_bit(left, token);
@@ -97,7 +97,7 @@ const Bitmask& Matcher::limited(const Mask& mask) {
   } catch (const LimitError&) {  // no way to finish was found: nothing is left out
     left = all;
   }
-  automaton_->allow_call();
+  automaton_->stepping().allow_call();
   if (left != all && !progress_.back().shortened) {
     progress_.back().shortened = true;
     ++progress_.back().shortened_lexemes;
@@ -117,7 +117,7 @@ void Matcher::count_lexeme_tokens(Progress& progress, const Place& from, const P
   }
   ++progress.lexeme_tokens;
   if (!at_limit) return;
-  automaton_->allow_call();
+  automaton_->stepping().allow_call();
   uint64_t rest = Automaton::never_fits;
   try {
     progress.least_rest = std::min(progress.least_rest, automaton_->lexeme_rest(from.lexer));

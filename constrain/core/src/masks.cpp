@@ -34,8 +34,15 @@ Bitmask& MaskDraft::own_base(size_t words) {
   return *own;
 }
 
+Array<SetId> distinct_sets(std::vector<SetId> sets) {
+  std::sort(sets.begin(), sets.end());
+  sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
+  sets.shrink_to_fit();
+  return Array(std::move(sets));
+}
+
 size_t MaskTokens::memory_bytes() const {
-  return sizeof(*this) + add.own_bytes() + remove.own_bytes() + by_text.own_bytes() + (base && base.use_count() == 1 ? 4 * base->size() : 0);
+  return sizeof(*this) + add.own_bytes() + remove.own_bytes() + dependent.own_bytes() + (base && base.use_count() == 1 ? 4 * base->size() : 0);
 }
 
 void Automaton::add_tokens(std::vector<uint32_t>& to, uint32_t node) const {
@@ -52,9 +59,9 @@ const Mask& Automaton::mask(const Place& place) {
   const bool by_text = parser_.closure(place.set).has_rivals;
   if (const uint32_t* found = by_text ? text_mask_ids_.find(text_mask_key(place)) : mask_ids_.find(mask_key(place))) return masks_[*found];
   Mask mask;
-  allow_mask();
-  if (!find_alike(mask, place)) make(mask, place);
-  allow_call();
+  stepping_.allow_mask();
+  if (!signatures_.find(mask, place)) make(mask, place);
+  stepping_.allow_call();
   mask_bytes_ += mask.memory_bytes();
   if (by_text) {
     text_mask_ids_.insert(text_mask_key(place), static_cast<uint32_t>(masks_.size()));
@@ -67,21 +74,21 @@ const Mask& Automaton::mask(const Place& place) {
 
 void Automaton::make(Mask& mask, const Place& place) {
   MaskDraft draft;
-  ahead_ = {};
-  ahead_.noting = !grammar_.reads_groups;
-  ahead_.sets.push_back(place.set);
+  SignatureRecorder recorder(parser_, place.set, !grammar_.reads_groups);
+  recorder_ = &recorder;
+  bool whole = true;
   try {
     compute(draft, place);
   } catch (const LimitError& error) {
     draft = {};
-    ahead_ = {};
+    whole = false;
     draft.limits.add(error.limit);
-    vocabulary_.trie().each_child(Trie::root, [&](uint32_t child) { add_tokens(draft.by_text, child); });
+    vocabulary_.trie().each_child(Trie::root, [&](uint32_t child) { add_tokens(draft.dependent, child); });
   }
-  const LookAhead ahead = std::exchange(ahead_, {});
+  recorder_ = nullptr;
   mask.tokens = kept(std::move(draft));
-  mask.sets = distinct(ahead.ends);
-  if (mask.tokens->limits.empty()) keep_outline(mask, place, ahead);
+  mask.sets = distinct_sets(whole ? recorder.ends() : std::vector<SetId>{});
+  if (mask.tokens->limits.empty()) signatures_.keep(mask, place, recorder);
 }
 
 // Equal ones are kept once.
@@ -89,7 +96,7 @@ std::shared_ptr<const MaskTokens> Automaton::kept(MaskDraft draft) {
   auto bytes_of = [](const auto& values) { return std::as_bytes(std::span(values)); };
   Hash key = mix(seeded(0x746F6B656E73), draft.eos ? 1u : 0u);
   draft.limits.each([&](Limit limit) { key = mix(key, static_cast<uint64_t>(limit)); });
-  for (const std::vector<uint32_t>* each : {&draft.add, &draft.remove, &draft.by_text}) key = mix(key, checksum(bytes_of(*each)));
+  for (const std::vector<uint32_t>* each : {&draft.add, &draft.remove, &draft.dependent}) key = mix(key, checksum(bytes_of(*each)));
   if (draft.own) {
     key = mix(key, checksum(bytes_of(*draft.own)));
     draft.own = nullptr;
@@ -97,13 +104,13 @@ std::shared_ptr<const MaskTokens> Automaton::kept(MaskDraft draft) {
     key = mix(key, reinterpret_cast<uintptr_t>(draft.base.get()));
   }
   auto equal = [&draft](const MaskTokens& other) {
-    return std::ranges::equal(draft.add, other.add) && std::ranges::equal(draft.remove, other.remove) && std::ranges::equal(draft.by_text, other.by_text) &&
+    return std::ranges::equal(draft.add, other.add) && std::ranges::equal(draft.remove, other.remove) && std::ranges::equal(draft.dependent, other.dependent) &&
            draft.eos == other.eos && draft.limits == other.limits && !draft.base == !other.base &&
            (!draft.base || draft.base == other.base || *draft.base == *other.base);
   };
   if (const uint32_t* found = token_ids_.find(key); found && equal(*tokens_[*found])) return tokens_[*found];
   auto tokens = std::make_shared<const MaskTokens>(MaskTokens{std::move(draft.base), Array(std::move(draft.add)), Array(std::move(draft.remove)),
-                                                              Array(std::move(draft.by_text)), draft.eos, draft.limits});
+                                                              Array(std::move(draft.dependent)), draft.eos, draft.limits});
   mask_bytes_ += tokens->memory_bytes();
   token_ids_.insert(key, static_cast<uint32_t>(tokens_.size()));
   tokens_.push_back(tokens);
@@ -122,8 +129,8 @@ void Automaton::compute(MaskDraft& mask, const Place& here) {
   auto after = [&](const std::vector<uint32_t>& positions, TextId text) {
     const MatchId matched = match_of(positions, lexer);
     TrackId track = by_text ? parser_.read(here.track, matched, text) : TrackId::unknown;
-    SetId set = advance(here.set, matched, text, track);
-    return set == SetId::none ? Place{} : entered(set, track);
+    SetId set = stepping_.advance(here.set, matched, text, track, recorder_);
+    return set == SetId::none ? Place{} : stepping_.entered(set, track);
   };
   const Trie& trie = vocabulary_.trie();
   const TextId text = !lexer_.remembers(lexer) ? TextId::empty : by_text ? here.text : TextId::unknown;
@@ -177,10 +184,10 @@ void Automaton::add_exits(MaskDraft& mask, const Exits& exits, const Place& next
     }
     if (part->base) mask.more.push_back(part->base);
     mask.add.insert(mask.add.end(), part->add.begin(), part->add.end());
-    if (part->base || !part->add.empty()) ahead_.ends.push_back(place.set);
+    if (part->base || !part->add.empty()) recorder_->record_end(place.set);
     for (const Exits& further : part->exits) {
-      const SetId set = advance(place.set, match_of(further.matched, place.lexer), TextId::empty, place.track);
-      if (set != SetId::none) waiting.emplace_back(&further, entered(set, place.track));
+      const SetId set = stepping_.advance(place.set, match_of(further.matched, place.lexer), TextId::empty, place.track, recorder_);
+      if (set != SetId::none) waiting.emplace_back(&further, stepping_.entered(set, place.track));
     }
   }
 }
@@ -222,12 +229,12 @@ void Automaton::walk_suffixes(MaskDraft& mask, uint32_t node, Place place) {
       for (TermId t : lexer_.terminals_of(lexer_.matched(place.lexer))) unknown |= lexer_.is_tentative(t);
     }
     add_tokens(mask.add, node);
-    if (place.set != last && !trie.tokens(node).empty()) ahead_.ends.push_back(last = place.set);
+    if (place.set != last && !trie.tokens(node).empty()) recorder_->record_end(last = place.set);
     trie.each_child(node, [&](uint32_t child) {
       Place next = place;
       if (unknown && lexer_.step(place.lexer, trie.byte(child)) == LexId::dead) {
         leave_to_text(mask, child);
-      } else if (step(next, trie.byte(child))) {
+      } else if (stepping_.step(next, trie.byte(child), recorder_)) {
         if (next.set != place.set && parser_.closure(next.set).uncertain) {
           leave_to_text(mask, child);
         } else {
@@ -240,7 +247,7 @@ void Automaton::walk_suffixes(MaskDraft& mask, uint32_t node, Place place) {
 
 void Automaton::leave_to_text(MaskDraft& mask, uint32_t node) const {
   std::span<const uint32_t> tokens = vocabulary_.trie().tokens_below(node);
-  mask.by_text.insert(mask.by_text.end(), tokens.begin(), tokens.end());
+  mask.dependent.insert(mask.dependent.end(), tokens.begin(), tokens.end());
 }
 
 // Whether a tentative lexeme can be completed whatever the unknown text is: if what is left is certainly infinite, one
@@ -264,15 +271,15 @@ void Automaton::add_following(MaskDraft& mask, const LexemePart& part, const Pla
   MaskDraft before = std::move(mask);
   mask = {};
   compute(mask, next);
-  ahead_.ends.push_back(next.set);
+  recorder_->record_end(next.set);
   if (lexer_.tentative(start) || parser_.closure(next.set).uncertain) {  // judged one by one, against the real text
-    std::vector<uint32_t> all = std::move(mask.by_text);
+    std::vector<uint32_t> all = std::move(mask.dependent);
     for (uint32_t token = 0; token < vocabulary_.size(); ++token) {
       if (mask.base && has_bit(*mask.base, token)) all.push_back(token);
     }
     all.insert(all.end(), mask.add.begin(), mask.add.end());
     mask = {};
-    mask.by_text = std::move(all);
+    mask.dependent = std::move(all);
   }
   bool overlap = false;
   part.taken_at_root.each([&](uint8_t byte) { overlap |= lexer_.step(start, byte) != LexId::dead; });
@@ -280,7 +287,7 @@ void Automaton::add_following(MaskDraft& mask, const LexemePart& part, const Pla
     const Bitmask& taken = tokens_beginning(part.taken_at_root);
     auto is_taken = [&](uint32_t token) { return has_bit(taken, token); };
     std::erase_if(mask.add, is_taken);
-    std::erase_if(mask.by_text, is_taken);
+    std::erase_if(mask.dependent, is_taken);
     if (mask.base) {
       Bitmask& base = mask.own_base(vocabulary_.words());
       for (size_t i = 0; i < base.size(); ++i) base[i] &= ~taken[i];
@@ -288,7 +295,7 @@ void Automaton::add_following(MaskDraft& mask, const LexemePart& part, const Pla
   }
   mask.eos = before.eos;
   mask.add.insert(mask.add.end(), before.add.begin(), before.add.end());
-  mask.by_text.insert(mask.by_text.end(), before.by_text.begin(), before.by_text.end());
+  mask.dependent.insert(mask.dependent.end(), before.dependent.begin(), before.dependent.end());
   mask.more.insert(mask.more.end(), before.more.begin(), before.more.end());
   if (!mask.base) {
     mask.base = std::move(before.base);
@@ -327,11 +334,11 @@ void Automaton::settle(MaskDraft& mask) const {
 
 LimitSet Automaton::fill(const Mask& known, const Place& place, std::span<uint32_t> words, const Wall* wall) {
   const MaskTokens& mask = *known.tokens;
-  const LimitedMask* limited = mask.limits.empty() && mask.by_text.empty() ? nullptr : limited_mask(place);
+  const LimitedMask* limited = mask.limits.empty() && mask.dependent.empty() ? nullptr : limited_mask(place);
   limits_met_ = limited ? limited->limits : mask.limits;
   if (limited) {
     std::copy(limited->words.begin(), limited->words.end(), words.begin());
-    if (wall) keep_fitting(mask.by_text, place, *wall, words);
+    if (wall) keep_fitting(mask.dependent, place, *wall, words);
     return limits_met_;
   }
   if (mask.base) {
@@ -342,20 +349,20 @@ LimitSet Automaton::fill(const Mask& known, const Place& place, std::span<uint32
   }
   for (uint32_t token : mask.add) set_bit(words, token);
   const bool is_limited = !mask.limits.empty();
-  if (place.fresh ? parser_.closure(place.set).accepting : is_limited ? surely_accepting(place) : mask.eos) {
+  if (place.fresh ? parser_.closure(place.set).accepting : is_limited ? stepping_.surely_accepting(place, limits_met_) : mask.eos) {
     for (uint32_t token : vocabulary_.eos()) set_bit(words, token);
   } else if (is_limited) {
     fill_way_to_finish(place, words);
   }
-  if (!mask.by_text.empty()) allow_call();
-  for (uint32_t token : mask.by_text) {
+  if (!mask.dependent.empty()) stepping_.allow_call();
+  for (uint32_t token : mask.dependent) {
     if (allows(place, token, wall)) set_bit(words, token);
   }
   if (limits_met_.empty()) return {};
   if (wall) {  // what is kept is the same for all budgets
     const LimitSet met = limits_met_;
     fill(known, place, words);
-    keep_fitting(mask.by_text, place, *wall, words);
+    keep_fitting(mask.dependent, place, *wall, words);
     limits_met_.add(met);
   } else {
     keep_limited_mask(place, limits_met_, words);
@@ -364,7 +371,7 @@ LimitSet Automaton::fill(const Mask& known, const Place& place, std::span<uint32
 }
 
 void Automaton::keep_fitting(std::span<const uint32_t> tokens, const Place& place, const Wall& wall, std::span<uint32_t> words) {
-  allow_call();
+  stepping_.allow_call();
   for (uint32_t token : tokens) {
     if (has_bit(words, token) && !allows(place, token, &wall)) clear_bit(words, token);
   }
@@ -373,12 +380,12 @@ void Automaton::keep_fitting(std::span<const uint32_t> tokens, const Place& plac
 // It comes first, so that the other tokens leave it enough to be verified.
 void Automaton::fill_way_to_finish(const Place& place, std::span<uint32_t> words) {
   std::string text;
-  allow_way();
+  stepping_.allow_way();
   try {
     text = shortest_completion(place);
   } catch (const LimitError&) {  // no way is known; the tokens that follow are verified one by one all the same
   }
-  allow_way();
+  stepping_.allow_way();
   if (!text.empty()) {
     vocabulary_.trie().each_child(Trie::root, [&](uint32_t child) {
       if (vocabulary_.trie().byte(child) != static_cast<uint8_t>(text[0])) return;

@@ -151,7 +151,7 @@ void CompiledGrammar::check_bytes() {
 void CompiledGrammar::renew() {
   restore_expressions();
   automaton_ = std::make_shared<Automaton>(grammar_, *vocabulary_, limits_);
-  automaton_->start();
+  automaton_->stepping().start();
   keep_what_is_in_use();
 }
 
@@ -172,9 +172,9 @@ void CompiledGrammar::renew_if_full() {
 }
 
 bool CompiledGrammar::accepts(std::string_view text) {
-  automaton_->allow_call();
-  Place place = automaton_->start();
-  bool accepted = automaton_->step(place, text) && automaton_->accepting(place);
+  automaton_->stepping().allow_call();
+  Place place = automaton_->stepping().start();
+  bool accepted = automaton_->stepping().step(place, text) && automaton_->stepping().accepting(place);
   renew_if_full();
   return accepted;
 }
@@ -182,7 +182,7 @@ bool CompiledGrammar::accepts(std::string_view text) {
 Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_t> max_tokens,
                  const std::vector<std::optional<uint64_t>>& lexeme_limits)
     : grammar_(std::move(grammar)), automaton_(grammar_->automaton()), max_tokens_(max_tokens), progress_(1) {
-  places_.push_back(automaton_->start());
+  places_.push_back(automaton_->stepping().start());
   for (const std::optional<uint64_t>& limit : lexeme_limits) {
     limits_.push_back(limit.value_or(Automaton::no_lexeme_limit));
     least_limit_ = std::min(least_limit_, limits_.back());
@@ -201,7 +201,7 @@ Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_
 // The current place. If a new generation has begun, what has been read is read again in it, unless the mask here was
 // asked for.
 Place& Matcher::here() {
-  automaton_->allow_call();
+  automaton_->stepping().allow_call();
   if (automaton_ != grammar_->automaton() && !settled()) {
     if (max_tokens_ && !ended_) {  // as it is known now: searches of another generation may end otherwise
       try {
@@ -211,15 +211,15 @@ Place& Matcher::here() {
     }
     keep_last();
     std::shared_ptr<Automaton> next = grammar_->automaton();
-    next->allow_all();  // what was accepted once is accepted again, however long it takes together
-    Place place = next->start();
+    next->stepping().allow_all();  // what was accepted once is accepted again, however long it takes together
+    Place place = next->stepping().start();
     std::vector<Place> places{place};
     places.reserve(places_.size());
     for (uint32_t token : tokens_) {
-      if (!grammar_->vocabulary().is_eos(token)) next->step(place, grammar_->vocabulary().token(token));
+      if (!grammar_->vocabulary().is_eos(token)) next->stepping().step(place, grammar_->vocabulary().token(token));
       places.push_back(place);
     }
-    next->allow_call();
+    next->stepping().allow_call();
     automaton_ = std::move(next);
     places_ = std::move(places);
     grammar_->keep_what_is_in_use();
@@ -274,7 +274,7 @@ void Matcher::keep_last() {
 void Matcher::settle(uint32_t token) {
   const Mask& mask = this->mask();
   if (plain(mask)) return;
-  const std::span<const uint32_t> by_text = mask.tokens->by_text;
+  const std::span<const uint32_t> by_text = mask.tokens->dependent;
   const bool by_itself = mask.tokens->limits.empty() && !max_tokens_ && !limit_reached();
   if (by_itself && std::find(by_text.begin(), by_text.end(), token) == by_text.end()) return;
   Bitmask words(grammar_->vocabulary().words());
@@ -293,13 +293,13 @@ bool Matcher::step_over(Place& place, uint32_t token) {
   const std::string_view bytes = grammar_->vocabulary().token(token);
   if (bytes.empty()) return false;
   try {
-    return automaton_->step(place, bytes);
+    return automaton_->stepping().step(place, bytes);
   } catch (const LimitError&) {
     if (!words_ && !begins_plan(token) && !automaton_->has_token(place, token)) return false;
   }
-  automaton_->allow_all();
-  const bool taken = automaton_->step(place, bytes);
-  automaton_->allow_call();
+  automaton_->stepping().allow_all();
+  const bool taken = automaton_->stepping().step(place, bytes);
+  automaton_->stepping().allow_call();
   return taken;
 }
 
@@ -324,7 +324,7 @@ void Matcher::go_on(Progress& progress, const Place& from, const Place& place, s
   const size_t read = progress.read;  // as when the mask was made
   if (grammar_->grammar().reads_groups) {  // groups are values: any part of the text may be one
     progress.read += token.size();
-  } else if (automaton_->lexer().remembers(from.lexer) || automaton_->lexer().remembers(place.lexer)) {
+  } else if (automaton_->stepping().lexer().remembers(from.lexer) || automaton_->stepping().lexer().remembers(place.lexer)) {
     progress.lexeme = (place.set == from.set ? progress.lexeme : 0) + token.size();
     progress.read = std::max(progress.read, progress.lexeme);
   }
@@ -348,7 +348,7 @@ void Matcher::go_on(Progress& progress, const Place& from, const Place& place, s
 
 // Of at most `limit` tokens, if possible.
 std::shared_ptr<const Matcher::Plan> Matcher::plan_from(const Place& place, const Plan* like, uint64_t limit) {
-  automaton_->allow_way();
+  automaton_->stepping().allow_way();
   auto plan = std::make_shared<Plan>(grammar_->vocabulary().spell(automaton_->shortest_completion(place), like));
   const auto try_also = [&](std::string text) {
     Plan other = grammar_->vocabulary().spell(std::move(text), like);
@@ -359,7 +359,7 @@ std::shared_ptr<const Matcher::Plan> Matcher::plan_from(const Place& place, cons
   if (plan->counts[0] == Vocabulary::no_spelling) {
     throw GrammarError("the vocabulary has no token for a byte that the shortest completion needs");
   }
-  automaton_->allow_call();
+  automaton_->stepping().allow_call();
   return plan;
 }
 
@@ -399,7 +399,7 @@ void Matcher::reset() {
   progress_[0].limited_masks = progress_[0].shortened_lexemes = 0;
   progress_[0].limits = {};
   automaton_ = grammar_->automaton();
-  places_.assign(1, automaton_->start());
+  places_.assign(1, automaton_->stepping().start());
   ended_ = false;
 }
 
@@ -420,13 +420,13 @@ bool Matcher::ample(const Mask& mask) {
   if (ample_) return true;
   const uint64_t after = left();  // one token less, and the margin
   const bool ample = after > margin_ && automaton_->any_surely_fits(mask, places_.back(), progress_.back().read, after - margin_ - 1);
-  ample_ = ample && mask.tokens->by_text.empty();  // else some tokens have been judged by themselves
+  ample_ = ample && mask.tokens->dependent.empty();  // else some tokens have been judged by themselves
   return ample;
 }
 
 bool Matcher::plain(const Mask& mask) {
   if (plain_) return true;
-  if (words_ || !mask.tokens->limits.empty() || !mask.tokens->by_text.empty() || !ample(mask) || limit_reached()) return false;
+  if (words_ || !mask.tokens->limits.empty() || !mask.tokens->dependent.empty() || !ample(mask) || limit_reached()) return false;
   return plain_ = exact_ = true;
 }
 
@@ -466,12 +466,12 @@ void Matcher::allow_plan(std::span<uint32_t> words) {
     const Progress& progress = planned();
     const uint32_t token = grammar_->vocabulary().first_token(*progress.plan, progress.at);
     if (token == Vocabulary::no_token) return;
-    automaton_->allow_all();
+    automaton_->stepping().allow_all();
     Place next = place;
-    if (automaton_->step(next, grammar_->vocabulary().token(token))) set_bit(words, token);
+    if (automaton_->stepping().step(next, grammar_->vocabulary().token(token))) set_bit(words, token);
   } catch (const LimitError&) {  // no way is known: what was verified is left
   }
-  automaton_->allow_call();
+  automaton_->stepping().allow_call();
 }
 
 // Returns the limits that were met.
@@ -501,7 +501,7 @@ bool Matcher::accepting() {
   const std::vector<uint32_t>& eos = grammar_->vocabulary().eos();
   if (words_ && !eos.empty()) return has_bit(*words_, eos[0]);
   try {
-    return automaton_->accepting(place);
+    return automaton_->stepping().accepting(place);
   } catch (const LimitError&) {  // as the mask has it
     return !eos.empty() && automaton_->has_token(place, eos[0]);
   }
@@ -512,7 +512,7 @@ bool Matcher::finished() {
   const Place& place = here();
   const bool used_up = max_tokens_ && left() == 0;
   try {
-    const bool whole = automaton_->accepting(place) && automaton_->next_bytes(place).empty();
+    const bool whole = automaton_->stepping().accepting(place) && automaton_->stepping().next_bytes(place).empty();
     if (used_up && !whole) progress_.back().narrowed = true;
     return whole || used_up;
   } catch (const LimitError&) {  // what else is possible is not known
@@ -570,7 +570,7 @@ std::pair<std::string, std::vector<uint32_t>> Matcher::forced_after(std::string_
   if (whole < text.size()) {
     text.resize(whole);
     place = here();
-    automaton_->step(place, std::string_view(text).substr(before.size()));
+    automaton_->stepping().step(place, std::string_view(text).substr(before.size()));
   }
   return {text.substr(before.size()), automaton_->open_starts(text, place)};
 }
@@ -581,11 +581,11 @@ Explanation Matcher::explain(uint32_t token) {
   const Vocabulary& vocabulary = grammar_->vocabulary();
   if (ended_) return result;
   if (vocabulary.is_eos(token)) {
-    result.allowed = automaton_->accepting(place);
+    result.allowed = automaton_->stepping().accepting(place);
     result.at_end = true;
   } else {
     std::string_view bytes = vocabulary.token(token);
-    while (result.offset < bytes.size() && automaton_->step(place, static_cast<uint8_t>(bytes[result.offset]))) ++result.offset;
+    while (result.offset < bytes.size() && automaton_->stepping().step(place, static_cast<uint8_t>(bytes[result.offset]))) ++result.offset;
     result.allowed = !bytes.empty() && result.offset == bytes.size();
   }
   if (result.allowed) {
@@ -597,16 +597,16 @@ Explanation Matcher::explain(uint32_t token) {
     return result;
   }
   auto add = [&](LexId lexer) {
-    for (const Lexer::Entry& entry : automaton_->lexer().entries(lexer)) {
+    for (const Lexer::Entry& entry : automaton_->stepping().lexer().entries(lexer)) {
       if (entry.expression == ExprId::epsilon) continue;  // it has come to its end
-      TermId t = automaton_->lexer().base_terminal(entry.terminal);
+      TermId t = automaton_->stepping().lexer().base_terminal(entry.terminal);
       if (std::find(result.terminals.begin(), result.terminals.end(), index(t)) == result.terminals.end()) {
         result.terminals.push_back(index(t));
       }
     }
   };
   add(place.lexer);
-  if (const Place next = automaton_->finished(place); next.set != SetId::none) add(next.lexer);
+  if (const Place next = automaton_->stepping().finished(place); next.set != SetId::none) add(next.lexer);
   std::sort(result.terminals.begin(), result.terminals.end());
   return result;
 }

@@ -76,7 +76,7 @@ class StrandSearch {
   StrandSearch(const Grammar& grammar, uint32_t terminal, uint32_t follower)
       : terminal_(terminal), follower_(follower), vocabulary_(byte_vocabulary()), automaton_(grammar, vocabulary_) {
     store().allow(max_explored_work, "MAX_EXPLORED_WORK = 200000 derivatives");
-    meet(automaton_.start(), 0, 0);
+    meet(automaton_.stepping().start(), 0, 0);
     bytes_ = automaton_.memory_bytes() + max_explored_bytes;
     for (size_t at = 0; at < nodes_.size(); ++at) explore(at);
     spread_life();
@@ -106,7 +106,7 @@ class StrandSearch {
     std::vector<size_t> before{};
   };
 
-  ExpressionStore& store() { return automaton_.lexer().expressions(); }
+  ExpressionStore& store() { return automaton_.stepping().lexer().expressions(); }
 
   static Hash key_of(const Place& place) {
     const Hash key = mix(seeded(0x73776C77), (uint64_t{index(place.lexer)} << 32) | index(place.set));
@@ -124,10 +124,10 @@ class StrandSearch {
   void explore(size_t at) {
     const Place place = nodes_[at].place;
     try {
-      nodes_[at].alive = automaton_.accepting(place);
+      nodes_[at].alive = automaton_.stepping().accepting(place);
       for (uint8_t byte : bytes_after(place)) {
         Place next = place;
-        if (!automaton_.step(next, byte)) continue;
+        if (!automaton_.stepping().step(next, byte)) continue;
         if (nodes_.size() >= max_explored_places || automaton_.memory_bytes() > bytes_) {
           nodes_[at].alive = true;
           return;
@@ -144,10 +144,10 @@ class StrandSearch {
   std::vector<uint8_t> bytes_after(const Place& place) {
     std::vector<ExprId> expressions;
     auto add = [&](LexId lexer) {
-      for (const Lexer::Entry& entry : automaton_.lexer().entries(lexer)) expressions.push_back(entry.expression);
+      for (const Lexer::Entry& entry : automaton_.stepping().lexer().entries(lexer)) expressions.push_back(entry.expression);
     };
     add(place.lexer);
-    if (const Place after = automaton_.finished(place); after.set != SetId::none) add(after.lexer);
+    if (const Place after = automaton_.stepping().finished(place); after.set != SetId::none) add(after.lexer);
     return store().representatives(expressions);
   }
 
@@ -170,8 +170,8 @@ class StrandSearch {
   // What has been read matches the terminal, and the follower may be next, but begins with a byte that is read on.
   std::optional<Example> example_at(size_t at) {
     const Place& place = nodes_[at].place;
-    Lexer& lexer = automaton_.lexer();
-    Parser& parser = automaton_.parser();
+    Lexer& lexer = automaton_.stepping().lexer();
+    Parser& parser = automaton_.stepping().parser();
     const std::span<const TermId> span = lexer.terminals_of(lexer.matched(place.lexer));
     const std::vector<TermId> matched(span.begin(), span.end());
     std::optional<Example> best;
@@ -192,7 +192,7 @@ class StrandSearch {
   }
 
   std::optional<Example> example_of(size_t at, ExprId follower) {
-    Lexer& lexer = automaton_.lexer();
+    Lexer& lexer = automaton_.stepping().lexer();
     const Place& place = nodes_[at].place;
     std::vector<ExprId> expressions{follower};
     for (const Lexer::Entry& entry : lexer.entries(place.lexer)) expressions.push_back(entry.expression);
@@ -213,15 +213,15 @@ class StrandSearch {
   }
 
   bool is_stranded(Place place, uint8_t byte) {
-    if (!automaton_.step(place, byte)) return true;
+    if (!automaton_.stepping().step(place, byte)) return true;
     const uint32_t* node = ids_.find(key_of(place));
     return node && !nodes_[*node].alive;
   }
 
   uint32_t reader(LexId lexer) {
     uint32_t least = ~uint32_t{0};
-    for (const Lexer::Entry& entry : automaton_.lexer().entries(lexer)) {
-      const uint32_t base = index(automaton_.lexer().base_terminal(entry.terminal));
+    for (const Lexer::Entry& entry : automaton_.stepping().lexer().entries(lexer)) {
+      const uint32_t base = index(automaton_.stepping().lexer().base_terminal(entry.terminal));
       if (base == terminal_) return base;
       least = std::min(least, base);
     }
