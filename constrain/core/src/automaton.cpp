@@ -25,9 +25,9 @@ bool Automaton::allows(const Place& place, uint32_t token, const Wall* wall) {
 size_t Automaton::memory_bytes() const {
   return stepping_.memory_bytes() + mask_ids_.bytes() + mask_bytes_ + limited_mask_ids_.bytes() + unknown_needs_.bytes() +
          signatures_.memory_bytes() + token_ids_.bytes() +
-         rows_.size() * (sizeof(Row) + sizeof(void*)) + parts_.size() * 64 + parts_after_.bytes() + paths_.size() * (sizeof(OwnPath) + sizeof(Segment)) + path_ids_.bytes() +
-         origin_costs_.bytes() + inside_.bytes() + text_mask_ids_.bytes() + units * set_bounds_[0].size() * sizeof(std::optional<Bound>) +
-         units * path_ways_[0].size() * sizeof(std::optional<Way>) + origin_ways_.bytes() + shortest_tokens_.bytes() + ways_out_.bytes() + tokens_needed_.bytes() + end_ids_.bytes() + end_bytes_ +
+         rows_.memory_bytes() + independent_.memory_bytes() + ends_.memory_bytes() + paths_.size() * (sizeof(OwnPath) + sizeof(Segment)) + path_ids_.bytes() +
+         origin_costs_.bytes() + text_mask_ids_.bytes() + units * set_bounds_[0].size() * sizeof(std::optional<Bound>) +
+         units * path_ways_[0].size() * sizeof(std::optional<Way>) + origin_ways_.bytes() + shortest_tokens_.bytes() + ways_out_.bytes() + tokens_needed_.bytes() +
          lexeme_rests_.bytes();
 }
 

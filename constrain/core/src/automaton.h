@@ -15,8 +15,10 @@
 #include <string_view>
 #include <vector>
 
+#include "context_independent_tokens.h"
 #include "grammar.h"
 #include "ids.h"
+#include "lexeme_ends.h"
 #include "limits.h"
 #include "mask.h"
 #include "mask_signatures.h"
@@ -36,7 +38,7 @@ class Automaton {
   Automaton(const Grammar& grammar, const Vocabulary& vocabulary, ToBeRestored);
   template <typename Archive>
   void visit(Archive& archive) {  // all but completions, which are found again, and mask parts, which the vocabulary keeps
-    archive(stepping_, mask_ids_, text_mask_ids_, masks_, signatures_, mask_bytes_, inside_);
+    archive(stepping_, mask_ids_, text_mask_ids_, masks_, signatures_, mask_bytes_, independent_);
   }
 
   Stepping& stepping() { return stepping_; }
@@ -102,7 +104,7 @@ class Automaton {
   void add_exits(MaskDraft& mask, const Exits& exits, const Place& next);
   void walk_exits(MaskDraft& mask, std::span<const uint32_t> nodes, const Place& next);
   void walk_suffixes(MaskDraft& mask, uint32_t node, Place place);
-  void add_following(MaskDraft& mask, const LexemePart& part, const Place& next);
+  void add_following(MaskDraft& mask, const IndependentTokens& tokens, const Place& next);
   const Bitmask& tokens_beginning(const ByteSet& bytes);
   void leave_to_text(MaskDraft& mask, uint32_t node) const;
   bool surely_goes_on(const Place& place) const;
@@ -118,42 +120,6 @@ class Automaton {
   void settle(MaskDraft& mask) const;
   void add_tokens(std::vector<uint32_t>& to, uint32_t node) const;
 
-  std::shared_ptr<const LexemePart> part(LexId lexer);
-  std::shared_ptr<const LexemePart> make_part(LexId lexer, bool& shareable);
-  Hash part_key(LexId lexer);
-  bool is_shareable(LexId lexer) const;
-  const LexemePart* part_after(const Exits& exits, LexId lexer);
-  size_t count_tokens_after(const Exits& exits, LexId lexer);
-  std::shared_ptr<const LexemePart> make_part_after(const Exits& exits, LexId lexer);
-  struct Run {
-    std::shared_ptr<const UnitRun> units;
-    ExprId unit, rest;
-    uint32_t minimum, maximum;
-  };
-  bool find_run(ExprId e, Run& run);
-  std::shared_ptr<const UnitRun> unit_run(ExprId unit);
-  void part_of_run(LexemePart& part, LexId lexer, const Run& run);
-  std::shared_ptr<const UnitRun> endless_units(ExprId e, ExprId& unit);
-  bool stays_inside(LexId lexer, ExprId unit);
-  bool part_by_paths(LexemePart& part, LexId lexer);
-  bool differing_bytes(uint32_t own, uint32_t plain, ByteSet& bytes);
-  bool part_by_difference(LexemePart& part, LexId lexer);
-  struct PartWalk;
-  void walk_lexeme(PartWalk& walk, uint32_t node, uint32_t row);
-  void finish_part(LexemePart& part, PartWalk& walk, LexId lexer);
-  struct End {  // tokens after which the lexeme is in the same state
-    LexId lexer;
-    std::shared_ptr<const TokenSet> tokens;
-  };
-  struct EndsWalk;
-  const std::vector<End>& ends_of(LexId lexer);
-  std::vector<End> find_ends(LexId lexer);
-  void walk_ends(EndsWalk& walk, uint32_t node, uint32_t row);
-  std::shared_ptr<const UnitEnds> unit_ends(ExprId unit, const UnitRun& run);
-  uint32_t row_of(LexId lexer);
-  bool stays_in(uint32_t row, ByteGroups groups);
-  uint32_t row_step(uint32_t row, uint8_t byte);
-  void forget_rows();
 
   // completion.cpp. Costs are bytes, then edges; `endless` if there is no way.
   struct Segment {
@@ -247,6 +213,10 @@ class Automaton {
   Memory& memory_ = stepping_.memory();
   Parser& parser_ = stepping_.parser();
   MaskSignatures signatures_{parser_};
+  TransitionRows rows_{lexer_};
+  Repetitions repetitions_{lexer_, vocabulary_, rows_};
+  ContextIndependentTokens independent_{grammar_, lexer_, vocabulary_, rows_, repetitions_};
+  LexemeEnds ends_{lexer_, vocabulary_, rows_, repetitions_};
 
   FlatMap<uint64_t, uint32_t> mask_ids_;
   FlatMap<Hash, uint32_t> text_mask_ids_;  // of those that depend on the text of the lexeme under way
@@ -260,21 +230,6 @@ class Automaton {
   FlatMap<Hash, uint32_t> limited_mask_ids_;
   std::deque<LimitedMask> limited_masks_;
   LimitSet limits_met_;  // in what is asked now
-  FlatMap<uint32_t, uint32_t> part_ids_;
-  std::vector<std::shared_ptr<const LexemePart>> parts_;
-  FlatMap<Hash, uint32_t> parts_after_;  // exits of one of parts_, by the lexer state that follows
-  struct Row {  // dense transitions of a lexer state that trie walks meet: rows, or no_row, or unknown_row
-    LexId lexer;
-    MatchId matched;
-    ByteGroups staying = 0, leaving = 0;  // groups all of whose bytes lead back here, and those that have another
-    std::array<uint32_t, 256> next;
-  };
-  static constexpr uint32_t no_row = 0xFFFFFFFFu;
-  static constexpr uint32_t unknown_row = 0xFFFFFFFEu;
-  FlatMap<uint64_t, uint8_t> inside_;  // stays_inside, by lexer state and unit
-  FlatMap<uint32_t, uint32_t> row_ids_;
-  std::vector<std::unique_ptr<Row>> rows_;
-
   bool rules_solved_ = false;
   std::vector<uint64_t> rule_costs_;  // of a new activation
   std::vector<uint64_t> terminal_costs_;  // and one edge; 0: not known yet
@@ -310,9 +265,6 @@ class Automaton {
   FlatMap<Hash, uint64_t> tokens_needed_;
   FlatMap<Hash, Limit> unknown_needs_;  // why those of tokens_needed_ that never fit are not known
   FlatMap<uint32_t, uint64_t> lexeme_rests_;
-  FlatMap<uint32_t, uint32_t> end_ids_;
-  std::deque<std::vector<End>> ends_;
-  size_t end_bytes_ = 0;
   size_t searched_places_limit_ = max_searched_places;
   uint64_t swallow_slack_ = 0;  // by how much a lexeme may have to be longer so that it is not swallowed; 0: not known yet
   bool thorough_ = false;

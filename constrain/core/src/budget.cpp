@@ -455,15 +455,15 @@ Bound Automaton::inside_bound(const Place& place, Unit unit) {
 
 // Of the tokens that stay in the lexeme, those that fit; all of them are `known`.
 void Automaton::add_fitting_ends(const Place& place, const Wall& wall, Bitmask& known, std::span<uint32_t> words) {
-  const std::shared_ptr<const LexemePart> part = this->part(place.lexer);
-  if (part->base) std::copy(part->base->begin(), part->base->end(), known.begin());
-  for (uint32_t token : part->remove) clear_bit(known, token);
-  for (uint32_t token : part->add) set_bit(known, token);
+  const std::shared_ptr<const IndependentTokens> alone = independent_.of(place.lexer);
+  if (alone->base) std::copy(alone->base->begin(), alone->base->end(), known.begin());
+  for (uint32_t token : alone->remove) clear_bit(known, token);
+  for (uint32_t token : alone->add) set_bit(known, token);
   if (!place.fresh && within(wall.read, wall.left - 1, [&](Unit unit) { return inside_bound(place, unit); })) {
     std::copy(known.begin(), known.end(), words.begin());
     return;
   }
-  for (const End& end : ends_of(place.lexer)) {
+  for (const LexemeEnd& end : ends_.of(place.lexer)) {
     const Place after{end.lexer, place.set, lexer_.remembers(end.lexer) ? TextId::unknown : TextId::empty, false, place.track};
     if (fits(after, wall)) end.tokens->add_to(words);
   }

@@ -59,7 +59,7 @@ void Automaton::keep_nearer(LexId lexer, bool words_only, std::span<uint32_t> wo
     }
   };
   Bitmask farther(words.size());
-  for (const End& end : ends_of(lexer)) {
+  for (const LexemeEnd& end : ends_.of(lexer)) {
     if (!is_nearer(end.lexer)) end.tokens->add_to(farther);
   }
   if (words_only) {

@@ -1,5 +1,5 @@
-// Masks: for a lexer state and a set, the union of the tokens that stay inside the lexeme (lexeme_parts.cpp; they
-// depend on the lexer state alone) and of those that end it and go on.
+// Masks: for a lexer state and a set, the union of the tokens that stay inside the lexeme
+// (context_independent_tokens.h) and of those that end it and go on.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -121,10 +121,10 @@ std::shared_ptr<const MaskTokens> Automaton::kept(MaskDraft draft) {
 void Automaton::compute(MaskDraft& mask, const Place& here) {
   const LexId lexer = here.lexer;
   if (lexer == LexId::dead) return;  // nothing can be read here: the text ends
-  std::shared_ptr<const LexemePart> part = this->part(lexer);
-  mask.base = part->base;
-  mask.add = part->add;
-  mask.remove = part->remove;
+  std::shared_ptr<const IndependentTokens> alone = independent_.of(lexer);
+  mask.base = alone->base;
+  mask.add = alone->add;
+  mask.remove = alone->remove;
   const bool by_text = parser_.closure(here.set).has_rivals;
   auto after = [&](const std::vector<uint32_t>& positions, TextId text) {
     const MatchId matched = match_of(positions, lexer);
@@ -134,7 +134,7 @@ void Automaton::compute(MaskDraft& mask, const Place& here) {
   };
   const Trie& trie = vocabulary_.trie();
   const TextId text = !lexer_.remembers(lexer) ? TextId::empty : by_text ? here.text : TextId::unknown;
-  for (const Exits& group : part->exits) {
+  for (const Exits& group : alone->exits) {
     if (by_text && lexer_.remembers(lexer)) {
       for (uint32_t node : group.nodes) {
         std::string_view token = vocabulary_.token(trie.tokens_below(node)[0]);
@@ -153,11 +153,11 @@ void Automaton::compute(MaskDraft& mask, const Place& here) {
     const Place next = after(group.matched, text);
     if (next.set != SetId::none) add_exits(mask, group, next);
   }
-  if (!part->matched_at_root.empty()) {
-    const Place next = after(part->matched_at_root, text);
+  if (!alone->matched_at_root.empty()) {
+    const Place next = after(alone->matched_at_root, text);
     if (next.set != SetId::none) {
       mask.eos = parser_.closure(next.set).accepting;
-      add_following(mask, *part, next);
+      add_following(mask, *alone, next);
     }
   }
   settle(mask);
@@ -177,15 +177,15 @@ void Automaton::add_exits(MaskDraft& mask, const Exits& exits, const Place& next
     const auto [leaving, place] = waiting.back();
     waiting.pop_back();
     const bool by_text = grammar_.reads_groups || lexer_.remembers(place.lexer);
-    const LexemePart* part = by_text ? nullptr : part_after(*leaving, place.lexer);
-    if (!part) {
+    const IndependentTokens* alone = by_text ? nullptr : independent_.after(*leaving, place.lexer);
+    if (!alone) {
       walk_exits(mask, leaving->nodes, place);
       continue;
     }
-    if (part->base) mask.more.push_back(part->base);
-    mask.add.insert(mask.add.end(), part->add.begin(), part->add.end());
-    if (part->base || !part->add.empty()) recorder_->record_end(place.set);
-    for (const Exits& further : part->exits) {
+    if (alone->base) mask.more.push_back(alone->base);
+    mask.add.insert(mask.add.end(), alone->add.begin(), alone->add.end());
+    if (alone->base || !alone->add.empty()) recorder_->record_end(place.set);
+    for (const Exits& further : alone->exits) {
       const SetId set = stepping_.advance(place.set, match_of(further.matched, place.lexer), TextId::empty, place.track, recorder_);
       if (set != SetId::none) waiting.emplace_back(&further, stepping_.entered(set, place.track));
     }
@@ -265,7 +265,7 @@ bool Automaton::surely_goes_on(const Place& place) const {
 }
 
 // The state is a whole lexeme already: every token that may begin the next one, unless this lexeme would take its byte.
-void Automaton::add_following(MaskDraft& mask, const LexemePart& part, const Place& next) {
+void Automaton::add_following(MaskDraft& mask, const IndependentTokens& alone, const Place& next) {
   const LexId start = next.lexer;
   if (start == LexId::dead) return;
   MaskDraft before = std::move(mask);
@@ -282,9 +282,9 @@ void Automaton::add_following(MaskDraft& mask, const LexemePart& part, const Pla
     mask.dependent = std::move(all);
   }
   bool overlap = false;
-  part.taken_at_root.each([&](uint8_t byte) { overlap |= lexer_.step(start, byte) != LexId::dead; });
+  alone.taken_at_root.each([&](uint8_t byte) { overlap |= lexer_.step(start, byte) != LexId::dead; });
   if (overlap) {
-    const Bitmask& taken = tokens_beginning(part.taken_at_root);
+    const Bitmask& taken = tokens_beginning(alone.taken_at_root);
     auto is_taken = [&](uint32_t token) { return has_bit(taken, token); };
     std::erase_if(mask.add, is_taken);
     std::erase_if(mask.dependent, is_taken);
@@ -320,7 +320,7 @@ const Bitmask& Automaton::tokens_beginning(const ByteSet& bytes) {
   return tokens_beginning_.emplace_back(bytes, std::move(tokens)).second;
 }
 
-// Keeps many single tokens, and tokens of more than one part, as a bitmask of their own.
+// Keeps many single tokens, and those of more than one bitmask, as a bitmask of their own.
 void Automaton::settle(MaskDraft& mask) const {
   if (mask.add.size() <= max_additions && mask.more.empty()) return;
   Bitmask& base = mask.own_base(vocabulary_.words());
