@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "errors.h"
+#include "forced_text.h"
 
 namespace constrain {
 
@@ -13,6 +14,8 @@ namespace {
 constexpr size_t max_forced_bytes = 4096;      // at a time
 constexpr size_t tokens_between_checks = 64;  // of the size of the tables, where no mask is asked for
 constexpr uint64_t max_margin = 16;           // tokens
+constexpr uint32_t max_word_tokens = 8;       // of a lexeme beyond its limit, after which the end is no nearer than it was before
+constexpr uint64_t near_end = 32;             // bytes of a lexeme's rest; while it is longer, words must be begun to come to it
 constexpr uint64_t short_way = 50'000;        // bytes, states of counting rules, and counts within counts; beyond, a text is tried when compiling
 
 // Length of `text` without the beginning of a UTF-8 character at its end.
@@ -80,9 +83,9 @@ CompiledGrammar::CompiledGrammar(Grammar grammar, std::shared_ptr<const Vocabula
   check_bytes();
   renew();
   if (takes_long_to_finish()) {
-    automaton_->check_finish(true);
+    automaton_->completions().check_finish(true);
   } else if (counts_nest()) {
-    automaton_->check_finish(false);
+    automaton_->completions().check_finish(false);
   }
 }
 
@@ -184,10 +187,10 @@ Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_
     : grammar_(std::move(grammar)), automaton_(grammar_->automaton()), max_tokens_(max_tokens), progress_(1) {
   places_.push_back(automaton_->stepping().start());
   for (const std::optional<uint64_t>& limit : lexeme_limits) {
-    limits_.push_back(limit.value_or(Automaton::no_lexeme_limit));
+    limits_.push_back(limit.value_or(LexemeLimits::none));
     least_limit_ = std::min(least_limit_, limits_.back());
   }
-  tracks_ = max_tokens_ || least_limit_ != Automaton::no_lexeme_limit;
+  tracks_ = max_tokens_ || least_limit_ != LexemeLimits::none;
   if (!max_tokens_) return;
   progress_[0].plan = plan_from(places_[0], nullptr, *max_tokens_);
   const uint64_t needed = progress_[0].plan->counts[0];
@@ -195,7 +198,7 @@ Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_
     throw BudgetError("max_tokens is " + std::to_string(*max_tokens_) + ", but the shortest text known takes " + std::to_string(needed) + " tokens", needed);
   }
   margin_ = std::min(max_margin, (*max_tokens_ - needed) / 4);
-  automaton_->prepare_budget();
+  automaton_->budget().prepare();
 }
 
 // The current place. If a new generation has begun, what has been read is read again in it, unless the mask here was
@@ -243,7 +246,7 @@ bool Matcher::accept(uint32_t token) {
   } else {
     if (!step_over(place, token)) return false;
     const std::string_view bytes = grammar_->vocabulary().token(token);
-    if (least_limit_ != Automaton::no_lexeme_limit) count_lexeme_tokens(progress, places_.back(), place, bytes, at_limit);
+    if (least_limit_ != LexemeLimits::none) count_lexeme_tokens(progress, places_.back(), place, bytes, at_limit);
     if (tracks()) go_on(progress, places_.back(), place, bytes);
   }
   progress.limited = false;
@@ -266,7 +269,7 @@ void Matcher::keep_last() {
   if (!std::exchange(last_.exact, false)) return;
   const Place& place = places_[last_.accepted];
   Bitmask words(grammar_->vocabulary().words());
-  automaton_->fill(automaton_->mask(place), place, words);
+  automaton_->masks().fill(automaton_->masks().of(place), place, words);
   last_.words = std::make_shared<const Bitmask>(std::move(words));
 }
 
@@ -295,7 +298,7 @@ bool Matcher::step_over(Place& place, uint32_t token) {
   try {
     return automaton_->stepping().step(place, bytes);
   } catch (const LimitError&) {
-    if (!words_ && !begins_plan(token) && !automaton_->has_token(place, token)) return false;
+    if (!words_ && !begins_plan(token) && !automaton_->masks().has_token(place, token)) return false;
   }
   automaton_->stepping().allow_all();
   const bool taken = automaton_->stepping().step(place, bytes);
@@ -337,7 +340,7 @@ void Matcher::go_on(Progress& progress, const Place& from, const Place& place, s
   }
   if (!max_tokens_ || ample_) return;
   try {
-    if (automaton_->surely_fits(place, read, left_after)) return;
+    if (automaton_->budget().surely_fits(place, read, left_after)) return;
     std::shared_ptr<const Plan> next = plan_from(place, plan.get(), left_after);
     if (next->counts[0] > left_after) return;  // it fits: the mask was told so by what is shorter than what is found here
     progress.plan = std::move(next);
@@ -349,13 +352,13 @@ void Matcher::go_on(Progress& progress, const Place& from, const Place& place, s
 // Of at most `limit` tokens, if possible.
 std::shared_ptr<const Matcher::Plan> Matcher::plan_from(const Place& place, const Plan* like, uint64_t limit) {
   automaton_->stepping().allow_way();
-  auto plan = std::make_shared<Plan>(grammar_->vocabulary().spell(automaton_->shortest_completion(place), like));
+  auto plan = std::make_shared<Plan>(grammar_->vocabulary().spell(automaton_->completions().shortest(place), like));
   const auto try_also = [&](std::string text) {
     Plan other = grammar_->vocabulary().spell(std::move(text), like);
     if (other.counts[0] < plan->counts[0]) *plan = std::move(other);
   };
-  if (plan->counts[0] > limit) try_also(automaton_->counted_completion(place));
-  if (plan->counts[0] > limit) try_also(automaton_->shortest_completion(place, true));
+  if (plan->counts[0] > limit) try_also(automaton_->budget().counted_completion(place));
+  if (plan->counts[0] > limit) try_also(automaton_->completions().shortest(place, {.thorough = true}));
   if (plan->counts[0] == Vocabulary::no_spelling) {
     throw GrammarError("the vocabulary has no token for a byte that the shortest completion needs");
   }
@@ -405,13 +408,13 @@ void Matcher::reset() {
 
 const Mask* Matcher::known_mask() {
   const Place& place = here();
-  return automaton_->known_mask(place);
+  return automaton_->masks().known(place);
 }
 
 const Mask& Matcher::mask() {
   if (!settled()) grammar_->renew_if_full();
   const Place& place = here();
-  return automaton_->mask(place);
+  return automaton_->masks().of(place);
 }
 
 bool Matcher::ample(const Mask& mask) {
@@ -419,7 +422,7 @@ bool Matcher::ample(const Mask& mask) {
   if (!mask.tokens->limits.empty()) return false;
   if (ample_) return true;
   const uint64_t after = left();  // one token less, and the margin
-  const bool ample = after > margin_ && automaton_->any_surely_fits(mask, places_.back(), progress_.back().read, after - margin_ - 1);
+  const bool ample = after > margin_ && automaton_->budget().any_surely_fits(mask, places_.back(), progress_.back().read, after - margin_ - 1);
   ample_ = ample && mask.tokens->dependent.empty();  // else some tokens have been judged by themselves
   return ample;
 }
@@ -443,7 +446,7 @@ void Matcher::fill(const Mask& mask, std::span<uint32_t> words) {
     return;
   }
   if (plain(mask)) {
-    automaton_->fill(mask, places_.back(), words);
+    automaton_->masks().fill(mask, places_.back(), words);
     return;
   }
   const LimitSet limits = fill_within_budget(mask, words);
@@ -477,19 +480,19 @@ void Matcher::allow_plan(std::span<uint32_t> words) {
 // Returns the limits that were met.
 LimitSet Matcher::fill_within_budget(const Mask& mask, std::span<uint32_t> words) {
   const Place& place = places_.back();
-  if (!max_tokens_) return automaton_->fill(mask, place, words);
-  Automaton::Wall wall{left(), progress_.back().read, 0, Vocabulary::no_token, false};
-  if (ample(mask)) return automaton_->fill(mask, place, words, &wall);
+  if (!max_tokens_) return automaton_->masks().fill(mask, place, words);
+  Budget::Remaining remaining{left(), progress_.back().read, 0, Vocabulary::no_token, false};
+  if (ample(mask)) return automaton_->budget().fill(mask, place, words, remaining);
   LimitSet limits;
   try {
     const Progress& progress = planned();
-    wall.needed = progress.plan->counts[progress.at];
-    wall.plan_token = grammar_->vocabulary().first_token(*progress.plan, progress.at);
-    wall.soft = wall.left < wall.needed + margin_;
+    remaining.needed = progress.plan->counts[progress.at];
+    remaining.plan_token = grammar_->vocabulary().first_token(*progress.plan, progress.at);
+    remaining.soft = remaining.left < remaining.needed + margin_;
   } catch (const LimitError& error) {  // then what is known to fit is allowed
     limits.add(error.limit);
   }
-  const Automaton::Narrowed narrowed = automaton_->fill_within(mask, place, wall, words);
+  const Budget::Narrowed narrowed = automaton_->budget().fill_fitting(mask, place, remaining, words);
   if (narrowed.by_budget) progress_.back().narrowed = true;
   limits.add(narrowed.limits);
   return limits;
@@ -503,7 +506,7 @@ bool Matcher::accepting() {
   try {
     return automaton_->stepping().accepting(place);
   } catch (const LimitError&) {  // as the mask has it
-    return !eos.empty() && automaton_->has_token(place, eos[0]);
+    return !eos.empty() && automaton_->masks().has_token(place, eos[0]);
   }
 }
 
@@ -522,7 +525,7 @@ bool Matcher::finished() {
 
 std::string Matcher::shortest_completion() {
   const Place& place = here();
-  return automaton_->shortest_completion(place);
+  return automaton_->completions().shortest(place);
 }
 
 uint64_t Matcher::tokens_to_finish() {
@@ -553,7 +556,7 @@ std::vector<uint32_t> Matcher::completion() {
 std::string Matcher::forced_bytes() {
   if (ended_) return {};
   Place place = here();
-  const std::string forced = automaton_->forced_bytes(place, max_forced_bytes);
+  const std::string forced = constrain::forced_bytes(automaton_->stepping(), place, max_forced_bytes);
   return forced.substr(0, forced.find(mark_begin));
 }
 
@@ -562,7 +565,7 @@ std::string Matcher::forced_bytes() {
 std::pair<std::string, std::vector<uint32_t>> Matcher::forced_after(std::string_view before) {
   if (ended_) return {};
   Place place = here();
-  const std::string forced = automaton_->forced_bytes(place, max_forced_bytes);
+  const std::string forced = constrain::forced_bytes(automaton_->stepping(), place, max_forced_bytes);
   if (forced.empty()) return {};
   std::string text = std::string(before) + forced;
   const size_t whole = whole_symbols(text);
@@ -572,7 +575,65 @@ std::pair<std::string, std::vector<uint32_t>> Matcher::forced_after(std::string_
     place = here();
     automaton_->stepping().step(place, std::string_view(text).substr(before.size()));
   }
-  return {text.substr(before.size()), automaton_->open_starts(text, place)};
+  return {text.substr(before.size()), constrain::open_starts(automaton_->stepping(), automaton_->vocabulary(), text, place)};
+}
+
+// Whether the lexeme under way has had as many tokens as it should.
+bool Matcher::limit_reached() {
+  if (ended_ || progress_.back().lexeme_tokens < least_limit_) return false;
+  const LexId lexer = here().lexer;
+  return progress_.back().lexeme_tokens >= automaton_->lexeme_limits().limit_of(lexer, limits_);
+}
+
+// The tokens that the limit of the lexeme under way leaves, the budget aside. Never none: a way to finish is among them.
+const Bitmask& Matcher::limited(const Mask& mask) {
+  if (limited_) return *limited_;
+  const Place& place = places_.back();
+  Bitmask all(grammar_->vocabulary().words());
+  automaton_->masks().fill(mask, place, all);
+  Bitmask left = all;
+  try {
+    const bool in_word = progress_.back().word_tokens < max_word_tokens;
+    if (!in_word || automaton_->lexeme_limits().rest_of(place.lexer) <= near_end) {
+      if (in_word) automaton_->lexeme_limits().keep_nearer(place.lexer, true, left);
+      if (left == all) automaton_->lexeme_limits().keep_nearer(place.lexer, false, left);
+      automaton_->stepping().allow_call();
+      const Progress& progress = planned();
+      const uint32_t token = grammar_->vocabulary().first_token(*progress.plan, progress.at);
+      if (token != Vocabulary::no_token) set_bit(left, token);
+    }
+  } catch (const LimitError&) {  // no way to finish was found: nothing is left out
+    left = all;
+  }
+  automaton_->stepping().allow_call();
+  if (left != all && !progress_.back().shortened) {
+    progress_.back().shortened = true;
+    ++progress_.back().shortened_lexemes;
+  }
+  limited_ = std::make_shared<const Bitmask>(std::move(left));
+  return *limited_;
+}
+
+// Notes `token`, which led from one place to another; `at_limit`: the lexeme there had had its tokens.
+void Matcher::count_lexeme_tokens(Progress& progress, const Place& from, const Place& place, std::string_view token, bool at_limit) {
+  if (from.fresh || place.set != from.set || !automaton_->lexeme_limits().stays(from.lexer, token)) {
+    progress.lexeme_tokens = 1;
+    progress.word_tokens = 0;
+    progress.least_rest = LexemeLimits::endless;
+    progress.shortened = false;
+    return;
+  }
+  ++progress.lexeme_tokens;
+  if (!at_limit) return;
+  automaton_->stepping().allow_call();
+  uint64_t rest = LexemeLimits::endless;
+  try {
+    progress.least_rest = std::min(progress.least_rest, automaton_->lexeme_limits().rest_of(from.lexer));
+    rest = automaton_->lexeme_limits().rest_of(place.lexer);
+  } catch (const LimitError&) {  // not verified
+  }
+  if (rest >= progress.least_rest) ++progress.word_tokens;
+  progress.least_rest = std::min(progress.least_rest, rest);
 }
 
 Explanation Matcher::explain(uint32_t token) {

@@ -141,7 +141,7 @@ class Matcher {
     bool shortened = false;         // the lexeme under way, by its limit
     uint32_t lexeme_tokens = 0;     // of the lexeme under way, the one included that it began in; where there are limits
     uint32_t word_tokens = 0;       // of these: beyond the limit, and with no shorter rest than there was before
-    uint64_t least_rest = Automaton::never_fits;  // bytes, beyond the limit
+    uint64_t least_rest = LexemeLimits::endless;  // bytes, beyond the limit
     uint32_t shortened_lexemes = 0;  // on the way here
     bool limited = false;            // the mask here, by limits of the kernel
     uint32_t limited_masks = 0;      // on the way here
@@ -159,7 +159,7 @@ class Matcher {
   bool step_over(Place& place, uint32_t token);
   void note_limits(LimitSet limits);
   void allow_plan(std::span<uint32_t> words);
-  uint64_t left() const { return max_tokens_ ? *max_tokens_ - (tokens_.size() - ended_) : Automaton::never_fits; }
+  uint64_t left() const { return max_tokens_ ? *max_tokens_ - (tokens_.size() - ended_) : Budget::never_fits; }
   std::shared_ptr<const Plan> plan_from(const Place& place, const Plan* like, uint64_t limit);
   const Progress& planned();
   void go_on(Progress& progress, const Place& from, const Place& place, std::string_view token);
@@ -174,7 +174,7 @@ class Matcher {
   std::optional<uint64_t> max_tokens_;
   uint64_t margin_ = 0;  // tokens before the last moment in which what is open is closed
   std::vector<uint64_t> limits_;  // by kind of terminal
-  uint64_t least_limit_ = Automaton::no_lexeme_limit;
+  uint64_t least_limit_ = LexemeLimits::none;
   std::shared_ptr<const Bitmask> limited_;  // here, once it was asked for
   std::vector<Progress> progress_;  // one entry, unless something is tracked
   bool tracks_ = false;

@@ -80,10 +80,10 @@ bool Exploration::advance() {
 void Exploration::explore(uint32_t id) {
   nodes_[id].explored = true;
   const Node node = nodes_[id];
-  const uint64_t shared = automaton_->shared_masks();
-  automaton_->mask(node.place);
+  const uint64_t shared = automaton_->masks().shared();
+  automaton_->masks().of(node.place);
   ++masks_;
-  const double again = automaton_->shared_masks() > shared ? again_cost : 0;
+  const double again = automaton_->masks().shared() > shared ? again_cost : 0;
   const bool first = node.arrival == Trie::root;
   follow_all(node.place, first ? nothing_joined : node.arrival);
   if (!first && reached_ids_.find(key(node.place))) follow_all(node.place, nothing_joined);  // other tokens may have come before

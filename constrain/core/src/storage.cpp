@@ -56,10 +56,6 @@ std::string CompiledGrammar::stored() {
   return archive.take();
 }
 
-void Automaton::read_masks(size_t most) {
-  for (size_t i = 0; i < std::min(most, masks_.size()); ++i) static_cast<void>(masks_[i]);
-}
-
 CompiledGrammar::CompiledGrammar(Stored stored, std::shared_ptr<const Vocabulary> vocabulary, size_t limit)
     : stored_(std::move(stored)), vocabulary_(std::move(vocabulary)), limit_(limit), expressions_there_(false) {
   Reader archive(stored_.data);
@@ -70,7 +66,7 @@ CompiledGrammar::CompiledGrammar(Stored stored, std::shared_ptr<const Vocabulary
   automaton_ = std::make_shared<Automaton>(grammar_, *vocabulary_, Automaton::ToBeRestored{});
   archive(grammar_, *automaton_);
   archive.require_end();
-  automaton_->read_masks(masks_read_at_once);
+  automaton_->masks().read(masks_read_at_once);
   keep_what_is_in_use();
 }
 
