@@ -122,12 +122,14 @@ bool Budget::allows(const Place& place, uint32_t token, const Remaining& remaini
 // Masks -------------------------------------------------------------------------------------------------------------
 
 LimitSet Budget::fill(const Mask& mask, const Place& place, std::span<uint32_t> words, const Remaining& remaining) {
-  return masks_.fill(mask, place, words, [&](uint32_t token, LimitSet& met) {
+  if (mask.tokens->dependent.empty()) return masks_.fill(mask, place, words);
+  const Masks::Judge judge = [&](uint32_t token, LimitSet& met) {
     BudgetQuestions questions;
     const bool allowed = allows(place, token, remaining, questions);
     met.add(questions.met());
     return allowed;
-  });
+  };
+  return masks_.fill(mask, place, words, &judge);
 }
 
 Budget::Narrowed Budget::fill_fitting(const Mask& mask, const Place& place, const Remaining& remaining, std::span<uint32_t> words) {

@@ -37,6 +37,11 @@ Lexer::Lexer(const ExpressionStore& expressions, std::vector<ExprId> terminals, 
   states_.push_back({0, 0, MatchId::none, false, false});
 }
 
+std::vector<Lexer::Entry> Lexer::copy_of_entries(LexId s) const {
+  const std::span<const Entry> all = entries(s);
+  return {all.begin(), all.end()};
+}
+
 LexId Lexer::state(std::vector<Entry> entries) {
   if (entries.empty()) return LexId::dead;
   std::sort(entries.begin(), entries.end(), [this](const Entry& a, const Entry& b) {

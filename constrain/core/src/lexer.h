@@ -36,10 +36,7 @@ class Lexer {
     const State& state = states_[index(s)];
     return {entries_.data() + state.begin, state.count};
   }
-  std::vector<Entry> copy_of_entries(LexId s) const {  // for loops that make states
-    std::span<const Entry> all = entries(s);
-    return {all.begin(), all.end()};
-  }
+  std::vector<Entry> copy_of_entries(LexId s) const;  // for loops that make states
   MatchId matched(LexId s) const { return states_[index(s)].matched; }
   bool remembers(LexId s) const { return states_[index(s)].remembers; }
   bool tentative(LexId s) const { return states_[index(s)].tentative; }

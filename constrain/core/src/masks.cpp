@@ -128,15 +128,36 @@ const Bitmask& Masks::tokens_beginning(const ByteSet& bytes) {
 
 // Writing out -------------------------------------------------------------------------------------------------------
 
-LimitSet Masks::fill(const Mask& mask, const Place& place, std::span<uint32_t> words, const Judge& judge) {
+LimitSet Masks::fill(const Mask& mask, const Place& place, std::span<uint32_t> words, const Judge* judge) {
   const MaskTokens& tokens = *mask.tokens;
+  if (!tokens.limits.empty() || !tokens.dependent.empty()) return fill_dependent(mask, place, words, judge);
+  fill_independent(tokens, words);
+  if (place.fresh ? parser_.closure(place.set).accepting : tokens.eos) {
+    for (uint32_t token : vocabulary_.eos()) set_bit(words, token);
+  }
+  return {};
+}
+
+// All that depends on no text.
+void Masks::fill_independent(const MaskTokens& tokens, std::span<uint32_t> words) const {
+  if (tokens.base) {
+    std::copy(tokens.base->begin(), tokens.base->end(), words.begin());
+    for (uint32_t token : tokens.remove) clear_bit(words, token);
+  } else {
+    std::fill(words.begin(), words.end(), 0u);
+  }
+  for (uint32_t token : tokens.add) set_bit(words, token);
+}
+
+// Where a limit was met, or some tokens are context-dependent.
+LimitSet Masks::fill_dependent(const Mask& mask, const Place& place, std::span<uint32_t> words, const Judge* judge) {
   auto take_out_judged = [&](LimitSet& met) {
     stepping_.allow_call();
-    for (uint32_t token : tokens.dependent) {
-      if (has_bit(words, token) && !judge(token, met)) clear_bit(words, token);
+    for (uint32_t token : mask.tokens->dependent) {
+      if (has_bit(words, token) && !(*judge)(token, met)) clear_bit(words, token);
     }
   };
-  if (const Limited* known = tokens.limits.empty() && tokens.dependent.empty() ? nullptr : limited(place)) {
+  if (const Limited* known = limited(place)) {
     LimitSet met = known->limits;
     std::copy(known->words.begin(), known->words.end(), words.begin());
     if (judge) take_out_judged(met);
@@ -154,17 +175,11 @@ LimitSet Masks::fill(const Mask& mask, const Place& place, std::span<uint32_t> w
   return met;
 }
 
-// Where no limited mask of the place is known.
-LimitSet Masks::fill_unknown(const Mask& mask, const Place& place, std::span<uint32_t> words, const Judge& judge) {
+// The same where no limited mask of the place is known.
+LimitSet Masks::fill_unknown(const Mask& mask, const Place& place, std::span<uint32_t> words, const Judge* judge) {
   const MaskTokens& tokens = *mask.tokens;
   LimitSet met = tokens.limits;
-  if (tokens.base) {
-    std::copy(tokens.base->begin(), tokens.base->end(), words.begin());
-    for (uint32_t token : tokens.remove) clear_bit(words, token);
-  } else {
-    std::fill(words.begin(), words.end(), 0u);
-  }
-  for (uint32_t token : tokens.add) set_bit(words, token);
+  fill_independent(tokens, words);
   const bool is_limited = !tokens.limits.empty();
   if (place.fresh ? parser_.closure(place.set).accepting : is_limited ? stepping_.surely_accepting(place, met) : tokens.eos) {
     for (uint32_t token : vocabulary_.eos()) set_bit(words, token);
@@ -173,7 +188,7 @@ LimitSet Masks::fill_unknown(const Mask& mask, const Place& place, std::span<uin
   }
   if (!tokens.dependent.empty()) stepping_.allow_call();
   for (uint32_t token : tokens.dependent) {
-    if (judge ? judge(token, met) : allows(place, token, met)) set_bit(words, token);
+    if (judge ? (*judge)(token, met) : allows(place, token, met)) set_bit(words, token);
   }
   return met;
 }

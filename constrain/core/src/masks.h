@@ -35,9 +35,9 @@ class Masks {
 
   // Judges a context-dependent token; notes the limits that are met.
   using Judge = std::function<bool(uint32_t token, LimitSet& met)>;
-  // Writes the mask of its place. `judge`: asked for context-dependent tokens in place of stepping over them. Returns the
-  // limits that left out tokens. Where there are any, all that come to this place get the same mask.
-  LimitSet fill(const Mask& mask, const Place& place, std::span<uint32_t> words, const Judge& judge = {});
+  // Writes the mask of its place. `judge`: asked for context-dependent tokens in place of stepping over them; or null.
+  // Returns the limits that left out tokens. Where there are any, all that come to this place get the same mask.
+  LimitSet fill(const Mask& mask, const Place& place, std::span<uint32_t> words, const Judge* judge = nullptr);
   bool has_token(const Place& place, uint32_t token);
 
   uint64_t shared() const { return signatures_.found(); }  // that were found to be those of other places
@@ -60,7 +60,9 @@ class Masks {
   void make(Mask& mask, const Place& place);
   std::shared_ptr<const MaskTokens> kept(MaskDraft draft);
   const Bitmask& tokens_beginning(const ByteSet& bytes);
-  LimitSet fill_unknown(const Mask& mask, const Place& place, std::span<uint32_t> words, const Judge& judge);
+  void fill_independent(const MaskTokens& tokens, std::span<uint32_t> words) const;
+  LimitSet fill_dependent(const Mask& mask, const Place& place, std::span<uint32_t> words, const Judge* judge);
+  LimitSet fill_unknown(const Mask& mask, const Place& place, std::span<uint32_t> words, const Judge* judge);
   void fill_way_to_finish(const Place& place, std::span<uint32_t> words, LimitSet& met);
   bool allows(const Place& place, uint32_t token, LimitSet& met);
   const Limited* limited(const Place& place) const;

@@ -161,20 +161,6 @@ uint32_t RulePaths::keep(StateId state, MemoryId memory, const RulePath& path) {
   return id;
 }
 
-// With `keep`, the ways found are remembered for every place that they pass.
-//
-// Every text that is read makes a memory of its own, so a loop that reads keys, in front of a rule of which no value is
-// known yet, would be followed without end. Without the texts there are finitely many memories: where that finds no way,
-// there is none, and a way that remembers nothing is right as it is. One that does is tried with the texts first.
-uint64_t RulePaths::find(StateId start, MemoryId memory, bool keep) {
-  if (follow_rest_costs(start, memory, keep)) return rest_costs_[index(start)];
-  std::vector<uint32_t> edges;
-  const uint64_t cost = Search(*this, start, memory, keep, SearchMode::without_texts, edges).run();
-  if (edges.empty()) return cost;
-  const uint64_t same = Search(*this, start, memory, keep, SearchMode::along, edges).run();
-  return same != endless ? same : Search(*this, start, memory, keep, SearchMode::with_texts, edges).run();
-}
-
 // Where a way that is cheapest if conditions are ignored meets all conditions, nothing need be searched.
 bool RulePaths::follow_rest_costs(StateId start, MemoryId memory, bool keep) {
   const uint32_t rule = grammar_.state(start).rule;
@@ -221,6 +207,8 @@ bool RulePaths::follow_rest_costs(StateId start, MemoryId memory, bool keep) {
   }
   return true;
 }
+
+// Searches ----------------------------------------------------------------------------------------------------------
 
 // One search: A* (Hart, Nilsson and Raphael 1968) over states and memories. Where counters and sets of keys make too many
 // of them, it no longer looks for the cheapest way but goes where counters get what conditions ask of them soonest.
@@ -469,6 +457,20 @@ void RulePaths::Search::add_visit(const Visit& visit) {
 void RulePaths::Search::push(const Entry& entry) {
   heap_.push_back(entry);
   std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
+}
+
+// With `keep`, the ways found are remembered for every place that they pass.
+//
+// Every text that is read makes a memory of its own, so a loop that reads keys, in front of a rule of which no value is
+// known yet, would be followed without end. Without the texts there are finitely many memories: where that finds no way,
+// there is none, and a way that remembers nothing is right as it is. One that does is tried with the texts first.
+uint64_t RulePaths::find(StateId start, MemoryId memory, bool keep) {
+  if (follow_rest_costs(start, memory, keep)) return rest_costs_[index(start)];
+  std::vector<uint32_t> edges;
+  const uint64_t cost = Search(*this, start, memory, keep, SearchMode::without_texts, edges).run();
+  if (edges.empty()) return cost;
+  const uint64_t same = Search(*this, start, memory, keep, SearchMode::along, edges).run();
+  return same != endless ? same : Search(*this, start, memory, keep, SearchMode::with_texts, edges).run();
 }
 
 }  // namespace constrain
