@@ -414,8 +414,8 @@ bool ContextIndependentTokens::differing_bytes(uint32_t own, uint32_t plain, Byt
       for (ExprId part : expressions.parts(entry.expression)) {
         const ExpressionStore::Node& each = expressions[part];
         around_wide |= part == wide;
-        without_few &= part == wide || (each.kind == Kind::complement && expressions[ExprId{each.arg[0]}].finite);
-        if (each.kind == Kind::complement) first = first | expressions.first(ExprId{each.arg[0]});
+        without_few &= part == wide || (each.kind == Kind::complement && expressions[each.excluded()].finite);
+        if (each.kind == Kind::complement) first = first | expressions.first(each.excluded());
       }
       if (!without_few || !around_wide) return false;
       has_wide = true;
@@ -477,7 +477,7 @@ ContextIndependentTokens::Wide ContextIndependentTokens::find_wide(const std::ve
       for (ExprId each : expressions.parts(e)) {  // nothing is made here, so the span stays valid
         const ExpressionStore::Node& node = expressions[each];
         if (node.kind == Kind::complement) {
-          simple &= expressions[ExprId{node.arg[0]}].finite;
+          simple &= expressions[node.excluded()].finite;
         } else {
           simple &= positive == ExprId::nothing;
           positive = each;

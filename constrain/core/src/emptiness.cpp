@@ -60,8 +60,8 @@ bool ExpressionStore::decide_intersection(ExprId start) {
       if (!possible.contains(byte)) continue;
       Node node = nodes_[index(e)];
       std::vector<ExprId> next;
-      spend(1 + node.arg[1] / 8);
-      for (uint32_t i = 0; i < node.arg[1]; ++i) next.push_back(derivative(children_[node.arg[0] + i], byte));
+      spend(1 + node.part_count() / 8);
+      for (uint32_t i = 0; i < node.part_count(); ++i) next.push_back(derivative(children_[node.first_part() + i], byte));
       ExprId d = intersection_undecided(std::move(next));
       if (d == ExprId::nothing || verdicts_[index(d)] == Verdict::empty) continue;
       bool live = nullable(d) || infinite(d) || nodes_[index(d)].kind != Kind::intersection || verdicts_[index(d)] == Verdict::live;
@@ -99,16 +99,16 @@ std::optional<bool> ExpressionStore::decide_multiple(ExprId e) {
   }
   if (!multiple) return std::nullopt;
   Node node = nodes_[index(*multiple)];
-  if (node.arg[1] > 2) return std::nullopt;  // in the fraction: few digits are left
+  if (node.phase() > phase_integer) return std::nullopt;  // in the fraction: few digits are left
   ExprId digits = intersection(std::move(others));
   if (digits == ExprId::nothing) return false;
-  Multiple machine = multiples_[node.arg[0]];
+  Multiple machine = multiples_[node.machine()];
   for (uint32_t i = 0; i < machine.scale; ++i) {  // of the integer part alone: the divisor without 10^scale
     uint64_t common = std::gcd(machine.divisor, uint64_t{10});
     if (common == 1) break;
     machine.divisor /= common;
   }
-  return multiple_completes(digits, machine, node.arg[2] | (uint64_t{node.arg[3]} << 32), node.arg[1] == 2);
+  return multiple_completes(digits, machine, node.residue(), node.phase() == phase_integer);
 }
 
 std::optional<bool> ExpressionStore::multiple_completes(ExprId digits, const Multiple& machine, uint64_t residue, bool begun) {

@@ -15,14 +15,14 @@ std::optional<Repetition> Repetitions::find(ExprId e) {
   Repetition found{};
   found.rest = ExprId::epsilon;
   if (node.kind == Kind::concatenation) {
-    found.rest = ExprId{node.arg[1]};
-    node = expressions[ExprId{node.arg[0]}];
+    found.rest = node.rest();
+    node = expressions[node.head()];
   }
-  if (node.kind != Kind::repetition || node.arg[2] < 2) return std::nullopt;
-  found.unit = ExprId{node.arg[0]};
+  if (node.kind != Kind::repetition || node.maximum() < 2) return std::nullopt;
+  found.unit = node.unit();
   if (expressions.nullable(found.unit) || expressions.first(found.unit).intersects(expressions.first(found.rest))) return std::nullopt;
-  found.minimum = node.arg[1];
-  found.maximum = node.arg[2];
+  found.minimum = node.minimum();
+  found.maximum = node.maximum();
   found.tokens = tokens_of(found.unit);
   if (!found.tokens->all) return std::nullopt;
   // a full one may end the lexeme even where another unit begins: not among the boundaries
@@ -96,9 +96,9 @@ std::shared_ptr<const UnitTokens> Repetitions::endless(ExprId e, ExprId& unit) {
   ExpressionStore& expressions = lexer_.expressions();
   auto unit_of = [&](ExprId each) {
     ExpressionStore::Node node = expressions[each];
-    if (node.kind == Kind::concatenation) node = expressions[ExprId{node.arg[0]}];
-    bool endless = node.kind == Kind::repetition && node.arg[2] == unbounded && !expressions.nullable(ExprId{node.arg[0]});
-    return endless ? ExprId{node.arg[0]} : ExprId::nothing;
+    if (node.kind == Kind::concatenation) node = expressions[node.head()];
+    bool endless = node.kind == Kind::repetition && node.maximum() == unbounded && !expressions.nullable(node.unit());
+    return endless ? node.unit() : ExprId::nothing;
   };
   unit = unit_of(e);
   if (expressions[e].kind == Kind::intersection || expressions[e].kind == Kind::alternation) {
