@@ -44,7 +44,7 @@ bool Budget::text_matters(const Place& place, BudgetQuestions& questions) {
 
 // Places with equal keys have the same way to finish. Where rules tell it, what is left of the lexeme is its shortest end.
 Hash Budget::completion_key(const Place& place, bool by_rules) {
-  Hash key = mix(mix(seeded(0x6E656564), (uint64_t{index(place.set)} << 32) | index(place.text)), (uint64_t{index(place.track)} << 1) | place.fresh);
+  Hash key = mix(mix(seeded(0x6E656564), paired(place.set, place.text)), (uint64_t{index(place.track)} << 1) | place.fresh);
   if (!by_rules || place.fresh) return mix(key, index(place.lexer));
   for (const Lexer::Entry& entry : lexer_.copy_of_entries(place.lexer)) {
     if (lexer_.expressions().shortest_takes_search(entry.expression)) {
@@ -52,7 +52,7 @@ Hash Budget::completion_key(const Place& place, bool by_rules) {
       continue;
     }
     const std::string rest = lexer_.expressions().shortest(entry.expression);
-    key = mix(key, (uint64_t{index(entry.terminal)} << 32) | rest.size());
+    key = mix(key, paired(entry.terminal, rest.size()));
     for (char c : rest) key = mix(key, static_cast<uint8_t>(c));
   }
   return key;

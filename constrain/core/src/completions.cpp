@@ -254,7 +254,7 @@ std::string Completions::by_search(const Place& start, const Effort& effort) {
     for (unsigned b = 0; b < 256; ++b) {
       Place next = visits[at].place;
       if (!stepping_.step(next, static_cast<uint8_t>(b))) continue;
-      Hash key = mix(mix(seeded(0), (uint64_t{index(next.lexer)} << 32) | index(next.set)), index(next.text));
+      Hash key = mix(mix(seeded(0), paired(next.lexer, next.set)), index(next.text));
       if (seen.find(key)) continue;
       seen.insert(key, 1);
       if (visits.size() > effort.searched_places) {

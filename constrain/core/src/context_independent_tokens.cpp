@@ -25,7 +25,7 @@ using Kind = ExpressionStore::Kind;
 
 Hash hash_of(std::span<const uint32_t> numbers) {
   Hash hash = seeded(numbers.size());
-  for (; numbers.size() > 1; numbers = numbers.subspan(2)) hash = mix(hash, (uint64_t{numbers[0]} << 32) | numbers[1]);
+  for (; numbers.size() > 1; numbers = numbers.subspan(2)) hash = mix(hash, paired(numbers[0], numbers[1]));
   return numbers.empty() ? hash : mix(hash, numbers[0]);
 }
 
@@ -112,7 +112,7 @@ Hash ContextIndependentTokens::key(LexId lexer) {
     const Hash key = mix(seeded(0x72756E), lexer_.expressions().hash(found->unit));
     const uint32_t minimum = std::min(found->minimum, found->tokens->most_units + 1);
     const uint32_t maximum = found->maximum >= found->tokens->most_units ? unbounded : found->maximum;
-    return mix(mix(key, lexer_.expressions().hash(found->rest)), (uint64_t{minimum} << 32) | maximum);
+    return mix(mix(key, lexer_.expressions().hash(found->rest)), paired(minimum, maximum));
   }
   Hash key = seeded(0x73746174);
   for (const Lexer::Entry& entry : entries) key = mix(key, lexer_.expressions().hash(entry.expression));
@@ -309,7 +309,7 @@ void ContextIndependentTokens::take_fitting(IndependentTokens& tokens, const Rep
 
 // Is the state alive after whatever is read of X*, never a whole lexeme there, and can it leave X* between units only?
 bool ContextIndependentTokens::stays_inside(LexId lexer, ExprId unit) {
-  uint64_t key = (uint64_t{index(lexer)} << 32) | index(unit);
+  uint64_t key = paired(lexer, unit);
   if (const uint8_t* known = inside_.find(key)) return *known != 0;
   ExpressionStore& expressions = lexer_.expressions();
   std::vector<std::pair<LexId, ExprId>> work{{lexer, unit}};  // a state, and what is left of the unit under way
@@ -331,7 +331,7 @@ bool ContextIndependentTokens::stays_inside(LexId lexer, ExprId unit) {
       }
       inside = next != LexId::dead;
       if (expressions.nullable(next_rest)) next_rest = unit;
-      uint64_t pair = (uint64_t{index(next)} << 32) | index(next_rest);
+      uint64_t pair = paired(next, next_rest);
       if (seen.find(pair)) continue;
       seen.insert(pair, 1);
       work.emplace_back(next, next_rest);
@@ -340,7 +340,7 @@ bool ContextIndependentTokens::stays_inside(LexId lexer, ExprId unit) {
   inside_.insert(key, inside);
   if (inside) {  // what is reached between units from here is no different
     for (const auto& [state, rest] : work) {
-      if (rest == unit && lexer_.matched(state) == MatchId::none) inside_.insert((uint64_t{index(state)} << 32) | index(unit), 1);
+      if (rest == unit && lexer_.matched(state) == MatchId::none) inside_.insert(paired(state, unit), 1);
     }
   }
   return inside;

@@ -177,7 +177,7 @@ std::vector<ExprId> ExpressionStore::after_unit(ExprId part, ExprId unit, ExprId
       if (next_unit == ExprId::nothing || next_part == ExprId::nothing) continue;
       if (nullable(next_unit)) {
         targets.push_back(next_part);
-      } else if (uint64_t pair = (uint64_t{index(next_part)} << 32) | index(next_unit); !seen.find(pair)) {
+      } else if (uint64_t pair = paired(next_part, next_unit); !seen.find(pair)) {
         seen.insert(pair, 1);
         stack.emplace_back(next_part, next_unit);
       }

@@ -222,7 +222,7 @@ ExprId ExpressionStore::repetition(ExprId part, uint32_t minimum, uint32_t maxim
   const Node& node = nodes_[index(part)];
   if (node.nullable) minimum = 0;
   if (node.kind == Kind::repetition && node.minimum() == 0 && node.maximum() == unbounded) return part;
-  return intern({.hash = mix(mix(tagged(Kind::repetition), node.hash), (uint64_t{minimum} << 32) | maximum),
+  return intern({.hash = mix(mix(tagged(Kind::repetition), node.hash), paired(minimum, maximum)),
                  .arg = {index(part), minimum, maximum},
                  .kind = Kind::repetition,
                  .nullable = minimum == 0,
@@ -258,7 +258,7 @@ ExprId ExpressionStore::literal_set_at(uint32_t set, uint32_t low, uint32_t high
     // copied out: literal() appends to the pool
     return literal(std::string_view(literals.texts[low]).substr(depth));
   }
-  Hash hash = mix(mix(literals.hash, (uint64_t{low} << 32) | high), depth);
+  Hash hash = mix(mix(literals.hash, paired(low, high)), depth);
   return intern({.hash = hash,
                  .arg = {set, low, high, depth},
                  .kind = Kind::literal_set,
@@ -336,7 +336,7 @@ ExprId ExpressionStore::window_at(ExprId part, ExprId unit, ExprId state, uint32
   bool boundary = state == unit;
   if (boundary && minimum == 0 && maximum == unbounded) return part;
   Hash hash = mix(mix(mix(tagged(Kind::window), this->hash(part)), this->hash(unit)), this->hash(state));
-  hash = mix(hash, (uint64_t{minimum} << 32) | maximum);
+  hash = mix(hash, paired(minimum, maximum));
   if (const uint32_t* found = interned_.find(hash)) return ExprId{*found};
   if (!decide_window(part, unit, state, minimum, maximum)) return ExprId::nothing;
   const Node& node = nodes_[index(part)];

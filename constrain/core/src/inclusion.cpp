@@ -29,7 +29,7 @@ bool ExpressionStore::within(ExprId e, ExprId star) {
   bool result = true;
   for (;;) {
     if (e == star || e == ExprId::epsilon || e == ExprId::nothing) break;
-    const uint64_t key = (uint64_t{index(e)} << 32) | index(star);
+    const uint64_t key = paired(e, star);
     if (const uint8_t* known = within_.find(key)) {
       result = *known != 0;
       break;

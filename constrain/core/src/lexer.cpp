@@ -135,7 +135,7 @@ MatchId Lexer::match(std::vector<TermId> terminals) {
 
 TermId Lexer::without(TermId t, TextSetId set, const Memory& memory, const Values& values) {
   if (set == TextSetId::empty) return t;
-  uint64_t key = (uint64_t{index(t)} << 32) | index(set);
+  uint64_t key = paired(t, set);
   if (const uint32_t* found = without_.find(key)) return TermId{*found};
   const std::span<const uint32_t> all = memory.text_set(set);
   std::vector<uint32_t> known;
@@ -178,7 +178,7 @@ TermId Lexer::derived(TermId t, ExprId used, bool tentative) {
 
 TermId Lexer::without_values(TermId t, uint32_t list, const Memory& memory, const Values& values) {
   if (list == 0) return t;
-  uint64_t key = (uint64_t{index(t)} << 32) | list;
+  uint64_t key = paired(t, list);
   if (const uint32_t* found = without_values_.find(key)) return TermId{*found};
   std::vector<ValueId> scalars;
   bool tentative = false;
@@ -358,7 +358,7 @@ Lexer::Notation Lexer::notation_of(TermId t) {
 }
 
 bool Lexer::matches(TermId t, ValueId scalar, const Values& values) {
-  uint64_t key = (uint64_t{index(t)} << 32) | index(scalar);
+  uint64_t key = paired(t, scalar);
   if (const uint8_t* found = matches_.find(key)) return *found;
   ExprId expression = terminals_[index(t)].expression;
   bool result = values.is_decimal(scalar)

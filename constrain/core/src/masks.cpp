@@ -12,12 +12,12 @@ namespace constrain {
 namespace {
 
 Hash text_mask_key(const Place& place) {
-  return mix(mix(seeded(0x6D61736B), (uint64_t{index(place.lexer)} << 32) | index(place.set)), (uint64_t{index(place.text)} << 32) | index(place.track));
+  return mix(mix(seeded(0x6D61736B), paired(place.lexer, place.set)), paired(place.text, place.track));
 }
 
 Hash limited_mask_key(const Place& place) { return mix(text_mask_key(place), place.fresh ? 1u : 0u); }
 
-uint64_t mask_key(const Place& place) { return (uint64_t{index(place.lexer)} << 32) | index(place.set); }
+uint64_t mask_key(const Place& place) { return paired(place.lexer, place.set); }
 
 }  // namespace
 

@@ -14,7 +14,7 @@ bool is_local(OriginId origin) { return index(origin) >= local_origin; }
 
 // The first bit tells a memory from the item after one that has none.
 Hash item_hash(Hash h, const Item& item) {
-  h = mix(h, (uint64_t{index(item.state)} << 32) | index(item.origin));
+  h = mix(h, paired(item.state, item.origin));
   return item.memory == MemoryId::empty ? h : mix(h, (uint64_t{1} << 63) | index(item.memory));
 }
 
@@ -365,7 +365,7 @@ void Parser::resolve(std::vector<Predicted>& predicted) {
 
 SetId Parser::advance(SetId set, MatchId matched, TextId text, TrackId track) {
   if (!closure(set).uses_text) text = TextId::empty;
-  Hash key = mix(mix(seeded(0x616476), (uint64_t{index(set)} << 32) | index(matched)), index(text));
+  Hash key = mix(mix(seeded(0x616476), paired(set, matched)), index(text));
   ValueId value = ValueId::unknown_group;  // the group completed by the lexeme
   if (grammar_.reads_groups) {
     auto closes = [this](TermId t) { return grammar_.roles[index(lexer_.base_terminal(t))] == Role::close; };

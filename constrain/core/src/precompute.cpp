@@ -46,7 +46,7 @@ Exploration::Exploration(CompiledGrammar& grammar) : grammar_(grammar), automato
 }
 
 // Places with one mask are one: that of any text of the lexeme under way will do.
-uint64_t Exploration::key(const Place& place) { return (uint64_t{index(place.lexer)} << 32) | index(place.set); }
+uint64_t Exploration::key(const Place& place) { return paired(place.lexer, place.set); }
 
 void Exploration::meet(const Place& place, double cost, uint32_t arrival) {
   if (automaton_->stepping().parser().closure(place.set).has_rivals) return;  // masks of one text each

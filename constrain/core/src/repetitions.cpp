@@ -121,7 +121,7 @@ std::shared_ptr<const UnitEnds> Repetitions::ends_of(ExprId unit, const UnitToke
       row = rows_.step(row, static_cast<uint8_t>(c));
       if (rows_.matches(row)) row = whole;
     }
-    const uint64_t end = (uint64_t{units} << 32) | row;
+    const uint64_t end = paired(units, row);
     const uint32_t* number = numbers.find(end);
     if (!number) {
       numbers.insert(end, static_cast<uint32_t>(found.size()));

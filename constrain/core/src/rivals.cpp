@@ -154,7 +154,7 @@ bool Parser::leave(RivalsId left, Item& waiting, ValueId value) {
 
 // What reading on from (state, memory) to the end of the rule may come to, where there are rivals.
 const Parser::Outlook& Parser::outlook(StateId state, MemoryId memory, uint32_t depth) {
-  const uint64_t key = (uint64_t{index(state)} << 32) | index(memory);
+  const uint64_t key = paired(state, memory);
   if (const uint32_t* found = outlook_ids_.find(key)) return outlooks_[*found];
   static const Outlook nowhere;
   if (std::find(under_way_.begin(), under_way_.end(), key) != under_way_.end()) return nowhere;  // left recursion adds nothing
@@ -178,7 +178,7 @@ const Parser::Outlook& Parser::outlook(StateId state, MemoryId memory, uint32_t 
   while (!work.empty() && !result.escapes) {
     auto [q, m] = work.back();
     work.pop_back();
-    const uint64_t here = (uint64_t{index(q)} << 32) | index(m);
+    const uint64_t here = paired(q, m);
     if (seen.find(here)) continue;
     seen.insert(here, 1);
     const RivalsId now = rivals(rule, m);

@@ -61,7 +61,7 @@ class RulePaths {
   class Search;
   enum class SearchMode : uint8_t { without_texts, along, with_texts };
 
-  static uint64_t key(StateId state, MemoryId memory) { return (uint64_t{index(state)} << 32) | index(memory); }
+  static uint64_t key(StateId state, MemoryId memory) { return paired(state, memory); }
   void index_states();
   void find_rest_costs(uint32_t rule);
   uint64_t find(StateId state, MemoryId memory, bool keep);

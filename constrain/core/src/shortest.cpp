@@ -306,7 +306,7 @@ std::string ExpressionStore::text_of_unit(ExprId part, ExprId unit, ExprId wante
         if (next_part == wanted) return step.text + static_cast<char>(byte);
         continue;
       }
-      const uint64_t pair = (uint64_t{index(next_part)} << 32) | index(next_unit);
+      const uint64_t pair = paired(next_part, next_unit);
       if (seen.find(pair)) continue;
       seen.insert(pair, 1);
       steps.push_back({next_part, next_unit, step.text + static_cast<char>(byte)});

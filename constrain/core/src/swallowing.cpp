@@ -109,8 +109,8 @@ class StrandSearch {
   ExpressionStore& store() { return automaton_.stepping().lexer().expressions(); }
 
   static Hash key_of(const Place& place) {
-    const Hash key = mix(seeded(0x73776C77), (uint64_t{index(place.lexer)} << 32) | index(place.set));
-    return mix(key, (uint64_t{index(place.text)} << 32) | index(place.track));
+    const Hash key = mix(seeded(0x73776C77), paired(place.lexer, place.set));
+    return mix(key, paired(place.text, place.track));
   }
 
   size_t meet(const Place& place, size_t parent, uint8_t byte) {
@@ -264,7 +264,7 @@ std::optional<std::pair<std::string, uint8_t>> text_read_on(ExpressionStore& sto
         return std::pair(text, byte);
       }
       const ExprId rest = store.derivative(step.one, byte);
-      const uint64_t pair = (uint64_t{index(rest)} << 32) | index(next);
+      const uint64_t pair = paired(rest, next);
       if (rest == ExprId::nothing || seen.find(pair)) continue;
       seen.insert(pair, 1);
       steps.push_back({rest, next, at, byte});
