@@ -331,17 +331,17 @@ Limits limits_of(const nb::dict& given) {
   for (const auto& [key, value] : given) {
     const auto name = nb::cast<std::string>(key);
     const auto number = nb::cast<uint32_t>(value);
-    if (name == "MAX_MASK_WORK") {
+    if (name == MAX_MASK_WORK.name) {
       limits.mask_work = number;
-    } else if (name == "MAX_CALL_WORK") {
+    } else if (name == MAX_CALL_WORK.name) {
       limits.call_work = number;
-    } else if (name == "MAX_INTERSECTION_STATES") {
+    } else if (name == MAX_INTERSECTION_STATES.name) {
       limits.intersection_states = number;
-    } else if (name == "MAX_LENGTH_SETS") {
+    } else if (name == MAX_LENGTH_SETS.name) {
       limits.length_sets = number;
-    } else if (name == "MAX_NESTED_DECISIONS") {
+    } else if (name == MAX_NESTED_DECISIONS.name) {
       limits.nested_decisions = number;
-    } else if (name == "MAX_BUDGET_QUESTIONS") {
+    } else if (name == MAX_BUDGET_QUESTIONS.name) {
       limits.budget_questions = limits.budget_searches = number;
     } else {
       throw nb::value_error(("there is no limit " + name).c_str());

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "completions.h"
 #include "hashing.h"
 #include "limits.h"
 
@@ -43,7 +42,7 @@ class BudgetQuestions {
  private:
   static constexpr size_t endless = ~size_t{0};
   size_t left_ = endless;
-  size_t searched_places_ = Completions::max_searched_places;
+  size_t searched_places_ = MAX_SEARCHED_PLACES.value;
   FlatMap<Hash, uint8_t> asked_;
   LimitSet met_;
 };

@@ -13,9 +13,7 @@ namespace {
 constexpr uint64_t endless = RulePath::endless;
 
 [[noreturn]] void throw_too_long() {
-  throw LimitError("the shortest way to finish is too long (MAX_SHORTEST_MATCH = " + std::to_string(ExpressionStore::max_shortest_match) +
-                       " bytes)",
-                   Limit::shortest_match);
+  throw LimitError("the shortest way to finish is too long (" + MAX_SHORTEST_MATCH.with_unit() + ")", Limit::shortest_match);
 }
 
 }  // namespace
@@ -109,7 +107,7 @@ void Completions::expand(const RulePath& path, std::string& out) {
     } else {
       out += lexer_.expressions().shortest(ExprId{here.segment.id});
     }
-    if (out.size() > ExpressionStore::max_shortest_match) throw_too_long();
+    if (out.size() > MAX_SHORTEST_MATCH.value) throw_too_long();
   }
 }
 
@@ -194,7 +192,7 @@ std::string Completions::by_steps(Place place) {
     Place next = place;
     if (rest == ExprId::nothing || !stepping_.step(next, lexeme)) throw GrammarError("there is no way to finish from here");
     text += lexeme;
-    if (text.size() > ExpressionStore::max_shortest_match) throw_too_long();
+    if (text.size() > MAX_SHORTEST_MATCH.value) throw_too_long();
     place = stepping_.accepting(next) ? next : stepping_.finished(next);
     if (place.set == SetId::none) throw GrammarError("there is no way to finish from here");
   }
@@ -258,7 +256,7 @@ std::string Completions::by_search(const Place& start, const Effort& effort) {
       if (seen.find(key)) continue;
       seen.insert(key, 1);
       if (visits.size() > effort.searched_places) {
-        throw LimitError(limit_message("the shortest way to finish takes too many steps to find", "MAX_SEARCHED_PLACES", effort.searched_places),
+        throw LimitError(limit_message("the shortest way to finish takes too many steps to find", MAX_SEARCHED_PLACES, effort.searched_places),
                          Limit::searched_places);
       }
       size_t length = visits[at].length + 1;

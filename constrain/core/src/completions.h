@@ -17,10 +17,9 @@ namespace constrain {
 
 class Completions {
  public:
-  static constexpr size_t max_searched_places = 100'000;
   struct Effort {
     bool thorough = false;  // also where searches have taken so long that some short text would do
-    size_t searched_places = max_searched_places;
+    size_t searched_places = MAX_SEARCHED_PLACES.value;
   };
 
   Completions(Stepping& stepping, RulePaths& paths)

@@ -44,7 +44,7 @@ bool ExpressionStore::decide_intersection(ExprId start) {
     if (too_many && !undecided) undecided_.insert(index(start), states_allowed_);
     if (too_many || (undecided && *undecided >= states_allowed_)) {
       throw UndecidedError(limit_message("deciding whether an intersection of expressions matches anything takes too many states",
-                                     "MAX_INTERSECTION_STATES", states_allowed_), Limit::intersection_states);
+                                     MAX_INTERSECTION_STATES, states_allowed_), Limit::intersection_states);
     }
     size_t at = count;
     if (count >= states_in_breadth) {
@@ -251,7 +251,7 @@ bool ExpressionStore::decide_window(ExprId part, ExprId unit, ExprId state, uint
     }
     if (k >= length_sets_allowed_) {
       throw LimitError(limit_message("the lengths of an expression's matches take too many steps to tell",
-                                     "MAX_LENGTH_SETS", length_sets_allowed_), Limit::length_sets);
+                                     MAX_LENGTH_SETS, length_sets_allowed_), Limit::length_sets);
     }
     seen.insert(key, k);
     may_end.push_back(ends);
@@ -279,7 +279,7 @@ std::optional<std::vector<std::string>> ExpressionStore::matches(ExprId start, s
     auto [e, text] = std::move(queue.front());
     queue.pop_front();
     if (nullable(e)) found.push_back(text);
-    if (text.size() > max_shortest_match) return std::nullopt;
+    if (text.size() > MAX_SHORTEST_MATCH.value) return std::nullopt;
     first(e).each([&, &from = e, &so_far = text](uint8_t byte) {
       ExprId next = derivative(from, byte);
       if (next != ExprId::nothing) queue.emplace_back(next, so_far + static_cast<char>(byte));
@@ -339,7 +339,7 @@ bool ExpressionStore::is_universal(ExprId start) {
   for (size_t at = 0; at < queue.size() && universal; ++at) {
     if (queue.size() > states_allowed_) {
       throw LimitError(limit_message("deciding whether a complement matches anything takes too many states",
-                                     "MAX_INTERSECTION_STATES", states_allowed_), Limit::intersection_states);
+                                     MAX_INTERSECTION_STATES, states_allowed_), Limit::intersection_states);
     }
     universal = nullable(queue[at]);
     for (uint8_t byte : representatives({queue[at]})) {

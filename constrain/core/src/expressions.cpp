@@ -267,8 +267,8 @@ ExprId ExpressionStore::literal_set_at(uint32_t set, uint32_t low, uint32_t high
 }
 
 ExprId ExpressionStore::multiple(uint64_t divisor, uint32_t scale) {
-  if (divisor == 0 || divisor >= (uint64_t{1} << 59)) {
-    throw LimitError("multipleOf needs a divisor below 2^59 (MAX_DIVISOR), after removing the decimal point");
+  if (divisor == 0 || divisor >= MAX_DIVISOR.value) {
+    throw LimitError("multipleOf needs a divisor below 2^59 (" + std::string(MAX_DIVISOR.name) + "), after removing the decimal point");
   }
   multiples_.push_back({divisor, scale});
   return multiple_at(static_cast<uint32_t>(multiples_.size() - 1), phase_start, 0);
@@ -378,16 +378,16 @@ ExprId ExpressionStore::derivative(ExprId e, std::string_view text) {
   return e;
 }
 
-void ExpressionStore::allow(size_t work, const char* limit_name, Limit limit) {
+void ExpressionStore::allow(size_t work, const NamedLimit* limit) {
   allowance_ = spent_ + work;
   search_end_ = spent_ + work / 2;
-  limit_name_ = limit_name;
   limit_ = limit;
   allow_searches(max_states_, max_sets_);
 }
 
 void ExpressionStore::overspent() const {
-  throw LimitError(std::string("the expressions take too much work (") + limit_name_ + "); simplify the pattern or its bounds", limit_);
+  const std::string name = limit_ ? limit_->with_unit() : "the rest of an Allowance";
+  throw LimitError("the expressions take too much work (" + name + "); simplify the pattern or its bounds", limit_ ? limit_->met : Limit::compile_work);
 }
 
 ExprId ExpressionStore::derive(ExprId e, uint8_t byte) {

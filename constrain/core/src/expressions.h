@@ -78,12 +78,7 @@ class ExpressionStore {
   static constexpr uint32_t phase_integer = 2;
   static constexpr uint32_t phase_fraction = 3;
 
-  // Named limits; the message of a LimitError names them.
-  static constexpr uint32_t max_intersection_states = Limits{}.intersection_states;
   static constexpr size_t max_residues_searched = 2'000;  // states; beyond, arithmetic
-  static constexpr uint32_t max_length_sets = Limits{}.length_sets;
-  static constexpr uint32_t max_shortest_match = 1u << 24;  // bytes
-  static constexpr uint32_t max_expression_depth = 4'000;   // levels of parts of an imported expression
 
   ExpressionStore();
 
@@ -149,7 +144,8 @@ class ExpressionStore {
   std::optional<bool> has_endless_matches(ExprId e, size_t max_states);
 
   // Work is counted in derivatives made, larger ones for more. Beyond the allowance LimitError is thrown.
-  void allow(size_t work, const char* limit_name, Limit limit = Limit::compile_work);
+  // `limit`: that says so; null for the rest of what a caller allows.
+  void allow(size_t work, const NamedLimit* limit);
   size_t work() const { return spent_ + nodes_.size(); }  // so far; a node that was made counts as a derivative, too
   void allow_all() {  // and searches as long as they take, until the next `allow`
     allowance_ = search_end_ = ~size_t{0};
@@ -268,11 +264,10 @@ class ExpressionStore {
   size_t spent_ = 0;
   size_t allowance_ = ~size_t{0};
   size_t search_end_ = ~size_t{0};  // of what is allowed, shortest matches leave the rest to decisions
-  const char* limit_name_ = "";
-  Limit limit_ = Limit::compile_work;
+  const NamedLimit* limit_ = nullptr;
   // Of one search: what was asked for, and what is allowed now.
-  uint32_t max_states_ = max_intersection_states, max_sets_ = max_length_sets;
-  uint32_t states_allowed_ = max_intersection_states, length_sets_allowed_ = max_length_sets;
+  uint32_t max_states_ = Limits{}.intersection_states, max_sets_ = Limits{}.length_sets;
+  uint32_t states_allowed_ = Limits{}.intersection_states, length_sets_allowed_ = Limits{}.length_sets;
   size_t notice_at_ = ~size_t{0};
   void (*notice_)(void*) = nullptr;
   void* notice_argument_ = nullptr;

@@ -22,7 +22,6 @@ namespace constrain {
 
 namespace {
 
-constexpr size_t max_pair_states = 5'000;        // of two terminals read side by side
 constexpr size_t max_paired_terminals = 100;     // up to these, each two are compared; more are followed all together
 constexpr size_t max_edge_pairs = 10'000'000;    // that are followed side by side; beyond, any two terminals may meet
 constexpr size_t max_overlaps = 4'000'000;       // pairs of terminals that may match one text; likewise
@@ -232,9 +231,8 @@ class Proof {
     std::vector<std::pair<ExprId, ExprId>> work{{expressions[t], expressions[u]}};
     FlatMap<uint64_t, uint8_t> seen;
     for (size_t i = 0; i < work.size(); ++i) {
-      if (work.size() > max_pair_states) {
-        throw LimitError("terminals " + name(t) + " and " + name(u) + " are too complex to be told apart (MAX_PAIR_STATES = " +
-                         std::to_string(max_pair_states) + ")");
+      if (work.size() > MAX_PAIR_STATES.value) {
+        throw LimitError(limit_message("terminals " + name(t) + " and " + name(u) + " are too complex to be told apart", MAX_PAIR_STATES));
       }
       work_.spend(pair_state_work);
       auto [a, b] = work[i];

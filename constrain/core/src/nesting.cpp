@@ -34,7 +34,7 @@ void ExpressionStore::set_height(Node& node) const {
   // far beyond what derivatives of an imported expression come to: they are about twice as high as it is
   constexpr uint32_t highest = std::numeric_limits<uint16_t>::max();
   if (height > highest) {
-    throw LimitError(limit_message("an expression is nested too deeply", "16 * MAX_EXPRESSION_DEPTH", highest), Limit::expression_depth);
+    throw LimitError(limit_message("an expression is nested too deeply", MAX_EXPRESSION_DEPTH, highest, "16 * "), Limit::expression_depth);
   }
   node.height = static_cast<uint16_t>(height);
 }

@@ -19,7 +19,7 @@ class ExpressionStore::Deciding {
   explicit Deciding(ExpressionStore& store) : count_(store.decisions_) {
     if (count_ >= store.max_decisions_) {
       throw UndecidedError(limit_message("deciding what an expression matches asks too many questions within one another",
-                                         "MAX_NESTED_DECISIONS", store.max_decisions_), Limit::nested_decisions);
+                                         MAX_NESTED_DECISIONS, store.max_decisions_), Limit::nested_decisions);
     }
     ++count_;
   }

@@ -16,7 +16,10 @@ namespace constrain {
 
 namespace {
 
-constexpr uint32_t max_nested_groups = 1'000;
+void check_nesting(uint32_t depth) {
+  if (depth <= MAX_NESTED_GROUPS.value) return;
+  throw LimitError(limit_message("values that must be distinct are nested too deeply", MAX_NESTED_GROUPS), Limit::nested_groups);
+}
 
 }  // namespace
 
@@ -158,9 +161,7 @@ const Parser::Outlook& Parser::outlook(StateId state, MemoryId memory, uint32_t 
   if (const uint32_t* found = outlook_ids_.find(key)) return outlooks_[*found];
   static const Outlook nowhere;
   if (std::find(under_way_.begin(), under_way_.end(), key) != under_way_.end()) return nowhere;  // left recursion adds nothing
-  if (depth > max_nested_groups) {
-    throw LimitError("values that must be distinct are nested too deeply (MAX_NESTED_GROUPS = " + std::to_string(max_nested_groups) + ")", Limit::nested_groups);
-  }
+  check_nesting(depth);
   under_way_.push_back(key);
   struct Leaving {
     std::vector<uint64_t>& stack;
@@ -247,9 +248,7 @@ const Parser::Outlook& Parser::outlook(StateId state, MemoryId memory, uint32_t 
 bool Parser::alive(const Item& item, uint32_t depth) {
   const uint32_t rule = grammar_.state(item.state).rule;
   if (rivals(rule, item.memory) == no_rivals) return true;
-  if (depth > max_nested_groups) {
-    throw LimitError("values that must be distinct are nested too deeply (MAX_NESTED_GROUPS = " + std::to_string(max_nested_groups) + ")", Limit::nested_groups);
-  }
+  check_nesting(depth);
   const Outlook outlook = this->outlook(item.state, item.memory, 0);
   if (outlook.escapes) return true;
   const std::vector<Item> waiting = copy_of_waiting(item.origin);

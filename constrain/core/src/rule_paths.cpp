@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t endless = RulePath::endless;
 
-constexpr size_t max_path_states = 400'000;
+constexpr size_t max_path_states = MAX_PATH_STATES.value;
 constexpr size_t max_exact_states = 20'000;     // of one search; beyond, some short way is good enough
 constexpr size_t min_exact_states = 500;        // also where earlier searches have used up
 constexpr size_t max_exact_states_ever = 400'000;  // what all searches may use
@@ -131,8 +131,7 @@ void RulePaths::check_solved() {
     }
   }
   if (unfinished) {
-    throw LimitError(limit_message(("a shortest text of rule " + grammar_.rules[*unfinished].name + " takes too many steps to find").c_str(),
-                                   "MAX_PATH_STATES", max_path_states));
+    throw LimitError(limit_message("a shortest text of rule " + grammar_.rules[*unfinished].name + " takes too many steps to find", MAX_PATH_STATES));
   }
 }
 
@@ -395,7 +394,7 @@ void RulePaths::Search::become_inexact() {
 bool RulePaths::Search::within_limit() {
   if (visits_.size() <= paths_.visit_limit_) return true;
   if (paths_.solved_) {
-    throw LimitError(limit_message("the shortest way to finish takes too many steps to find", "MAX_PATH_STATES", max_path_states),
+    throw LimitError(limit_message("the shortest way to finish takes too many steps to find", MAX_PATH_STATES),
                      Limit::path_states);
   }
   paths_.cut_short_ = true;  // perhaps for a rule of which no value is known yet

@@ -78,8 +78,8 @@ std::string ExpressionStore::build_shortest(ExprId e) {
     }
     case Kind::repetition: {
       const std::string unit = shortest(node.unit());
-      if (uint64_t{node.minimum()} * unit.size() > max_shortest_match) {
-        throw LimitError(limit_message("a repetition's shortest match is too long", "MAX_SHORTEST_MATCH", max_shortest_match), Limit::shortest_match);
+      if (uint64_t{node.minimum()} * unit.size() > MAX_SHORTEST_MATCH.value) {
+        throw LimitError(limit_message("a repetition's shortest match is too long", MAX_SHORTEST_MATCH), Limit::shortest_match);
       }
       std::string text;
       for (uint32_t i = 0; i < node.minimum(); ++i) text += unit;
@@ -151,7 +151,7 @@ std::optional<std::string> ExpressionStore::search_exact(ExprId start) {
     ByteSet possible = first(e);
     for (uint8_t byte : representatives({e})) {
       if (!possible.contains(byte)) continue;
-      if (spent_ > end || queue.size() > 10 * max_intersection_states || undecided > max_undecided) return std::nullopt;
+      if (spent_ > end || queue.size() > 10 * MAX_INTERSECTION_STATES.value || undecided > max_undecided) return std::nullopt;
       ExprId d = ExprId::nothing;
       try {
         d = derivative(e, byte);
@@ -212,10 +212,10 @@ std::string ExpressionStore::some_match(ExprId start) {
       visits.push_back({d, at, byte});
       queue.emplace(distance(d), visits.size() - 1);
     }
-    if (visits.size() > 10 * max_intersection_states) break;
+    if (visits.size() > 10 * MAX_INTERSECTION_STATES.value) break;
   }
-  throw LimitError(limit_message("finding a match of an expression takes too many states", "10 * MAX_INTERSECTION_STATES",
-                                 10 * max_intersection_states), Limit::intersection_states);
+  throw LimitError(limit_message("finding a match of an expression takes too many states", MAX_INTERSECTION_STATES,
+                                 10 * MAX_INTERSECTION_STATES.value, "10 * "), Limit::intersection_states);
 }
 
 std::string ExpressionStore::text_to(const std::vector<Visit>& visits, size_t at) {
@@ -353,7 +353,7 @@ uint32_t ExpressionStore::find_distance(ExprId e) {
       }
       break;
     case Kind::alternation:
-      bytes = max_shortest_match;
+      bytes = MAX_SHORTEST_MATCH.value;
       for (uint32_t i = 0; i < node.part_count(); ++i) bytes = std::min<uint64_t>(bytes, distance(children_[node.first_part() + i]));
       break;
     case Kind::intersection:  // too much, mostly: but a good guide for what makes all of them come nearer
@@ -370,7 +370,7 @@ uint32_t ExpressionStore::find_distance(ExprId e) {
     default:
       break;
   }
-  return static_cast<uint32_t>(std::min<uint64_t>(bytes, max_shortest_match));
+  return static_cast<uint32_t>(std::min(bytes, MAX_SHORTEST_MATCH.value));
 }
 
 }  // namespace constrain

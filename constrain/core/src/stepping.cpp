@@ -81,8 +81,8 @@ ByteSet Stepping::next_bytes(const Place& place) {
 }
 
 void Stepping::allow_way() {
-  expressions().allow(std::max(limits_.call_work, Limits{}.call_work), "MAX_CALL_WORK = 2000000 derivatives", Limit::call_work);
-  expressions().allow_searches(ExpressionStore::max_intersection_states, ExpressionStore::max_length_sets);
+  expressions().allow(std::max(limits_.call_work, Limits{}.call_work), &MAX_CALL_WORK);
+  expressions().allow_searches(Limits{}.intersection_states, Limits{}.length_sets);
 }
 
 }  // namespace constrain

@@ -55,8 +55,8 @@ class Stepping {
   ExpressionStore& expressions() { return lexer_.expressions(); }
 
   // Derivatives that may be made until the next of these calls.
-  void allow_mask() { expressions().allow(limits_.mask_work, "MAX_MASK_WORK", Limit::mask_work); }
-  void allow_call() { expressions().allow(limits_.call_work, "MAX_CALL_WORK = 2000000 derivatives", Limit::call_work); }
+  void allow_mask() { expressions().allow(limits_.mask_work, &MAX_MASK_WORK); }
+  void allow_call() { expressions().allow(limits_.call_work, &MAX_CALL_WORK); }
   void allow_way();  // to finish has enough to be found, whatever the limits are
   void allow_all() { expressions().allow_all(); }
 

@@ -17,7 +17,6 @@ namespace {
 
 constexpr size_t max_explored_places = 2'000;
 constexpr size_t max_explored_bytes = size_t{1} << 20;  // of tables
-constexpr size_t max_explored_work = 200'000;  // derivatives
 constexpr size_t max_explored_pairs = 5'000;   // of what is left of two terminals
 
 Vocabulary byte_vocabulary() {
@@ -75,7 +74,7 @@ class StrandSearch {
  public:
   StrandSearch(const Grammar& grammar, uint32_t terminal, uint32_t follower)
       : terminal_(terminal), follower_(follower), vocabulary_(byte_vocabulary()), automaton_(grammar, vocabulary_) {
-    store().allow(max_explored_work, "MAX_EXPLORED_WORK = 200000 derivatives");
+    store().allow(MAX_EXPLORED_WORK.value, &MAX_EXPLORED_WORK);
     meet(automaton_.stepping().start(), 0, 0);
     bytes_ = automaton_.memory_bytes() + max_explored_bytes;
     for (size_t at = 0; at < nodes_.size(); ++at) explore(at);
