@@ -295,6 +295,12 @@ class ExpressionStore {
   std::vector<int16_t> onward_;    // the first byte of the match that proved an intersection live; or -1
   FlatMap<uint32_t, uint32_t> distances_;
   Lengths find_lengths(ExprId e);
+  Lengths lengths_of_set(const Node& node);
+  Lengths lengths_of_chain(ExprId e);
+  Lengths lengths_of_alternation(const Node& node);
+  Lengths lengths_of_repetition(const Node& node);
+  Lengths lengths_of_window(const Node& node);
+  Lengths lengths_of_intersection(ExprId e);
   void keep_lengths(ExprId e, const Lengths& lengths);
   uint64_t digits_of(const Node& multiple) const;
   FlatMap<uint32_t, uint32_t> length_ids_;

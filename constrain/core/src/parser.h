@@ -112,8 +112,12 @@ class Parser {
   void compute_closure(SetId set);
   OriginId intern_origin(std::span<const Item> items, bool ends_text, const Hash* given);
 
+  class Closing;
   struct Predicted;
   void resolve(std::vector<Predicted>& predicted);
+  void replace_tail_calls(std::vector<Predicted>& predicted);
+  void intern_components(std::vector<Predicted>& predicted);
+  void intern_component(std::vector<Predicted>& predicted, std::vector<uint32_t>& group, uint32_t head);
 
   // rivals.cpp
   using RivalsId = uint32_t;  // list in memory_ of (track, set of values) pairs, outer values first; 0: none
@@ -142,6 +146,7 @@ class Parser {
   Token token_of(TermId terminal, TextId text);
   bool reads_own_text(TermId terminal) const;
   bool leave(RivalsId rivals, Item& waiting, ValueId value);
+  class OutlookSearch;
   const Outlook& outlook(StateId state, MemoryId memory, uint32_t depth);
   bool alive(const Item& item, uint32_t depth);
   void exclude_rivals(std::vector<Step>& steps, Closure& closure);

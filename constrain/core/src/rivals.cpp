@@ -155,7 +155,120 @@ bool Parser::leave(RivalsId left, Item& waiting, ValueId value) {
   return true;
 }
 
-// What reading on from (state, memory) to the end of the rule may come to, where there are rivals.
+// The search for what reading on from a state of a rule may come to.
+class Parser::OutlookSearch {
+ public:
+  OutlookSearch(Parser& parser, StateId state, MemoryId memory, uint32_t depth)
+      : parser_(parser), grammar_(parser.grammar_), rule_(grammar_.state(state).rule), depth_(depth), work_{{state, memory}} {}
+
+  Outlook run();
+
+ private:
+  void reach(StateId target, MemoryId after) {
+    if (parser_.rivals(rule_, after) == no_rivals) result_.escapes = true;
+    work_.emplace_back(target, after);
+  }
+  void follow_all(StateId state, MemoryId memory);
+  void read_rule(const Edge& edge, MemoryId memory, MemoryId after);
+  void read_terminal(const Edge& edge, MemoryId memory, MemoryId after, int32_t remember);
+  void read_own_text(const Edge& edge, TermId terminal, Role role, MemoryId after, int32_t remember);
+
+  Parser& parser_;
+  const Grammar& grammar_;
+  const uint32_t rule_;
+  const uint32_t depth_;
+  std::vector<std::pair<StateId, MemoryId>> work_;
+  FlatMap<uint64_t, uint8_t> seen_;
+  Outlook result_;
+  RivalsId now_ = no_rivals;   // at the state that is followed
+  std::vector<Choice> next_;   // of these, once `chosen_`
+  bool chosen_ = false;
+};
+
+Parser::Outlook Parser::OutlookSearch::run() {
+  while (!work_.empty() && !result_.escapes) {
+    const auto [state, memory] = work_.back();
+    work_.pop_back();
+    const uint64_t here = paired(state, memory);
+    if (seen_.find(here)) continue;
+    seen_.insert(here, 1);
+    follow_all(state, memory);
+  }
+  if (result_.escapes) result_.ends.clear();
+  std::sort(result_.ends.begin(), result_.ends.end());
+  result_.ends.erase(std::unique(result_.ends.begin(), result_.ends.end()), result_.ends.end());
+  return std::move(result_);
+}
+
+void Parser::OutlookSearch::follow_all(StateId state, MemoryId memory) {
+  now_ = parser_.rivals(rule_, memory);
+  if (grammar_.state(state).accepting) result_.ends.push_back(now_);
+  chosen_ = false;
+  std::vector<Edge> edges(grammar_.edges_of(state).begin(), grammar_.edges_of(state).end());
+  std::stable_partition(edges.begin(), edges.end(), [](const Edge& edge) { return edge.kind != EdgeKind::rule; });  // the quick ones first
+  for (const Edge& edge : edges) {
+    if (result_.escapes) return;
+    if (!parser_.holds(edge, memory)) continue;
+    int32_t remember;
+    const MemoryId after = parser_.updated(edge, rule_, memory, remember);
+    if (edge.kind == EdgeKind::epsilon) {
+      reach(edge.target, after);
+    } else if (edge.kind == EdgeKind::rule) {
+      read_rule(edge, memory, after);
+    } else {
+      read_terminal(edge, memory, after, remember);
+    }
+  }
+}
+
+void Parser::OutlookSearch::read_rule(const Edge& edge, MemoryId memory, MemoryId after) {
+  if (grammar_.rules[edge.symbol].nullable) reach(edge.target, after);
+  const MemoryId begin = parser_.with_rivals(edge.symbol, parser_.fresh_[edge.symbol], parser_.begun(rule_, memory, edge));
+  const Outlook inner = parser_.outlook(grammar_.rules[edge.symbol].start, begin, depth_ + 1);
+  result_.escapes |= inner.escapes;
+  for (RivalsId left : inner.ends) {
+    Item waiting{edge.target, OriginId::end, after};
+    if (parser_.leave(left, waiting, ValueId::unknown_group)) reach(waiting.state, waiting.memory);
+  }
+}
+
+void Parser::OutlookSearch::read_terminal(const Edge& edge, MemoryId memory, MemoryId after, int32_t remember) {
+  const TermId terminal = edge.excluding >= 0 ? parser_.excluding(edge, rule_, memory) : TermId{edge.symbol};
+  if (parser_.lexer_.expression(terminal) == ExprId::nothing) return;
+  if (!chosen_) next_ = parser_.choices(now_);
+  chosen_ = true;
+  const Token token = parser_.token_of(terminal, TextId::unknown);
+  if (token.role == Role::none) {
+    reach(edge.target, after);
+  } else if (!parser_.reads_own_text(terminal)) {
+    auto same = std::find_if(next_.begin(), next_.end(), [&](const Choice& each) { return each.token == token; });
+    reach(edge.target, parser_.with_rivals(rule_, after, same == next_.end() ? no_rivals : same->after));
+  } else {
+    read_own_text(edge, terminal, token.role, after, remember);
+  }
+}
+
+// A text of the terminal that no earlier value has next escapes; else the texts of these are followed.
+void Parser::OutlookSearch::read_own_text(const Edge& edge, TermId terminal, Role role, MemoryId after, int32_t remember) {
+  std::vector<uint32_t> taken;
+  for (const Choice& each : next_) {
+    if (each.token.role == role) taken.push_back(index(each.token.value));
+  }
+  std::sort(taken.begin(), taken.end());
+  const TermId others = parser_.lexer_.without_values(terminal, parser_.memory_.intern_list(taken), parser_.memory_, parser_.values_);
+  if (parser_.lexer_.expression(others) != ExprId::nothing) {
+    result_.escapes = true;
+    return;
+  }
+  for (const Choice& each : next_) {
+    if (each.token.role != role || !parser_.lexer_.matches(terminal, each.token.value, parser_.values_)) continue;
+    MemoryId read = parser_.with_rivals(rule_, after, each.after);
+    if (remember >= 0) read = parser_.remembering_value(rule_, read, remember, each.token.value);
+    reach(edge.target, read);
+  }
+}
+
+// What reading on from (state, memory) to the end of the rule may come to, where there are earlier values.
 const Parser::Outlook& Parser::outlook(StateId state, MemoryId memory, uint32_t depth) {
   const uint64_t key = paired(state, memory);
   if (const uint32_t* found = outlook_ids_.find(key)) return outlooks_[*found];
@@ -167,78 +280,7 @@ const Parser::Outlook& Parser::outlook(StateId state, MemoryId memory, uint32_t 
     std::vector<uint64_t>& stack;
     ~Leaving() { stack.pop_back(); }
   } leaving{under_way_};
-
-  Outlook result;
-  const uint32_t rule = grammar_.state(state).rule;
-  FlatMap<uint64_t, uint8_t> seen;
-  std::vector<std::pair<StateId, MemoryId>> work{{state, memory}};
-  auto reach = [&](StateId target, MemoryId after) {
-    if (rivals(rule, after) == no_rivals) result.escapes = true;
-    work.emplace_back(target, after);
-  };
-  while (!work.empty() && !result.escapes) {
-    auto [q, m] = work.back();
-    work.pop_back();
-    const uint64_t here = paired(q, m);
-    if (seen.find(here)) continue;
-    seen.insert(here, 1);
-    const RivalsId now = rivals(rule, m);
-    if (grammar_.state(q).accepting) result.ends.push_back(now);
-    std::vector<Choice> next;
-    bool chosen = false;
-    std::vector<Edge> edges(grammar_.edges_of(q).begin(), grammar_.edges_of(q).end());
-    std::stable_partition(edges.begin(), edges.end(), [](const Edge& edge) { return edge.kind != EdgeKind::rule; });  // the quick ones first
-    for (const Edge& edge : edges) {
-      if (result.escapes) break;
-      if (!holds(edge, m)) continue;
-      int32_t remember;
-      const MemoryId after = updated(edge, rule, m, remember);
-      if (edge.kind == EdgeKind::epsilon) {
-        reach(edge.target, after);
-      } else if (edge.kind == EdgeKind::rule) {
-        if (grammar_.rules[edge.symbol].nullable) reach(edge.target, after);
-        const MemoryId begin = with_rivals(edge.symbol, fresh_[edge.symbol], begun(rule, m, edge));
-        const Outlook inner = outlook(grammar_.rules[edge.symbol].start, begin, depth + 1);
-        result.escapes |= inner.escapes;
-        for (RivalsId left : inner.ends) {
-          Item waiting{edge.target, OriginId::end, after};
-          if (leave(left, waiting, ValueId::unknown_group)) reach(waiting.state, waiting.memory);
-        }
-      } else {
-        const TermId terminal = edge.excluding >= 0 ? excluding(edge, rule, m) : TermId{edge.symbol};
-        if (lexer_.expression(terminal) == ExprId::nothing) continue;
-        if (!chosen) next = choices(now);
-        chosen = true;
-        const Token token = token_of(terminal, TextId::unknown);
-        if (token.role == Role::none) {
-          reach(edge.target, after);
-        } else if (!reads_own_text(terminal)) {
-          auto same = std::find_if(next.begin(), next.end(), [&](const Choice& each) { return each.token == token; });
-          reach(edge.target, with_rivals(rule, after, same == next.end() ? no_rivals : same->after));
-        } else {
-          std::vector<uint32_t> taken;
-          for (const Choice& each : next) {
-            if (each.token.role == token.role) taken.push_back(index(each.token.value));
-          }
-          std::sort(taken.begin(), taken.end());
-          const TermId others = lexer_.without_values(terminal, memory_.intern_list(taken), memory_, values_);
-          if (lexer_.expression(others) != ExprId::nothing) {
-            result.escapes = true;
-            break;
-          }
-          for (const Choice& each : next) {
-            if (each.token.role != token.role || !lexer_.matches(terminal, each.token.value, values_)) continue;
-            MemoryId read = with_rivals(rule, after, each.after);
-            if (remember >= 0) read = remembering_value(rule, read, remember, each.token.value);
-            reach(edge.target, read);
-          }
-        }
-      }
-    }
-  }
-  if (result.escapes) result.ends.clear();
-  std::sort(result.ends.begin(), result.ends.end());
-  result.ends.erase(std::unique(result.ends.begin(), result.ends.end()), result.ends.end());
+  Outlook result = OutlookSearch(*this, state, memory, depth).run();
   outlook_ids_.insert(key, static_cast<uint32_t>(outlooks_.size()));
   outlooks_.push_back(std::move(result));
   return outlooks_.back();
