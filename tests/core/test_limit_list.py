@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 SOURCES = Path(__file__).parents[2] / "constrain" / "core" / "src"
-CONSTANT = re.compile(r"^((?://[^\n]*\n)*)inline constexpr NamedLimit (\w+)\{\"(\w+)\", [\d']+, \"([^\"]+)\"", re.MULTILINE)
+CONSTANT = re.compile(
+    r"^((?://[^\n]*\n)*)inline constexpr NamedLimit (\w+)\{\"(\w+)\", [\d']+, \"([^\"]+)\"", re.MULTILINE
+)
 
 
 @pytest.fixture(scope="module")
@@ -38,5 +40,6 @@ def test_no_other_file_spells_the_name_of_a_limit_in_a_text() -> None:
     assert [
         path.name
         for path in sorted(SOURCES.iterdir())
-        if path.name != "limits.h" and any(spelled.search(line.split("//")[0]) for line in path.read_text().splitlines())
+        if path.name != "limits.h"
+        and any(spelled.search(line.split("//")[0]) for line in path.read_text().splitlines())
     ] == []

@@ -226,7 +226,7 @@ Bound Bounds::find_set(SetId set, Unit unit) {
     }
   }
   bound.length = std::min(bound.length, Bound::unknown);
-  if (closure.has_rivals || closure.uncertain) bound.fresh = std::min(many, bound.fresh + 1);  // what is under way
+  if (closure.has_earlier || closure.uncertain) bound.fresh = std::min(many, bound.fresh + 1);  // what is under way
   return bound;
 }
 
@@ -314,7 +314,7 @@ Bound Bounds::of_place(const Place& place, Unit unit) {
       met = true;
     }
   }
-  if (closure.has_rivals || closure.uncertain) best.fresh = std::min(many, best.fresh + 1);  // the group under way
+  if (closure.has_earlier || closure.uncertain) best.fresh = std::min(many, best.fresh + 1);  // the group under way
   return best;
 }
 

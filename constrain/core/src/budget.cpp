@@ -20,13 +20,13 @@ uint32_t first_token(size_t word, uint32_t bits) { return static_cast<uint32_t>(
 
 // From sets ---------------------------------------------------------------------------------------------------------
 
-bool Budget::surely_fits(const Place& place, size_t read, uint64_t tokens, BudgetQuestions& questions) {
+bool Budget::fits_from_set(const Place& place, size_t read, uint64_t tokens, BudgetQuestions& questions) {
   return bounds_.within(read, tokens, [&](Unit unit) { return bounds_.of_set(place.set, unit, questions); });
 }
 
 bool Budget::surely_fits(const Place& place, size_t read, uint64_t tokens) {
   BudgetQuestions questions;
-  return surely_fits(place, read, tokens, questions);
+  return fits_from_set(place, read, tokens, questions);
 }
 
 bool Budget::any_surely_fits(const Mask& mask, const Place& place, size_t read, uint64_t tokens) {
@@ -35,7 +35,7 @@ bool Budget::any_surely_fits(const Mask& mask, const Place& place, size_t read, 
 
 // Whether the way to finish depends on the text of the lexeme under way.
 bool Budget::text_matters(const Place& place, BudgetQuestions& questions) {
-  if (parser_.closure(place.set).has_rivals) return true;
+  if (parser_.closure(place.set).has_earlier) return true;
   const Bound& bound = bounds_.of_set(place.set, Unit::tokens, questions);
   return bound.fresh != 0 || bound.length == Bound::unknown;
 }
@@ -100,7 +100,7 @@ std::string Budget::counted_completion(const Place& place) {
 
 bool Budget::fits(const Place& place, const Remaining& remaining, BudgetQuestions& questions) {
   if (remaining.left == 0) return false;
-  if (!remaining.soft && (surely_fits(place, remaining.read, remaining.left - 1, questions) ||
+  if (!remaining.soft && (fits_from_set(place, remaining.read, remaining.left - 1, questions) ||
                           bounds_.within(remaining.read, remaining.left - 1, [&](Unit unit) { return bounds_.of_place(place, unit); }))) {
     return true;
   }

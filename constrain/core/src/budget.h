@@ -57,7 +57,7 @@ class Budget {
   size_t memory_bytes() const { return bounds_.memory_bytes() + tokens_needed_.bytes() + unknown_needs_.bytes(); }
 
  private:
-  bool surely_fits(const Place& place, size_t read, uint64_t tokens, BudgetQuestions& questions);
+  bool fits_from_set(const Place& place, size_t read, uint64_t tokens, BudgetQuestions& questions);
   bool fits(const Place& place, const Remaining& remaining, BudgetQuestions& questions);  // after a token
   bool allows(const Place& place, uint32_t token, const Remaining& remaining, BudgetQuestions& questions);
   uint64_t tokens_needed(const Place& place, BudgetQuestions& questions);  // of the way to finish that is known, or never_fits

@@ -57,7 +57,7 @@ LexId Lexer::state(std::vector<Entry> entries) {
     const Terminal& terminal = terminals_[index(entry.terminal)];
     if (expressions_.nullable(entry.expression)) matched.push_back(entry.terminal);
     made.remembers |= terminal.remembered;
-    made.tentative |= terminal.tentative;
+    made.context_dependent |= terminal.context_dependent;
   }
   made.matched = match(std::move(matched));
   entries_.insert(entries_.end(), entries.begin(), entries.end());
@@ -168,11 +168,11 @@ ExprId Lexer::in_blocks(uint64_t tag, std::span<const uint32_t> numbers, F&& exp
   return expressions_.alternation(std::move(parts));
 }
 
-TermId Lexer::derived(TermId t, ExprId used, bool tentative) {
+TermId Lexer::derived(TermId t, ExprId used, bool context_dependent) {
   ExprId rest = expressions_.intersection({terminals_[index(t)].expression, expressions_.complement(used)});
   auto id = static_cast<uint32_t>(terminals_.size());
   const Terminal& from = terminals_[index(t)];
-  terminals_.push_back({rest, from.base, from.remembered, tentative || from.tentative});
+  terminals_.push_back({rest, from.base, from.remembered, context_dependent || from.context_dependent});
   return TermId{id};
 }
 
@@ -181,16 +181,16 @@ TermId Lexer::without_values(TermId t, uint32_t list, const Memory& memory, cons
   uint64_t key = paired(t, list);
   if (const uint32_t* found = without_values_.find(key)) return TermId{*found};
   std::vector<ValueId> scalars;
-  bool tentative = false;
+  bool context_dependent = false;
   for (uint32_t number : memory.list(list)) {
     ValueId value{number};
     if (value == ValueId::unknown_scalar) {
-      tentative = true;
+      context_dependent = true;
     } else if (!values.is_group(value)) {
       scalars.push_back(value);
     }
   }
-  TermId result = scalars.empty() && !tentative ? t : derived(t, all_spelled(scalars, values, notation_of(t)), tentative);
+  TermId result = scalars.empty() && !context_dependent ? t : derived(t, all_spelled(scalars, values, notation_of(t)), context_dependent);
   without_values_.insert(key, index(result));
   return result;
 }

@@ -429,7 +429,7 @@ class Proof {
     for (uint32_t u = 0; u < count_; ++u) {
       if (u != t && groups_.beside(t, u)) beside.push_back(u);
     }
-    const std::string example = example_of_swallowing(grammar_, t, follower, beside);
+    const std::string example = example_of_conflict(grammar_, t, follower, beside);
     throw GrammarError("terminal " + name(follower) + " may follow terminal " + name(t) +
                        ", but every byte it can begin with may also continue what is being read there: the longest match "
                        "could swallow it. " + (example.empty() ? "" : example + ". ") + "Separate them, or let " + name(t) +

@@ -19,7 +19,7 @@ void MaskComputation::compute(MaskDraft& mask, const Place& here) {
   mask.base = alone->base;
   mask.add = alone->add;
   mask.remove = alone->remove;
-  const bool by_text = parser_.closure(here.set).has_rivals;
+  const bool by_text = parser_.closure(here.set).has_earlier;
   const TextId text = !lexer_.remembers(lexer) ? TextId::empty : by_text ? here.text : TextId::unknown;
   for (const Exits& group : alone->exits) {
     if (by_text && lexer_.remembers(lexer)) {
@@ -42,7 +42,7 @@ void MaskComputation::compute(MaskDraft& mask, const Place& here) {
 // After a lexeme with this text, which matches the terminals at these positions of the lexer state.
 Place MaskComputation::after(const Place& here, const std::vector<uint32_t>& positions, TextId text) {
   const MatchId matched = match_of(positions, here.lexer);
-  const TrackId track = parser_.has_rivals(here.set) ? parser_.read(here.track, matched, text) : TrackId::unknown;
+  const TrackId track = parser_.has_earlier(here.set) ? parser_.read(here.track, matched, text) : TrackId::unknown;
   const SetId set = stepping_.advance(here.set, matched, text, track, &recorder_);
   return set == SetId::none ? Place{} : stepping_.entered(set, track);
 }
@@ -120,12 +120,12 @@ void MaskComputation::walk_suffixes(MaskDraft& mask, uint32_t node, Place place)
     std::tie(node, place) = suffixes_.back();
     suffixes_.pop_back();
     bool unknown = false;  // the lexeme may end here, if its text is not among those that are not known
-    if (lexer_.tentative(place.lexer)) {
+    if (lexer_.context_dependent(place.lexer)) {
       if (!surely_goes_on(place)) {
         leave_to_text(mask, node);
         continue;
       }
-      for (TermId t : lexer_.terminals_of(lexer_.matched(place.lexer))) unknown |= lexer_.is_tentative(t);
+      for (TermId t : lexer_.terminals_of(lexer_.matched(place.lexer))) unknown |= lexer_.is_context_dependent(t);
     }
     const std::span<const uint32_t> tokens = trie.tokens(node);
     mask.add.insert(mask.add.end(), tokens.begin(), tokens.end());
@@ -160,7 +160,7 @@ bool MaskComputation::surely_goes_on(const Place& place) const {
   }
   std::span<const Lexer::Entry> entries = lexer_.entries(place.lexer);
   return std::any_of(entries.begin(), entries.end(), [&](const Lexer::Entry& entry) {
-    return !lexer_.is_tentative(entry.terminal) || (!number && lexer_.expressions().infinite(entry.expression));
+    return !lexer_.is_context_dependent(entry.terminal) || (!number && lexer_.expressions().infinite(entry.expression));
   });
 }
 
@@ -172,7 +172,7 @@ void MaskComputation::add_following(MaskDraft& mask, const IndependentTokens& al
   mask = {};
   compute(mask, next);
   recorder_.record_end(next.set);
-  if (lexer_.tentative(start) || parser_.closure(next.set).uncertain) {  // judged one by one, against the real text
+  if (lexer_.context_dependent(start) || parser_.closure(next.set).uncertain) {  // judged one by one, against the real text
     std::vector<uint32_t> all = std::move(mask.dependent);
     for (uint32_t token = 0; token < vocabulary_.size(); ++token) {
       if (mask.base && has_bit(*mask.base, token)) all.push_back(token);

@@ -43,12 +43,12 @@ size_t MaskTokens::memory_bytes() const {
 }
 
 const Mask* Masks::known(const Place& place) const {
-  const uint32_t* found = parser_.has_rivals(place.set) ? text_ids_.find(text_mask_key(place)) : ids_.find(mask_key(place));
+  const uint32_t* found = parser_.has_earlier(place.set) ? text_ids_.find(text_mask_key(place)) : ids_.find(mask_key(place));
   return found ? &masks_[*found] : nullptr;
 }
 
 const Mask& Masks::of(const Place& place) {
-  const bool by_text = parser_.closure(place.set).has_rivals;
+  const bool by_text = parser_.closure(place.set).has_earlier;
   if (const uint32_t* found = by_text ? text_ids_.find(text_mask_key(place)) : ids_.find(mask_key(place))) return masks_[*found];
   Mask mask;
   stepping_.allow_mask();
@@ -166,7 +166,8 @@ LimitSet Masks::fill_dependent(const Mask& mask, const Place& place, std::span<u
   LimitSet met = fill_unknown(mask, place, words, judge);
   if (met.empty()) return met;
   if (judge) {  // what is kept is the same for all judges
-    LimitSet all = fill(mask, place, words);
+    LimitSet all = fill_unknown(mask, place, words, nullptr);
+    if (!all.empty()) keep_limited(place, all, words);
     take_out_judged(all);
     all.add(met);
     return all;

@@ -28,7 +28,7 @@ void sort_unique(std::vector<Item>& items) {
 // A rule predicted by the set being closed: who waits for it, and the origin this becomes.
 struct Parser::Predicted {
   uint32_t rule;
-  RivalsId rivals;
+  EarlierId earlier;
   std::vector<Item> waiting;  // origins may be local
   bool ends_text = false;
   OriginId origin{};
@@ -75,11 +75,11 @@ void Parser::complete(std::vector<Item>& items, bool& ends_text, const Item& ite
 // Adds what waits for the rule of an item that may end here.
 void Parser::finish(std::vector<Item>& items, bool& ends_text, const Item& item, ValueId value) {
   const std::vector<Item> waiting = copy_of_waiting(item.origin);
-  const RivalsId left = grammar_.reads_groups ? rivals(grammar_.state(item.state).rule, item.memory) : no_rivals;
+  const EarlierId left = grammar_.reads_groups ? earlier_values(grammar_.state(item.state).rule, item.memory) : no_earlier;
   for (Item each : waiting) {
     if (!grammar_.reads_groups || leave(left, each, value)) items.push_back(each);
   }
-  ends_text |= origin_ends_[index(item.origin)] && left == no_rivals;
+  ends_text |= origin_ends_[index(item.origin)] && left == no_earlier;
 }
 
 SetId Parser::intern_set(std::vector<Item> items, bool ends_text) {
@@ -129,7 +129,7 @@ MemoryId Parser::updated(const Edge& edge, uint32_t rule, MemoryId memory, int32
       remember = static_cast<int32_t>(action.slot);
     }
   }
-  if (edge.distinct >= 0) memory = memory_.with(memory, rivals_slot(rule) + 1, static_cast<uint32_t>(edge.distinct) + 1);
+  if (edge.distinct >= 0) memory = memory_.with(memory, earlier_slot(rule) + 1, static_cast<uint32_t>(edge.distinct) + 1);
   return memory;
 }
 
@@ -156,7 +156,7 @@ class Parser::Closing {
  private:
   bool is_known(const Item& item);
   void follow(const Edge& edge, uint32_t rule, const Item& item);
-  void predict(uint32_t rule, RivalsId rivals, const Item& waiter);
+  void predict(uint32_t rule, EarlierId earlier, const Item& waiter);
 
   Parser& parser_;
   const Grammar& grammar_;
@@ -198,16 +198,16 @@ bool Parser::Closing::is_known(const Item& item) {
   return false;
 }
 
-void Parser::Closing::predict(uint32_t rule, RivalsId rivals, const Item& waiter) {
-  auto place = std::find_if(predicted_.begin(), predicted_.end(), [=](const Predicted& p) { return p.rule == rule && p.rivals == rivals; });
+void Parser::Closing::predict(uint32_t rule, EarlierId earlier, const Item& waiter) {
+  auto place = std::find_if(predicted_.begin(), predicted_.end(), [=](const Predicted& p) { return p.rule == rule && p.earlier == earlier; });
   if (place != predicted_.end()) {
     place->waiting.push_back(waiter);
     return;
   }
-  predicted_.push_back({.rule = rule, .rivals = rivals, .waiting = {}});
+  predicted_.push_back({.rule = rule, .earlier = earlier, .waiting = {}});
   const OriginId origin{local_origin + static_cast<uint32_t>(predicted_.size() - 1)};
   predicted_.back().waiting.push_back(waiter);
-  work_.push_back({grammar_.rules[rule].start, origin, parser_.with_rivals(rule, parser_.fresh_[rule], rivals)});
+  work_.push_back({grammar_.rules[rule].start, origin, parser_.with_earlier(rule, parser_.fresh_[rule], earlier)});
 }
 
 void Parser::Closing::predict_all() {
@@ -255,9 +255,9 @@ void Parser::Closing::settle_steps() {
     OriginId& origin = step.next.origin;
     if (is_local(origin)) origin = predicted_[index(origin) - local_origin].origin;
   }
-  if (grammar_.reads_groups) parser_.exclude_rivals(found_, result_);
+  if (grammar_.reads_groups) parser_.exclude_earlier(found_, result_);
   for (const Step& step : found_) result_.uses_text |= step.remember >= 0;
-  result_.uses_text |= result_.has_rivals;
+  result_.uses_text |= result_.has_earlier;
   std::sort(found_.begin(), found_.end(), [](const Step& a, const Step& b) {
     return a.terminal == b.terminal ? (a.next == b.next ? a.remember < b.remember : a.next < b.next) : a.terminal < b.terminal;
   });
@@ -440,8 +440,8 @@ SetId Parser::advance(SetId set, MatchId matched, TextId text, TrackId track) {
     for (; step != end && step->terminal == t; ++step) {
       Item next = step->next;
       const uint32_t rule = grammar_.state(next.state).rule;
-      if (now.has_rivals) {
-        if (RivalsId here = rivals(rule, next.memory)) next.memory = with_rivals(rule, next.memory, read_rivals(here, token_of(t, text)));
+      if (now.has_earlier) {
+        if (EarlierId here = earlier_values(rule, next.memory)) next.memory = with_earlier(rule, next.memory, read_earlier(here, token_of(t, text)));
       }
       if (step->remember >= 0) next.memory = remembering(rule, next.memory, step->remember, text);
       complete(items, ends_text, next, value);
@@ -505,7 +505,7 @@ MemoryId Parser::without_values(uint32_t rule, MemoryId memory) {
     if (slots[slot] == value_set) memory = memory_.with(memory, slot, 0);
   }
   if (!grammar_.reads_groups) return memory;
-  return memory_.with(memory_.with(memory, rivals_slot(rule), no_rivals), rivals_slot(rule) + 1, 0);
+  return memory_.with(memory_.with(memory, earlier_slot(rule), no_earlier), earlier_slot(rule) + 1, 0);
 }
 
 MemoryId Parser::without_texts(uint32_t rule, MemoryId memory) {
@@ -519,7 +519,7 @@ MemoryId Parser::without_texts(uint32_t rule, MemoryId memory) {
 size_t Parser::memory_bytes() const {
   size_t total = (sets_.pool.size() + origins_.pool.size()) * sizeof(Item) + sets_.ids.bytes() + origins_.ids.bytes();
   total += (sets_.runs.size() + origins_.runs.size()) * 8 + closures_.size() * (sizeof(Closure) + 1);
-  for (const Outlook& each : outlooks_) total += sizeof(Outlook) + each.ends.size() * sizeof(RivalsId);
+  for (const Outlook& each : outlooks_) total += sizeof(Outlook) + each.ends.size() * sizeof(EarlierId);
   return total + steps_.size() * sizeof(Step) + advances_.bytes() + outlook_ids_.bytes() + values_.memory_bytes();
 }
 

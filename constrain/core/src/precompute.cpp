@@ -49,7 +49,7 @@ Exploration::Exploration(CompiledGrammar& grammar) : grammar_(grammar), automato
 uint64_t Exploration::key(const Place& place) { return paired(place.lexer, place.set); }
 
 void Exploration::meet(const Place& place, double cost, uint32_t arrival) {
-  if (automaton_->stepping().parser().closure(place.set).has_rivals) return;  // masks of one text each
+  if (automaton_->stepping().parser().closure(place.set).has_earlier) return;  // masks of one text each
   const uint64_t id = key(place);
   const uint32_t* found = node_ids_.find(id);
   if (!found) {

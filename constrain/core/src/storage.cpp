@@ -5,7 +5,7 @@
 #include <array>
 #include <bit>
 
-#include "matcher.h"
+#include "compiled_grammar.h"
 
 namespace constrain {
 

@@ -1,12 +1,12 @@
-// Values that must be distinct, where they are groups of lexemes: what is read must not become one of its rivals.
+// Values that must be distinct, where they are groups of lexemes: what is read must not become a value read before.
 //
-// A rule read through an edge that is `distinct` begins with the values of that edge's slot as rivals. Every lexeme
-// leaves those that go on with just this lexeme; when none is left, nothing is asked of the rest. What is inside carries
-// the rivals of all groups around it, outer ones first, each set with the track of what has been read since its group
-// began. A lexeme after which *every* way to go on would end in a rival is excluded where it begins, from the expression
-// of its terminal, so that a live state can still always be completed. That is decided here: a way that is not among
-// those of the rivals escapes, since items without rivals can be completed; the others are followed, and there are no
-// more of them than the rivals have.
+// A rule read through an edge that is `distinct` begins with the values of that edge's slot: the earlier values still
+// possible. Every lexeme leaves those that go on with just this lexeme; when none is left, nothing is asked of the rest.
+// What is inside carries the earlier values of all groups around it, outer ones first, each set with the track of what has
+// been read since its group began. A lexeme after which *every* way to go on would end in an earlier value is excluded where
+// it begins, from the expression of its terminal, so that a live state can still always be completed. That is decided here:
+// a way that is not among those of the earlier values escapes, since items without any can be completed; the others are
+// followed, and there are no more of them than the earlier values have.
 #include <algorithm>
 
 #include "errors.h"
@@ -23,27 +23,27 @@ void check_nesting(uint32_t depth) {
 
 }  // namespace
 
-Parser::RivalsId Parser::rivals(uint32_t rule, MemoryId memory) const { return memory_.values(memory)[rivals_slot(rule)]; }
+Parser::EarlierId Parser::earlier_values(uint32_t rule, MemoryId memory) const { return memory_.values(memory)[earlier_slot(rule)]; }
 
-MemoryId Parser::with_rivals(uint32_t rule, MemoryId memory, RivalsId rivals) {
-  return grammar_.reads_groups ? memory_.with(memory, rivals_slot(rule), rivals) : memory;
+MemoryId Parser::with_earlier(uint32_t rule, MemoryId memory, EarlierId earlier) {
+  return grammar_.reads_groups ? memory_.with(memory, earlier_slot(rule), earlier) : memory;
 }
 
-// Pairs at the end without a rival are left out.
-Parser::RivalsId Parser::trimmed(std::vector<uint32_t> pairs) {
+// Pairs at the end without an earlier value are left out.
+Parser::EarlierId Parser::trimmed(std::vector<uint32_t> pairs) {
   while (!pairs.empty() && pairs.back() == 0) pairs.resize(pairs.size() - 2);
   return memory_.intern_list(pairs);
 }
 
-Parser::RivalsId Parser::outermost(RivalsId rivals, size_t pairs) {
-  std::span<const uint32_t> all = memory_.list(rivals);
-  return 2 * pairs >= all.size() ? rivals : trimmed({all.begin(), all.begin() + static_cast<std::ptrdiff_t>(2 * pairs)});
+Parser::EarlierId Parser::outermost(EarlierId earlier, size_t pairs) {
+  std::span<const uint32_t> all = memory_.list(earlier);
+  return 2 * pairs >= all.size() ? earlier : trimmed({all.begin(), all.begin() + static_cast<std::ptrdiff_t>(2 * pairs)});
 }
 
-// The rivals with which an edge of a rule begins to read another rule.
-Parser::RivalsId Parser::begun(uint32_t rule, MemoryId memory, const Edge& edge) {
-  if (!grammar_.reads_groups) return no_rivals;
-  const RivalsId around = rivals(rule, memory);
+// The earlier values with which an edge of a rule begins to read another rule.
+Parser::EarlierId Parser::begun(uint32_t rule, MemoryId memory, const Edge& edge) {
+  if (!grammar_.reads_groups) return no_earlier;
+  const EarlierId around = earlier_values(rule, memory);
   if (edge.distinct < 0) return around;
   std::vector<uint32_t> groups;
   for (uint32_t value : memory_.list(memory_.values(memory)[static_cast<size_t>(edge.distinct)])) {
@@ -56,8 +56,8 @@ Parser::RivalsId Parser::begun(uint32_t rule, MemoryId memory, const Edge& edge)
   return memory_.intern_list(pairs);
 }
 
-bool Parser::uncertain(RivalsId rivals) const {
-  std::span<const uint32_t> pairs = memory_.list(rivals);
+bool Parser::uncertain(EarlierId earlier) const {
+  std::span<const uint32_t> pairs = memory_.list(earlier);
   for (size_t i = 1; i < pairs.size(); i += 2) {
     std::span<const uint32_t> values = memory_.list(pairs[i]);
     if (std::find(values.begin(), values.end(), index(ValueId::unknown_group)) != values.end()) return true;
@@ -82,10 +82,10 @@ Token Parser::token_of(TermId terminal, TextId text) {
   return token;
 }
 
-// The rivals that agree with one more lexeme.
-Parser::RivalsId Parser::read_rivals(RivalsId rivals, Token token) {
-  if (token.role == Role::none) return rivals;
-  std::vector<uint32_t> pairs(memory_.list(rivals).begin(), memory_.list(rivals).end());
+// The earlier values that agree with one more lexeme.
+Parser::EarlierId Parser::read_earlier(EarlierId earlier, Token token) {
+  if (token.role == Role::none) return earlier;
+  std::vector<uint32_t> pairs(memory_.list(earlier).begin(), memory_.list(earlier).end());
   std::vector<Token> next;
   for (size_t i = 0; i < pairs.size(); i += 2) {
     const TrackId track{pairs[i]};
@@ -101,9 +101,9 @@ Parser::RivalsId Parser::read_rivals(RivalsId rivals, Token token) {
   return trimmed(std::move(pairs));
 }
 
-// All lexemes with which some rival goes on, sorted, each with the rivals that agree with it.
-std::vector<Parser::Choice> Parser::choices(RivalsId rivals) {
-  const std::vector<uint32_t> pairs(memory_.list(rivals).begin(), memory_.list(rivals).end());
+// All lexemes with which some earlier value goes on, sorted, each with the earlier values that agree with it.
+std::vector<Parser::Choice> Parser::choices(EarlierId earlier) {
+  const std::vector<uint32_t> pairs(memory_.list(earlier).begin(), memory_.list(earlier).end());
   struct Way {
     Token token;
     size_t pair;
@@ -136,21 +136,21 @@ std::vector<Parser::Choice> Parser::choices(RivalsId rivals) {
   return result;
 }
 
-// The group that has just been completed, according to the innermost rivals.
-ValueId Parser::last_value(RivalsId rivals) const {
-  std::span<const uint32_t> pairs = memory_.list(rivals);
+// The group that has just been completed, according to the innermost earlier values.
+ValueId Parser::last_value(EarlierId earlier) const {
+  std::span<const uint32_t> pairs = memory_.list(earlier);
   return values_.last(TrackId{pairs[pairs.size() - 2]});
 }
 
-// Goes from the end of a rule, with the rivals left there, to a waiting item; false if the value read is a rival.
-bool Parser::leave(RivalsId left, Item& waiting, ValueId value) {
+// Goes from the end of a rule, with the earlier values left there, to a waiting item; false if the value read is an earlier value.
+bool Parser::leave(EarlierId left, Item& waiting, ValueId value) {
   const uint32_t rule = grammar_.state(waiting.state).rule;
-  const size_t count = memory_.list(rivals(rule, waiting.memory)).size() / 2;
+  const size_t count = memory_.list(earlier_values(rule, waiting.memory)).size() / 2;
   if (memory_.list(left).size() > 2 * count) return false;
-  if (left != no_rivals) value = last_value(left);  // known even while a mask is made for all texts before
-  waiting.memory = with_rivals(rule, waiting.memory, left);
-  if (const uint32_t pending = memory_.values(waiting.memory)[rivals_slot(rule) + 1]) {
-    waiting.memory = memory_.remember(memory_.with(waiting.memory, rivals_slot(rule) + 1, 0), pending - 1, value);
+  if (left != no_earlier) value = last_value(left);  // known even while a mask is made for all texts before
+  waiting.memory = with_earlier(rule, waiting.memory, left);
+  if (const uint32_t pending = memory_.values(waiting.memory)[earlier_slot(rule) + 1]) {
+    waiting.memory = memory_.remember(memory_.with(waiting.memory, earlier_slot(rule) + 1, 0), pending - 1, value);
   }
   return true;
 }
@@ -165,7 +165,7 @@ class Parser::OutlookSearch {
 
  private:
   void reach(StateId target, MemoryId after) {
-    if (parser_.rivals(rule_, after) == no_rivals) result_.escapes = true;
+    if (parser_.earlier_values(rule_, after) == no_earlier) result_.escapes = true;
     work_.emplace_back(target, after);
   }
   void follow_all(StateId state, MemoryId memory);
@@ -180,7 +180,7 @@ class Parser::OutlookSearch {
   std::vector<std::pair<StateId, MemoryId>> work_;
   FlatMap<uint64_t, uint8_t> seen_;
   Outlook result_;
-  RivalsId now_ = no_rivals;   // at the state that is followed
+  EarlierId now_ = no_earlier;   // at the state that is followed
   std::vector<Choice> next_;   // of these, once `chosen_`
   bool chosen_ = false;
 };
@@ -201,7 +201,7 @@ Parser::Outlook Parser::OutlookSearch::run() {
 }
 
 void Parser::OutlookSearch::follow_all(StateId state, MemoryId memory) {
-  now_ = parser_.rivals(rule_, memory);
+  now_ = parser_.earlier_values(rule_, memory);
   if (grammar_.state(state).accepting) result_.ends.push_back(now_);
   chosen_ = false;
   std::vector<Edge> edges(grammar_.edges_of(state).begin(), grammar_.edges_of(state).end());
@@ -223,10 +223,10 @@ void Parser::OutlookSearch::follow_all(StateId state, MemoryId memory) {
 
 void Parser::OutlookSearch::read_rule(const Edge& edge, MemoryId memory, MemoryId after) {
   if (grammar_.rules[edge.symbol].nullable) reach(edge.target, after);
-  const MemoryId begin = parser_.with_rivals(edge.symbol, parser_.fresh_[edge.symbol], parser_.begun(rule_, memory, edge));
+  const MemoryId begin = parser_.with_earlier(edge.symbol, parser_.fresh_[edge.symbol], parser_.begun(rule_, memory, edge));
   const Outlook inner = parser_.outlook(grammar_.rules[edge.symbol].start, begin, depth_ + 1);
   result_.escapes |= inner.escapes;
-  for (RivalsId left : inner.ends) {
+  for (EarlierId left : inner.ends) {
     Item waiting{edge.target, OriginId::end, after};
     if (parser_.leave(left, waiting, ValueId::unknown_group)) reach(waiting.state, waiting.memory);
   }
@@ -242,7 +242,7 @@ void Parser::OutlookSearch::read_terminal(const Edge& edge, MemoryId memory, Mem
     reach(edge.target, after);
   } else if (!parser_.reads_own_text(terminal)) {
     auto same = std::find_if(next_.begin(), next_.end(), [&](const Choice& each) { return each.token == token; });
-    reach(edge.target, parser_.with_rivals(rule_, after, same == next_.end() ? no_rivals : same->after));
+    reach(edge.target, parser_.with_earlier(rule_, after, same == next_.end() ? no_earlier : same->after));
   } else {
     read_own_text(edge, terminal, token.role, after, remember);
   }
@@ -262,7 +262,7 @@ void Parser::OutlookSearch::read_own_text(const Edge& edge, TermId terminal, Rol
   }
   for (const Choice& each : next_) {
     if (each.token.role != role || !parser_.lexer_.matches(terminal, each.token.value, parser_.values_)) continue;
-    MemoryId read = parser_.with_rivals(rule_, after, each.after);
+    MemoryId read = parser_.with_earlier(rule_, after, each.after);
     if (remember >= 0) read = parser_.remembering_value(rule_, read, remember, each.token.value);
     reach(edge.target, read);
   }
@@ -286,15 +286,15 @@ const Parser::Outlook& Parser::outlook(StateId state, MemoryId memory, uint32_t 
   return outlooks_.back();
 }
 
-// Whether the text can be completed from an item (after a lexeme) without reading a rival.
+// Whether the text can be completed from an item (after a lexeme) without reading an earlier value.
 bool Parser::alive(const Item& item, uint32_t depth) {
   const uint32_t rule = grammar_.state(item.state).rule;
-  if (rivals(rule, item.memory) == no_rivals) return true;
+  if (earlier_values(rule, item.memory) == no_earlier) return true;
   check_nesting(depth);
   const Outlook outlook = this->outlook(item.state, item.memory, 0);
   if (outlook.escapes) return true;
   const std::vector<Item> waiting = copy_of_waiting(item.origin);
-  for (RivalsId left : outlook.ends) {
+  for (EarlierId left : outlook.ends) {
     for (Item each : waiting) {
       if (leave(left, each, ValueId::unknown_group) && alive(each, depth + 1)) return true;
     }
@@ -302,20 +302,20 @@ bool Parser::alive(const Item& item, uint32_t depth) {
   return false;
 }
 
-// Takes the lexemes after which only rivals could be read out of the steps of a closure.
-void Parser::exclude_rivals(std::vector<Step>& steps, Closure& closure) {
+// Takes the lexemes after which only earlier values could be read out of the steps of a closure.
+void Parser::exclude_earlier(std::vector<Step>& steps, Closure& closure) {
   for (const Step& step : steps) {
-    const RivalsId here = rivals(grammar_.state(step.next.state).rule, step.next.memory);
-    closure.has_rivals |= here != no_rivals;
+    const EarlierId here = earlier_values(grammar_.state(step.next.state).rule, step.next.memory);
+    closure.has_earlier |= here != no_earlier;
     closure.uncertain |= uncertain(here);
   }
-  if (closure.uncertain || !closure.has_rivals) return;
-  RivalsId known = no_rivals;  // whose choices these are: mostly the same for all steps
+  if (closure.uncertain || !closure.has_earlier) return;
+  EarlierId known = no_earlier;  // whose choices these are: mostly the same for all steps
   std::vector<Choice> next;
   for (Step& step : steps) {
     const uint32_t rule = grammar_.state(step.next.state).rule;
-    const RivalsId here = rivals(rule, step.next.memory);
-    if (here == no_rivals) continue;
+    const EarlierId here = earlier_values(rule, step.next.memory);
+    if (here == no_earlier) continue;
     if (here != known) next = choices(here);
     known = here;
     const Token token = token_of(step.terminal, TextId::unknown);
@@ -328,7 +328,7 @@ void Parser::exclude_rivals(std::vector<Step>& steps, Closure& closure) {
     for (const Choice& each : next) {
       if (own_text ? each.token.role != token.role : each.token != token) continue;
       Item after = step.next;
-      after.memory = with_rivals(rule, after.memory, each.after);
+      after.memory = with_earlier(rule, after.memory, each.after);
       if (own_text && !lexer_.matches(step.terminal, each.token.value, values_)) continue;
       if (step.remember >= 0) after.memory = remembering_value(rule, after.memory, step.remember, each.token.value);
       if (alive(after, 0)) continue;

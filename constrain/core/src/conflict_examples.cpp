@@ -1,7 +1,7 @@
 // Examples of lexemes that go on over the beginning of what should follow them.
 //
 // The automaton of the grammar is explored from the beginning, as far as a limit lets it: it reads by the lexing rule,
-// whether that was proved to strand nothing or not. A place from which all was explored, and no end was met, is stranded:
+// whether that was proved to strand nothing or not. A place from which all was explored, and no end was met, is a dead end:
 // nothing completes the text that leads there. Where no example is among the places explored, the expressions alone give
 // one.
 #include <algorithm>
@@ -65,14 +65,14 @@ struct Example {
   std::string before;
   uint8_t byte;           // with which the follower begins
   uint32_t onward;        // terminal that reads it
-  bool stranded = false;  // nothing completes a text that begins so
+  bool dead_end = false;  // nothing completes a text that begins so
   bool all = false;       // no text of the follower can be read there
-  auto rank() const { return std::pair(stranded, all); }
+  auto rank() const { return std::pair(dead_end, all); }
 };
 
-class StrandSearch {
+class DeadEndSearch {
  public:
-  StrandSearch(const Grammar& grammar, uint32_t terminal, uint32_t follower)
+  DeadEndSearch(const Grammar& grammar, uint32_t terminal, uint32_t follower)
       : terminal_(terminal), follower_(follower), vocabulary_(byte_vocabulary()), automaton_(grammar, vocabulary_) {
     store().allow(MAX_EXPLORED_WORK.value, &MAX_EXPLORED_WORK);
     meet(automaton_.stepping().start(), 0, 0);
@@ -90,7 +90,7 @@ class StrandSearch {
         found = example_at(at);
       } catch (const LimitError&) {  // no example, then
       }
-      if (found && found->stranded) return found;
+      if (found && found->dead_end) return found;
       if (found && (!best || found->rank() > best->rank())) best = std::move(found);
     }
     return best;
@@ -204,14 +204,14 @@ class StrandSearch {
         all = false;
         continue;
       }
-      const bool stranded = is_stranded(place, byte);
-      if (!found || (stranded && !found->stranded)) found = Example{text_to(at), byte, reader(next), stranded};
+      const bool dead_end = is_dead_end(place, byte);
+      if (!found || (dead_end && !found->dead_end)) found = Example{text_to(at), byte, reader(next), dead_end};
     }
     if (found) found->all = all;
     return found;
   }
 
-  bool is_stranded(Place place, uint8_t byte) {
+  bool is_dead_end(Place place, uint8_t byte) {
     if (!automaton_.stepping().step(place, byte)) return true;
     const uint32_t* node = ids_.find(key_of(place));
     return node && !nodes_[*node].alive;
@@ -274,16 +274,16 @@ std::optional<std::pair<std::string, uint8_t>> text_read_on(ExpressionStore& sto
 
 }  // namespace
 
-std::string example_of_swallowing(Grammar& grammar, uint32_t terminal, uint32_t follower, const std::vector<uint32_t>& beside) {
+std::string example_of_conflict(Grammar& grammar, uint32_t terminal, uint32_t follower, const std::vector<uint32_t>& beside) {
   const std::vector<std::string>& names = grammar.terminal_names;
   ExpressionStore& store = grammar.expressions;
   const ExprId following = grammar.terminals[follower];
   static const std::string unproved = "; that all texts can be completed all the same is not proved";
-  if (const std::optional<Example> found = StrandSearch(grammar, terminal, follower).find()) {
+  if (const std::optional<Example> found = DeadEndSearch(grammar, terminal, follower).find()) {
     const std::string next = character(store, following, found->byte);
     return "For example, after " + quoted(found->before) + " the " + quoted(next) + " of " + names[follower] + " is read as more of " +
            names[found->onward] +
-           (found->stranded ? ", and no text that begins with " + quoted(found->before + next) + " can be completed" : unproved);
+           (found->dead_end ? ", and no text that begins with " + quoted(found->before + next) + " can be completed" : unproved);
   }
   for (uint32_t other : beside) {
     const auto found = text_read_on(store, grammar.terminals[terminal], grammar.terminals[other], following);
