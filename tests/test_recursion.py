@@ -18,7 +18,8 @@ KERNEL = {
     "height: max_recursed_height levels, and below a decision MAX_NESTED_DECISIONS": """
         derive derivative alternation intersection decide_intersection within first
         find_without_counts without_counts
-        find_lengths lengths lengths_of_chain lengths_of_alternation lengths_of_repetition lengths_of_window lengths_of_intersection
+        find_lengths lengths lengths_of_chain lengths_of_alternation
+        lengths_of_repetition lengths_of_window lengths_of_intersection
         alphabet find_alphabet
         build_shortest shortest search_shortest some_match""",
     "the call within meets what is no concatenation": "concatenation",
