@@ -1,6 +1,6 @@
 """Languages that are made to take long: what compiling one of each family takes, and how it ends.
 
-    python benchmarks/hostile.py --output benchmarks/results/hostile.json
+    python benchmarks/hostile.py --output hostile.json
     python benchmarks/hostile.py --only enum --scale 0.1 --output /tmp/hostile.json      small ones of some families
 
 Each runs in a process of its own; seconds are of the processor.

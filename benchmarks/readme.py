@@ -125,9 +125,9 @@ def serving(report: dict[str, Any]) -> Iterator[str]:
 
 
 def attack(report: dict[str, Any]) -> Iterator[str]:
-    """What a normal client met beside hostile requests."""
+    """Latency of a normal client, and memory of the server, during hostile requests."""
     yield (
-        f"Attack: a normal client beside {report['hostile']} hostile requests, 4 at a time; refused within 5 seconds: "
+        f"Attack: a normal client during {report['hostile']} hostile requests, 4 at a time; refused within 5 seconds: "
         f"{report['refused_in_5_seconds']}, the slowest after {report['slowest_seconds']:.1f} s; options of the "
         f"server: {' '.join(report['server']) or 'none'}."
     )

@@ -7,11 +7,13 @@ from typing import Any
 
 
 def integer(name: str, value: Any) -> int:
-    """An argument as an ``int``, also of another type with ``__index__``, such as NumPy's integers.
+    """An argument as an ``int``, also of another type with ``__index__``, such as NumPy's integers; but no ``bool``.
 
     >>> integer("max_tokens", 7)
     7
     """
+    if isinstance(value, bool):
+        raise wrong_type(name, "an integer", value)
     try:
         return index(value)
     except TypeError as error:

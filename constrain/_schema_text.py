@@ -19,7 +19,7 @@ def schema_text(schema: object, *, tightened: bool = False) -> str:
     """
     if isinstance(schema, str):
         return schema
-    if not isinstance(schema, (dict, bool)):
+    if is_type(schema):
         import pydantic
 
         try:
@@ -42,6 +42,11 @@ def _tightened(adapter: pydantic.TypeAdapter[object]) -> dict[str, object]:
     from constrain._type_schema import type_schema  # imports Pydantic
 
     return type_schema(adapter)
+
+
+def is_type(schema: object) -> bool:
+    """Whether a schema is given as a Python type, whose validator reads the answers, and not as JSON Schema."""
+    return not isinstance(schema, (str, dict, bool))
 
 
 def parse_schema(text: str) -> object:

@@ -1,4 +1,4 @@
-"""What one compilation may take, counted in steps: the same on every machine, whatever was compiled before."""
+"""The work limit of one compilation, counted in steps, so that it does not depend on the speed of the machine."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ MAX_EXPANSION_WORK = 2_000_000
 
 Steps are counted by the size of what is made or compared (subschemas, keywords, pairs of alternatives, edges, digits of
 bounds), never by time, and they do not depend on what is remembered.
+The kernel's derivatives count, too, and differ by a few per cent from process to process, with the seed of its hashes.
 """
 
 
@@ -30,35 +31,45 @@ class _Work(threading.local):
 _work = _Work()
 
 
-class _Collector:
-    """The garbage collector rests while anything is compiled.
+class _Collector(threading.local):
+    """How many compilations of this thread, one within the other, keep the garbage collector at rest."""
 
-    It would look through all that a compilation has made again and again, which doubles the time of large ones. Nothing
-    of that is garbage before the end, and ``MAX_EXPANSION_WORK`` bounds it.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._resting = 0
-        self._was_enabled = False
-
-    def rest(self) -> None:
-        with self._lock:
-            if self._resting == 0:
-                self._was_enabled = gc.isenabled()
-                gc.disable()
-            self._resting += 1
-
-    def go_on(self) -> None:
-        with self._lock:
-            self._resting -= 1
-            if self._resting == 0 and self._was_enabled:
-                gc.enable()
-            elif self._was_enabled:  # threads that always compile something would put it off for ever
-                gc.collect(0)
+    depth = 0
 
 
 _collector = _Collector()
+_collector_lock = threading.Lock()
+_threads_compiling = 0
+_was_enabled = False
+
+
+@contextmanager
+def garbage_kept() -> Iterator[None]:
+    """Keeps Python's garbage collector at rest while a grammar is made.
+
+    The collector would traverse all that a compilation has made again and again, which doubles the time of large ones.
+    Nothing of that is garbage before the end, and ``MAX_EXPANSION_WORK`` bounds it. When one of several threads ends,
+    it collects what is young, so that threads that always compile something do not put that off for ever.
+    """
+    global _threads_compiling, _was_enabled  # noqa: PLW0603 - the collector is one for the process
+    _collector.depth += 1
+    if _collector.depth == 1:
+        with _collector_lock:
+            if _threads_compiling == 0:
+                _was_enabled = gc.isenabled()
+                gc.disable()
+            _threads_compiling += 1
+    try:
+        yield
+    finally:
+        _collector.depth -= 1
+        if _collector.depth == 0:
+            with _collector_lock:
+                _threads_compiling -= 1
+                if _was_enabled and _threads_compiling == 0:
+                    gc.enable()
+                elif _was_enabled:
+                    gc.collect(0)
 
 
 @contextmanager
@@ -66,14 +77,11 @@ def compilation() -> Iterator[None]:
     """Allows this thread ``MAX_EXPANSION_WORK`` steps, unless a compilation that this one is part of is under way."""
     if _work.depth == 0:
         _work.left = MAX_EXPANSION_WORK
-        _collector.rest()
     _work.depth += 1
     try:
         yield
     finally:
         _work.depth -= 1
-        if _work.depth == 0:
-            _collector.go_on()
 
 
 @contextmanager
@@ -87,18 +95,13 @@ def apart() -> Iterator[None]:
 
 
 def spend(steps: int) -> None:
-    """Counts steps of the compilation under way, if one is. Raises ``LimitError``; whoever knows the place adds it."""
+    """Adds steps to the compilation under way, if any. Raises ``LimitError`` without a place; callers add the place."""
     _work.left -= steps
     if _work.left < 0 and _work.depth:
         raise LimitError(
             f"to compile this takes more steps than MAX_EXPANSION_WORK = {MAX_EXPANSION_WORK}; "
             "leave parts out, or make it fewer or smaller ones"
         )
-
-
-def is_spent() -> bool:
-    """Whether the compilation under way in this thread has met its limit."""
-    return _work.left < 0
 
 
 def steps_taken() -> int:

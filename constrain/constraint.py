@@ -22,11 +22,11 @@ from constrain._digest import grammar_digest, schema_digest, source_digest
 from constrain._errors import LimitError, limits_at
 from constrain._forced import certain_tokens
 from constrain._policies import CHOICES, DEFAULTS, refuse_compile_options
-from constrain._schema_text import parse_schema, schema_text
+from constrain._schema_text import is_type, parse_schema, schema_text
 from constrain._source import Source
 from constrain._special import resolve_special, special_name
 from constrain._suggestions import unknown_names
-from constrain._work import compilation
+from constrain._work import compilation, garbage_kept
 from constrain.grammar import Grammar
 from constrain.vocabulary import Vocabulary, as_vocabulary
 
@@ -605,7 +605,7 @@ def _compile_any(
     elsewhere: Callable[[], Packed] | None,
     options: CompileOptions,
 ) -> Constraint:
-    """``_compile`` within one budget of steps, whatever the schema is made of, as far as Python's stack reaches."""
+    """Compiles a schema of any kind; the caller counts its steps and handles a ``RecursionError``."""
     settled: CompileOptions = {**DEFAULTS, **options}
     registry, strict = settled["registry"], settled["strict"]
     directory = find_cache(cache) if registry is None else None
@@ -616,7 +616,7 @@ def _compile_any(
     policies: dict[str, Any] = {name: value for name, value in sorted(settled.items()) if name in CHOICES}
     text = schema_text(schema, tightened=True)
     # Pydantic reads 7e35 as a float, and no float of that size as an integer.
-    plain_integers = settled["numbers"] == "any" and not isinstance(schema, (str, dict, bool))
+    plain_integers = settled["numbers"] == "any" and is_type(schema)
     settings = (close_objects, strict, plain_integers)
 
     def make_schema() -> CompiledSchema:
@@ -668,7 +668,8 @@ def _compile_text(
     def make(keeping: _Keeping | None) -> Constraint:
         if elsewhere is not None:
             return Constraint._unpacked(vocab, elsewhere(), grammar, keeping)
-        made = grammar()
+        with garbage_kept():
+            made = grammar()
         return Constraint(made, vocab, policies, made.warnings, keeping)
 
     def find_or_make() -> Constraint:

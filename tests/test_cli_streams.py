@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from constrain.cli.streams import read_prompt
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -41,6 +43,10 @@ def test_a_prompt_that_is_not_utf_8_is_refused() -> None:
     why = "this is not UTF-8: invalid start byte at byte 3"
     assert run("generate", "-", text=b"hi \xff") == (1, "", f"error: standard input: {why}\n")
     assert run("generate", b"hi \xff") == (1, "", f"error: the prompt: {why}\n")
+
+
+def test_a_prompt_given_as_an_argument_stays_as_it_is() -> None:
+    assert read_prompt("\ufeffa\r\nb\rc") == "\ufeffa\r\nb\rc"
 
 
 def test_what_is_written_to_a_pipe_is_utf_8() -> None:

@@ -12,6 +12,7 @@ import pytest
 import constrain
 from constrain import _work
 from constrain._schema_text import parse_schema
+from constrain.constraint import _compile
 from constrain.json_schema import compile_schema
 from tests.hostile_schemas import FAMILIES, cost
 from tests.support import LONG, byte_vocabulary
@@ -119,3 +120,16 @@ def test_large_ones_compile_or_are_refused_in_about_a_second(name: str) -> None:
     assert found.outcome == "compiles" or "MAX_" in found.outcome, found
     assert found.seconds < 2.5, found
     assert found.memory < 500 << 20, found
+
+
+def test_the_garbage_collector_works_where_nothing_is_made() -> None:
+    """It does not rest while another process compiles."""
+    seen: list[bool] = []
+
+    def elsewhere() -> Any:
+        seen.append(gc.isenabled())
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _compile({"const": "elsewhere"}, byte_vocabulary(), close_objects=False, cache=False, elsewhere=elsewhere)
+    assert seen == [True]

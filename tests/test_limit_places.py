@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain import Grammar
 from constrain.lark.gaps import MAX_IGNORED_LITERAL, MAX_KINDS_OF_IGNORED
 from tests.support import byte_vocabulary
 
@@ -59,8 +58,6 @@ def test_of_what_a_grammar_ignores() -> None:
 
 
 def test_of_a_grammar_made_by_hand() -> None:
-    compiled = constrain.compile({"properties": {"a": {"type": "string", "maxLength": 3}}}, VOCABULARY, cache=False)
-    assert isinstance(compiled.grammar, Grammar)
     builder = constrain.GrammarBuilder()
     start = builder.rule("start")
     from constrain.regex.tree import Literal, Repetition

@@ -56,7 +56,7 @@ def test_command_lines_run(command: str, tmp_path: Path) -> None:
     assert run(tmp_path, "-m", "constrain", *shlex.split(command)) or (tmp_path / "answers.jsonl").stat().st_size
 
 
-NOT_KEPT = {"masks", "generation", "batch", "budget", "serving", "attack"}
+NOT_KEPT = {"masks", "generation", "batch", "budget", "serving"}
 """Tables whose reports are not in ``benchmarks/results``; whoever keeps one removes it here."""
 
 TABLES = str(ROOT / "benchmarks/readme.py")
@@ -91,7 +91,7 @@ def test_the_table_of_an_attack_has_its_numbers(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("<!-- attack: benchmarks/attack.py -->\n<!-- /attack -->\n", encoding="utf-8")
     run(tmp_path, TABLES, "--write", "--results", str(tmp_path), "--readme", str(tmp_path / "README.md"))
     table = (tmp_path / "README.md").read_text(encoding="utf-8")
-    assert "beside 2 hostile requests, 4 at a time; refused within 5 seconds: 1, the slowest after 7.2 s" in table
+    assert "during 2 hostile requests, 4 at a time; refused within 5 seconds: 1, the slowest after 7.2 s" in table
     assert "options of the server: --threads 1. 2 cores (One); commit 1234567, 2026-11-25." in table
     assert "| alone | 3 | 1.00 s (1.00) | 1.00 s (1.00) | 500 MiB |" in table
     assert "| attacked | 3 | 1.50 s (1.50) | 1.95 s (1.95) | 512 MiB |" in table

@@ -150,7 +150,8 @@ class _Form:
     def value_grammar(self, value: Value) -> Grammar:
         policies = self.answer.policies._asdict() | {"close_objects": value.closed}
         beside = self.plan.beside_json
-        grammar = compile_schema(parse_schema(value.schema), keys_apart=bool(beside), **policies).part
+        schema = parse_schema(value.schema)
+        grammar = compile_schema(schema, keys_apart=bool(beside), plain_integers=value.typed, **policies).part
         for text in beside:
             if may_begin_with(grammar, text):
                 raise GrammarError(

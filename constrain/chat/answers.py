@@ -47,11 +47,13 @@ class FunctionCalls:
     """Calls of a function: ``parameters`` is the JSON Schema of its arguments, as text.
 
     ``closed``: whether parameters that the schema does not declare are left out (as ``generate`` leaves out keys).
+    ``typed``: whether Python types read the arguments, so that integers have neither a fraction nor an exponent.
     """
 
     name: str
     parameters: str
     closed: bool = True
+    typed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +66,11 @@ class CustomCalls:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """Content that is a JSON value: ``schema`` is a JSON Schema, as text."""
+    """Content that is a JSON value: ``schema`` is a JSON Schema, as text. For the rest see ``FunctionCalls``."""
 
     schema: str
     closed: bool = True
+    typed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

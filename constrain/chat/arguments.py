@@ -82,7 +82,9 @@ def _compiled(tool: FunctionCalls, style: ArgumentStyle, policies: Policies, *, 
         schema = {**schema, "additionalProperties": False}
     asked = policies._asdict() | {"close_objects": tool.closed}
     with apart():
-        return compile_schema(schema, keys_apart=keys_apart, arguments=_WRITINGS[style], **asked)
+        return compile_schema(
+            schema, keys_apart=keys_apart, plain_integers=tool.typed, arguments=_WRITINGS[style], **asked
+        )
 
 
 def json_of_python(written: str) -> str:

@@ -25,7 +25,7 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 CHECKED_BYTES = 16 << 20
-"""Bytes of the schemas that are remembered as compilable; beyond, all are forgotten."""
+"""Bytes of the schemas that are remembered as compilable; beyond, the least recently used are forgotten."""
 
 
 def check_name(name: object) -> None:

@@ -11,7 +11,7 @@ from constrain._job import SCHEMA, TOOLS, Language, Plan
 from constrain._options import split_options
 from constrain._policies import CHOICES, DEFAULTS, refuse_compile_options
 from constrain._result import result_type
-from constrain._schema_text import parse_schema, schema_text
+from constrain._schema_text import is_type, parse_schema, schema_text
 from constrain._source import Source
 from constrain.chat.answers import REFUSAL, Answer, CustomCalls, FunctionCalls, Reasoning, Value
 from constrain.chat.choice import read_choice
@@ -94,7 +94,7 @@ def plan_chat(model: Model, prompt: Prompt, schema: Any, given: Options) -> Plan
 
 def _callable(tool: Tool) -> FunctionCalls | CustomCalls:
     if isinstance(tool, FunctionTool):
-        return FunctionCalls(tool.name, schema_text(tool.schema))
+        return FunctionCalls(tool.name, schema_text(tool.schema), typed=tool.signature is not None)
     return CustomCalls(tool.name, tool.format)
 
 
@@ -110,7 +110,7 @@ def _content(schema: Any, *, strict: bool) -> Value | Source | None:
         from constrain.json_schema.strict import require_strict
 
         require_strict(parse_schema(text))
-    return Value(text)
+    return Value(text, typed=is_type(schema))
 
 
 def _is_parallel(given: object) -> bool:

@@ -30,7 +30,8 @@ def settle_streams() -> None:
 def read_prompt(given: str) -> str:
     """The text of an argument, or of standard input where that is ``-``. Raises ``OSError`` and ``ValueError``."""
     if given != "-":
-        return shared.decoded(os.fsencode(given), "the prompt")
+        shared.decoded(os.fsencode(given), "the prompt")  # raises for what is not UTF-8
+        return given
     return shared.decoded(read_input(), "standard input")
 
 

@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain._errors import SchemaError, UnsatisfiableSchemaError, limits_at
-from constrain._work import compilation, steps_taken
+from constrain._work import compilation, garbage_kept, steps_taken
 from constrain.json_schema.contradictions import why_empty
 from constrain.json_schema.dialects import DRAFT_4_URI, sign_of_draft_4
 from constrain.json_schema.documents import Documents
@@ -104,7 +104,7 @@ def compile_schema(
     """
     policies = Policies(whitespace, property_order, formats, numbers, precision, escapes, close_objects)
     policies.check()
-    with compilation(), limits_at(""):
+    with compilation(), garbage_kept(), limits_at(""):
         before = steps_taken()
         compiled = _in_its_dialect(schema, _Asked(Documents(registry), policies, keys_apart, plain_integers, arguments))
         return replace(compiled, steps=steps_taken() - before)

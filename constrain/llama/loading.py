@@ -83,8 +83,8 @@ def _open(path: Path, *, verbose: bool, **options: Any) -> llama_cpp.Llama:
             return Llama(str(path), verbose=verbose, **options)
         except (ValueError, RuntimeError) as error:
             reason = " ".join("".join(errors).split()) or str(error)
-            if n_ctx := options.get("n_ctx"):
-                reason += f"; if there is too little memory for a context of {n_ctx} tokens, take a smaller n_ctx"
+            if "llama_context" in str(error):  # not the model, but its context could not be made
+                reason += f"; there may be too little memory for {options['n_ctx']} tokens: take a smaller n_ctx"
             raise ModelError(f"{path}: llama.cpp cannot load it: {reason}") from error
 
 

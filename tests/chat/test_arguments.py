@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from constrain.chat.answers import DEFAULT_POLICIES, Answer, Calls, FunctionCalls
+import constrain
+from constrain.chat.answers import DEFAULT_POLICIES, Answer, Calls, FunctionCalls, Value
 from tests.chat.forms import ELEMENTS, PYTHON, TAGS
 from tests.chat.parsed import read_answer
 from tests.chat.test_answers import walked
-from tests.support import validation_error
+from tests.support import byte_vocabulary, validation_error
 
 STRING: dict[str, Any] = {"type": "string"}
 NUMBER: dict[str, Any] = {"type": "number"}
@@ -88,3 +89,20 @@ def test_random_arguments_are_valid(form: Any, name: str, policies: str) -> None
         (call,) = read_answer(answer, text).calls
         assert call.ended
         assert validation_error(SCHEMAS[name], (call.arguments or "").encode()) is None, text
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_integers_that_python_types_read_are_plain_under_every_policy(*, typed: bool) -> None:
+    """Pydantic reads 7e3 as a float; by JSON Schema it is an integer."""
+    schema = '{"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}'
+    answer = Answer(
+        TAGS,
+        tools=(FunctionCalls("f", schema, typed=typed),),
+        content=Value(schema, typed=typed),
+        policies=DEFAULT_POLICIES._replace(numbers="any"),
+    )
+    constraint = constrain.compile(answer, byte_vocabulary(), cache=False)
+    call = '<tool_call>\n{"name": "f", "arguments": %s}\n</tool_call>'
+    for form in ("%s", call):
+        assert constraint.accepts(form % '{"x": 7}')
+        assert constraint.accepts(form % '{"x": 7e3}') is not typed

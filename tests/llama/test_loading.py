@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import llama_cpp
 import pytest
@@ -10,6 +10,10 @@ import pytest
 import constrain
 from constrain.llama.loading import MAX_CONTEXT, Llama
 from tests.support import demo_model
+from tests.test_vocabulary import write_gguf
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SYSTEM = b"CPU : AVX512 = 1 | AMX_INT8 = %d | REPACK = 1 | "
 
@@ -39,8 +43,15 @@ def test_a_context_for_which_there_is_no_memory_is_an_error_that_says_so(monkeyp
         return None
 
     monkeypatch.setattr("llama_cpp.llama_cpp.llama_init_from_model", refuse)
-    with pytest.raises(constrain.ModelError, match="for a context of 64 tokens, take a smaller n_ctx"):
+    with pytest.raises(constrain.ModelError, match="too little memory for 64 tokens: take a smaller n_ctx"):
         constrain.Model(demo_model(), n_ctx=64)
+
+
+def test_a_file_that_is_no_model_is_not_told_to_take_less_memory(tmp_path: Path) -> None:
+    file = write_gguf(tmp_path / "vocabulary.gguf", "gpt2", [b"a", b"b", b"</s>"])
+    with pytest.raises(constrain.ModelError, match="cannot load it") as caught:
+        constrain.Model(file)
+    assert "n_ctx" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -122,8 +122,8 @@ class Buffer {
   Py_buffer view_{};
 };
 
-// A Python integer (or whatever has __index__, as numpy's have); the nearest Py_ssize_t for one that is larger. Raises
-// TypeError for anything else.
+// Converts a Python integer, or any object with __index__ such as a numpy integer. Integers out of range become the
+// nearest Py_ssize_t. Raises TypeError for other objects.
 Py_ssize_t integer_of(nb::handle object, const char* what) {
   if (!PyIndex_Check(object.ptr())) refuse_type(what, "an integer", object);
   Py_ssize_t value = PyLong_CheckExact(object.ptr()) ? PyLong_AsSsize_t(object.ptr()) : PyNumber_AsSsize_t(object.ptr(), PyExc_OverflowError);
