@@ -17,8 +17,11 @@ def closest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | Non
     >>> closest("any_of", ["allOf", "anyOf"], 0.8)
     'anyOf'
     """
+    letters = _letters(name)
     by_letters = {_letters(each): each for each in known}
-    close = get_close_matches(_letters(name), by_letters, n=1, cutoff=likeness)
+    # Two texts are at most as alike as their lengths allow; difflib would find that out more slowly.
+    possible = [each for each in by_letters if 2 * min(len(each), len(letters)) >= likeness * len(each + letters)]
+    close = get_close_matches(letters, possible, n=1, cutoff=likeness)
     return by_letters[close[0]] if close else None
 
 

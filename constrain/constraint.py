@@ -31,7 +31,7 @@ from constrain.grammar import Grammar
 from constrain.vocabulary import Vocabulary, as_vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -52,6 +52,10 @@ CACHED_BYTES = 256 << 20
 """Bytes that the constraints ``compile`` remembers may take together, tables and schemas; beyond, it drops the least
 recently used ones. A caller who holds a dropped constraint can go on using it. A constraint that alone takes more is
 not remembered."""
+
+CALLS_BETWEEN_COUNTS = 16
+"""Calls of ``compile`` after which it counts anew how much all that it remembers has grown, as masks add to tables. In
+between, it counts what it finds or makes."""
 
 PRECOMPUTED_MASKS = 2500
 """Masks that ``Constraint.precompute`` computes, if there are as many: a file of about 2 MiB, read in about 1 ms."""
@@ -490,24 +494,91 @@ class CacheCounts:
     new: int = 0
 
 
-@dataclass(frozen=True, slots=True)
 class _Kept:
-    """A constraint that is remembered. ``fixed_bytes``: bytes of its description and its key."""
+    """A constraint that is remembered; its bytes are those of its description, its key and its tables."""
 
-    constraint: Constraint
-    tables: core.CompiledGrammar
-    fixed_bytes: int
+    __slots__ = ("_fixed_bytes", "_tables", "bytes_counted", "constraint")
+
+    def __init__(self, constraint: Constraint, key: tuple[object, ...]) -> None:
+        self.constraint = constraint
+        self._tables = constraint._core
+        self._fixed_bytes = constraint._bytes_beside + _source_bytes(key[0])
+        self.bytes_counted = self.memory_bytes
 
     @property
     def memory_bytes(self) -> int:
         """Bytes that the constraint takes now; masks add to its tables."""
-        return self.fixed_bytes + self.tables.memory_bytes
+        return self._fixed_bytes + self._tables.memory_bytes
+
+
+class _Remembered:
+    """The constraints that ``compile`` remembers, by what it was called with; callers hold ``_cache_lock``."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[object, ...], _Kept] = OrderedDict()  # the least recently used one first
+        self._bytes = 0  # the sum of bytes_counted
+        self._calls_until_count = CALLS_BETWEEN_COUNTS
+
+    def values(self) -> Iterable[_Kept]:
+        """What is remembered."""
+        return self._kept.values()
+
+    def find(self, key: tuple[object, ...], vocabulary: Vocabulary) -> Constraint | None:
+        """The constraint for a key, which becomes the most recently used one."""
+        kept = self._kept.get(key)
+        if kept is None or kept.constraint.vocabulary is not vocabulary:
+            return None
+        self._kept.move_to_end(key)
+        self._count(kept)
+        self._drop_oldest()
+        return kept.constraint
+
+    def add(self, key: tuple[object, ...], constraint: Constraint) -> None:
+        """Remembers a constraint, unless it is too large by itself."""
+        self._forget(key)
+        kept = _Kept(constraint, key)
+        if kept.bytes_counted <= CACHED_BYTES:
+            self._kept[key] = kept
+            self._bytes += kept.bytes_counted
+        self._drop_oldest()
+
+    def forget(self, vocabulary: Vocabulary) -> None:
+        """Forgets the constraints of a vocabulary."""
+        for key in [key for key, kept in self._kept.items() if kept.constraint.vocabulary is vocabulary]:
+            self._forget(key)
+
+    def _forget(self, key: tuple[object, ...]) -> None:
+        kept = self._kept.pop(key, None)
+        if kept is not None:
+            self._bytes -= kept.bytes_counted
+
+    def _count(self, kept: _Kept) -> None:
+        """Takes note of how much a constraint has grown."""
+        now = kept.memory_bytes
+        self._bytes += now - kept.bytes_counted
+        kept.bytes_counted = now
+
+    def _drop_oldest(self) -> None:
+        """Forgets the least recently used constraints, down to what may be remembered."""
+        self._calls_until_count -= 1
+        if self._calls_until_count == 0:
+            self._calls_until_count = CALLS_BETWEEN_COUNTS
+            for kept in self._kept.values():
+                self._count(kept)
+        while len(self._kept) > CACHED_CONSTRAINTS or self._bytes > CACHED_BYTES:
+            _, dropped = self._kept.popitem(last=False)
+            self._bytes -= dropped.bytes_counted
+
+
+def _source_bytes(source: object) -> int:
+    """Bytes of what a constraint is made from, and known by: a ``Source`` or the text of a JSON Schema."""
+    return len(repr(source)) if isinstance(source, Source) else sys.getsizeof(source)
 
 
 cache_counts = CacheCounts()
 """Of this process."""
 
-_cache: OrderedDict[tuple[object, ...], _Kept] = OrderedDict()
+_cache = _Remembered()
 _cache_lock = threading.Lock()
 
 
@@ -687,45 +758,21 @@ def _itself(grammar: Grammar) -> Grammar:
 def _remembered(key: tuple[object, ...], vocabulary: Vocabulary, make: Callable[[], Constraint]) -> Constraint:
     """The constraint of the last call with this key, if that is known still, or else what ``make`` makes."""
     with _cache_lock:
-        known = _cache.get(key)
-        if known is not None and known.constraint.vocabulary is vocabulary:
-            _cache.move_to_end(key)
+        known = _cache.find(key, vocabulary)
+        if known is not None:
             cache_counts.known += 1
-            _drop_oldest()  # constraints grow with the masks they meet
-            return known.constraint
+            return known
         cache_counts.new += 1
     constraint = make()
-    kept = _Kept(constraint, constraint._core, constraint._bytes_beside + _key_bytes(key))
     with _cache_lock:
-        _cache.pop(key, None)
-        if kept.memory_bytes <= CACHED_BYTES:
-            _cache[key] = kept
-        _drop_oldest()
+        _cache.add(key, constraint)
     return constraint
-
-
-def _key_bytes(key: tuple[object, ...]) -> int:
-    """Bytes of the texts that a constraint is known by."""
-    return sum(sys.getsizeof(part) if isinstance(part, str) else _source_bytes(part) for part in key)
-
-
-def _source_bytes(part: object) -> int:
-    return len(repr(part)) if isinstance(part, Source) else 0
-
-
-def _drop_oldest() -> None:
-    """Forgets the least recently used constraints, down to what may be remembered. With the lock held."""
-    total = sum([kept.fixed_bytes + kept.tables.memory_bytes for kept in _cache.values()])  # inline: at each compile
-    while len(_cache) > CACHED_CONSTRAINTS or total > CACHED_BYTES:
-        _, dropped = _cache.popitem(last=False)
-        total -= dropped.memory_bytes
 
 
 def forget(vocabulary: Vocabulary) -> None:
     """Frees what is remembered for a vocabulary that will not be asked for again."""
     with _cache_lock:
-        for key in [key for key, kept in _cache.items() if kept.constraint.vocabulary is vocabulary]:
-            del _cache[key]
+        _cache.forget(vocabulary)
 
 
 def _find_or_make(

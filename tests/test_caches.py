@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 SMALL = {
     "constrain._cache._cache_of": "a path and a lock for each cache directory that the program names",
     "constrain._models._loaded": "one model, the last",
-    "constrain.constraint._cache": "bounded by CACHED_BYTES and CACHED_CONSTRAINTS",
     "constrain.chat.fork._known_first_bytes": "two bytes a token, for as long as the vocabulary lives",
     "constrain.json_schema.formats._identifier": "four kinds of identifiers",
     "constrain.json_schema.formats._uuid_of": "versions 1 to 8",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
+from constrain._remembering import remembered
 from constrain._suggestions import closest
 from constrain.json_schema.dialects import DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020
 from constrain.json_schema.keywords import keywords_of
@@ -51,5 +53,14 @@ def _hint(keyword: str, dialect: Dialect) -> str:
             return f"it is of {other.name}, which $schema must name"
     if keyword.startswith(_OWN):
         return ""
-    close = closest(keyword, sorted(keywords_of(dialect)), LIKENESS)
+    close = _closest(keyword, dialect)
     return "" if close is None else f"did you mean {close}?"
+
+
+def _bytes(keyword: str, _: Dialect) -> int:
+    return 2 * sys.getsizeof(keyword)
+
+
+@remembered(1024, 1 << 18, _bytes)
+def _closest(keyword: str, dialect: Dialect) -> str | None:
+    return closest(keyword, sorted(keywords_of(dialect)), LIKENESS)
