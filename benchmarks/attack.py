@@ -17,7 +17,7 @@ from about import origin
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tests.server.attack import NORMAL_REQUESTS, attack, server
+from tests.support.server.attack import NORMAL_REQUESTS, attack, server
 
 
 def main() -> None:

@@ -43,8 +43,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import constrain
+from constrain.language.hint import describe
 from constrain.llama.model import default_model_path
-from constrain.llama.schema_text import describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable

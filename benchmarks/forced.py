@@ -38,11 +38,11 @@ from rich.progress import track
 from rich.table import Table
 
 import constrain
-from constrain.constraint import _compile
-from constrain.llama.answer import Answer
-from constrain.llama.decode import Decoding
-from constrain.llama.sampler import Chain, Sampling
-from constrain.llama.schema_text import describe
+from constrain.engine.constraint import _compile
+from constrain.language.hint import describe
+from constrain.llama.decoding.answer import Answer
+from constrain.llama.decoding.decode import Decoding
+from constrain.llama.decoding.sampler import Chain, Sampling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

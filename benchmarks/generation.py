@@ -35,9 +35,9 @@ from rich.table import Table
 from slices import alternate, ratio
 
 import constrain
-from constrain.llama.answer import Answer
-from constrain.llama.decode import Decoding
-from constrain.llama.sampler import Chain, Sampling
+from constrain.llama.decoding.answer import Answer
+from constrain.llama.decoding.decode import Decoding
+from constrain.llama.decoding.sampler import Chain, Sampling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,7 +18,7 @@ from about import origin
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tests.hostile_schemas import FAMILIES, cost
+from tests.support.hostile_schemas import FAMILIES, cost
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Whether a text is a JSON value that a schema allows, however its numbers are read: see ``tests/judging.py``."""
+"""Whether a text is a JSON value that a schema allows, in all readings of numbers: see ``tests/support/judging.py``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tests.judging import Judge
+from tests.support.judging import Judge
 
 
 def flaw(schema: Any, text: bytes) -> str:

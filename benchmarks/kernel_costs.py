@@ -1,4 +1,4 @@
-"""What the kernel's single steps cost on one vocabulary: prints the table of constrain/core/README.md.
+"""What the kernel's single steps cost on one vocabulary: prints the table of constrain/engine/core/README.md.
 
 python benchmarks/kernel_costs.py llama-bpe.gguf
 
@@ -16,7 +16,7 @@ import time
 from typing import TYPE_CHECKING
 
 import constrain
-from constrain import core
+from constrain.engine import core
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -34,17 +34,17 @@ from rich.table import Table
 from slices import alternate, ratio
 
 import constrain
-from constrain.grammar import Grammar, GrammarBuilder
-from constrain.llama.answer import Answer
-from constrain.llama.decode import Decoding
-from constrain.llama.sampler import Chain, Sampling
-from constrain.regex.tree import CharClass, Literal, LiteralSet, Repetition
+from constrain.language.grammar import Grammar, GrammarBuilder
+from constrain.language.tree import CharClass, Literal, LiteralSet, Repetition
+from constrain.llama.decoding.answer import Answer
+from constrain.llama.decoding.decode import Decoding
+from constrain.llama.decoding.sampler import Chain, Sampling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from constrain.llama.context import Context
-    from constrain.regex.tree import Expression
+    from constrain.language.tree import Expression
+    from constrain.llama.contexts.context import Context
 
 PROMPT = "Tell me a long story about the sea."
 HEATS = (0.0, 0.8)

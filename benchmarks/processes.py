@@ -26,7 +26,7 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tests.busy import busy_programs
+from tests.support.busy import busy_programs
 
 PROMPT = (
     "The keeper of the lighthouse wrote every evening into a thick book what had happened during the day: which ships "

@@ -5,21 +5,16 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from constrain._api import complete, generate, stream
-from constrain._completion import (
+from constrain.chat.reading.events import (
     ArgumentsDelta,
     CallEnded,
     CallStarted,
-    Completion,
-    Finished,
     ReasoningDelta,
     RefusalDelta,
     TextDelta,
-    Timings,
-    TokenLogprob,
-    Usage,
 )
-from constrain._errors import (
+from constrain.engine.constraint import Constraint, Matcher, Report, compile
+from constrain.errors import (
     BudgetError,
     ConstrainError,
     GrammarError,
@@ -32,26 +27,28 @@ from constrain._errors import (
     UnsatisfiableSchemaError,
     UnsupportedSchemaError,
 )
-from constrain.constraint import Constraint, Matcher, Report, compile
-from constrain.grammar import Grammar, GrammarBuilder
-from constrain.vocabulary import Vocabulary
+from constrain.generation.completion import Completion, Finished, Timings, Usage
+from constrain.generation.generate import complete, generate, stream
+from constrain.language.grammar import Grammar, GrammarBuilder
+from constrain.llama.decoding.token_logprob import TokenLogprob
+from constrain.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from constrain import grammars
-    from constrain._async import acomplete, agenerate, astream
-    from constrain._batch import complete_batch, generate_batch
-    from constrain._logits import LogitsProcessor
-    from constrain.chat.annotations import ToolContext
-    from constrain.chat.calls import ToolCall
-    from constrain.chat.definition import tool
-    from constrain.chat.loop import ToolRun, arun_tools, run_tools
-    from constrain.chat.openai import tool_from_json, tool_to_json
-    from constrain.chat.reply import Refusal, Reply
-    from constrain.chat.tools import CustomTool, FunctionTool
+    from constrain.chat.reading.reply import Refusal, Reply
+    from constrain.chat.tools.annotations import ToolContext
+    from constrain.chat.tools.calls import ToolCall
+    from constrain.chat.tools.definition import tool
+    from constrain.chat.tools.kinds import CustomTool, FunctionTool
+    from constrain.chat.tools.openai import tool_from_json, tool_to_json
     from constrain.composition import choice, repeat, sequence, text
-    from constrain.explanation import TextExplanation, explain
-    from constrain.json_schema.strict import check_strict, strict_schema
-    from constrain.json_schema.strict_checks import Violation
+    from constrain.engine.logits import LogitsProcessor
+    from constrain.generation.asynchronous import acomplete, agenerate, astream
+    from constrain.generation.batch import complete_batch, generate_batch
+    from constrain.generation.tool_loop import ToolRun, arun_tools, run_tools
+    from constrain.inspection.explanation import TextExplanation, explain
+    from constrain.json_schema.strict.checks import Violation
+    from constrain.json_schema.strict.subset import check_strict, strict_schema
     from constrain.lark.source import Lark
     from constrain.llama.model import Model
     from constrain.regex.source import Regex
@@ -127,36 +124,36 @@ __all__ = [
 
 
 _MODULES = {
-    "CustomTool": "constrain.chat.tools",
-    "FunctionTool": "constrain.chat.tools",
+    "CustomTool": "constrain.chat.tools.kinds",
+    "FunctionTool": "constrain.chat.tools.kinds",
     "Lark": "constrain.lark.source",
-    "LogitsProcessor": "constrain._logits",
+    "LogitsProcessor": "constrain.engine.logits",
     "Model": "constrain.llama.model",
-    "Refusal": "constrain.chat.reply",
+    "Refusal": "constrain.chat.reading.reply",
     "Regex": "constrain.regex.source",
-    "Reply": "constrain.chat.reply",
-    "TextExplanation": "constrain.explanation",
-    "ToolCall": "constrain.chat.calls",
-    "ToolContext": "constrain.chat.annotations",
-    "ToolRun": "constrain.chat.loop",
-    "Violation": "constrain.json_schema.strict_checks",
-    "acomplete": "constrain._async",
-    "agenerate": "constrain._async",
-    "arun_tools": "constrain.chat.loop",
-    "astream": "constrain._async",
-    "check_strict": "constrain.json_schema.strict",
+    "Reply": "constrain.chat.reading.reply",
+    "TextExplanation": "constrain.inspection.explanation",
+    "ToolCall": "constrain.chat.tools.calls",
+    "ToolContext": "constrain.chat.tools.annotations",
+    "ToolRun": "constrain.generation.tool_loop",
+    "Violation": "constrain.json_schema.strict.checks",
+    "acomplete": "constrain.generation.asynchronous",
+    "agenerate": "constrain.generation.asynchronous",
+    "arun_tools": "constrain.generation.tool_loop",
+    "astream": "constrain.generation.asynchronous",
+    "check_strict": "constrain.json_schema.strict.subset",
     "choice": "constrain.composition",
-    "complete_batch": "constrain._batch",
-    "explain": "constrain.explanation",
-    "generate_batch": "constrain._batch",
+    "complete_batch": "constrain.generation.batch",
+    "explain": "constrain.inspection.explanation",
+    "generate_batch": "constrain.generation.batch",
     "repeat": "constrain.composition",
-    "run_tools": "constrain.chat.loop",
+    "run_tools": "constrain.generation.tool_loop",
     "sequence": "constrain.composition",
-    "strict_schema": "constrain.json_schema.strict",
+    "strict_schema": "constrain.json_schema.strict.subset",
     "text": "constrain.composition",
-    "tool": "constrain.chat.definition",
-    "tool_from_json": "constrain.chat.openai",
-    "tool_to_json": "constrain.chat.openai",
+    "tool": "constrain.chat.tools.definition",
+    "tool_from_json": "constrain.chat.tools.openai",
+    "tool_to_json": "constrain.chat.tools.openai",
 }
 """Where the names are that cost time to import, or bring in what does: they are imported when they are asked for."""
 

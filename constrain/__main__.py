@@ -10,7 +10,7 @@ _INTERRUPTED = 130
 def main() -> None:
     """Runs the command line. Its modules are imported here, so that an interruption meanwhile is no traceback."""
     try:
-        from constrain.cli import main as run
+        from constrain.cli.program import main as run
 
         run()
     except KeyboardInterrupt:

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain._errors import GrammarError
+from constrain.errors import GrammarError
 
 if TYPE_CHECKING:
     from constrain.lark.source import Lark

@@ -6,17 +6,17 @@ file says so.
 
 from __future__ import annotations
 
-import tests.json_schema.official_suite
 import tests.json_schema.test_generated_instances
-import tests.maskbench
-import tests.oracle_schemas.cases
+import tests.oracles.schemas.cases
+import tests.support.json_schema.official_suite
+import tests.support.maskbench_record
 
 
 def main() -> None:
     for part in (
-        tests.json_schema.official_suite,
-        tests.maskbench,
-        tests.oracle_schemas.cases,
+        tests.support.json_schema.official_suite,
+        tests.support.maskbench_record,
+        tests.oracles.schemas.cases,
         tests.json_schema.test_generated_instances,
     ):
         print(f"--- {part.__name__}")

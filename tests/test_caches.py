@@ -10,28 +10,28 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import constrain
-from constrain._remembering import Memory
-from constrain.json_schema.number_spellings import SPELLING_BYTES, all_spellings
-from constrain.json_schema.numeric import NumberShape
-from constrain.regex.tree import tree_bytes
-from constrain.regex.unicode import _property, property_ranges
+from constrain.json_schema.emission.number_spellings import SPELLING_BYTES, all_spellings
+from constrain.json_schema.shapes.numeric import NumberShape
+from constrain.language.tree import tree_bytes
+from constrain.regex.unicode.properties import _property, property_ranges
+from constrain.remembering import Memory
 
 if TYPE_CHECKING:
     import pytest
 
 SMALL = {
-    "constrain._cache._cache_of": "a path and a lock for each cache directory that the program names",
-    "constrain._models._loaded": "one model, the last",
-    "constrain.chat.fork._known_first_bytes": "two bytes a token, for as long as the vocabulary lives",
-    "constrain.json_schema.formats._identifier": "four kinds of identifiers",
-    "constrain.json_schema.formats._uuid_of": "versions 1 to 8",
-    "constrain.json_schema.scalars._any_number": "two entries at most, one for each way of comparing numbers",
-    "constrain.regex.unicode._aliases": "two tables of names",
-    "constrain.regex.unicode._orbit_of": "one table for each dialect",
-    "constrain.regex.unicode._orbits": "one table for each dialect",
-    "constrain.regex.unicode.perl_class": "three letters in four dialects",
-    "constrain.server.sizes._longest": "a number a vocabulary, for as long as the vocabulary lives",
-    "constrain.server.worker._vocabularies": "the vocabularies of the server's models",
+    "constrain.engine.cache._cache_of": "a path and a lock for each cache directory that the program names",
+    "constrain.llama.lookup._loaded": "one model, the last",
+    "constrain.chat.answers.fork._known_first_bytes": "two bytes a token, for as long as the vocabulary lives",
+    "constrain.json_schema.formats.expressions._identifier": "four kinds of identifiers",
+    "constrain.json_schema.formats.expressions._uuid_of": "versions 1 to 8",
+    "constrain.json_schema.emission.scalars._any_number": "two entries at most, one for each way of comparing numbers",
+    "constrain.regex.unicode.properties._aliases": "two tables of names",
+    "constrain.regex.unicode.properties._orbit_of": "one table for each dialect",
+    "constrain.regex.unicode.properties._orbits": "one table for each dialect",
+    "constrain.regex.unicode.properties.perl_class": "three letters in four dialects",
+    "constrain.server.serving.sizes._longest": "a number a vocabulary, for as long as the vocabulary lives",
+    "constrain.server.sandbox.worker._vocabularies": "the vocabularies of the server's models",
 }
 """Caches without a limit in bytes, and why they need none."""
 

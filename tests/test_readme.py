@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from typing_extensions import Self
 
-from tests.guide import SERVER
-from tests.server import attack as attacks
-from tests.server.attack import Fate, Report, attack
+from tests.support.guide import SERVER
+from tests.support.server import attack as attacks
+from tests.support.server.attack import Fate, Report, attack
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

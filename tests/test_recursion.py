@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.calls import kernel_calls, package_calls, recursive_groups
+from tests.support.calls import kernel_calls, package_calls, recursive_groups
 
 ROOT = Path(__file__).parent.parent
 
@@ -39,26 +39,26 @@ PACKAGE = {
     "MAX_NESTING of patterns": """
         regex.anchors._cut
         regex.string_spellings.AnySpelling._made regex.string_spellings.AnySpelling.of
-        regex.tree.nullable
-        json_schema.strings._has_text
+        language.tree.nullable
+        json_schema.shapes.strings._has_text
         regex.lookaround.Elimination._cut_at_edges
         regex.lookaround.Elimination.lengths
         regex.lookaround.Elimination._joined regex.lookaround.Elimination._narrowed
         regex.lookaround.Elimination._loop regex.lookaround.Elimination._texts
         regex.spelling._Translation.made regex.spelling._Translation.of
-        chat.escapes._Characters._after chat.escapes._Characters._repeated
+        chat.answers.escapes._Characters._after chat.answers.escapes._Characters._repeated
         composition.boundaries._without_counts
         lark.gaps._beginnings""",
-    "MAX_CLASS_NESTING": "regex.brackets.read_class",
+    "MAX_CLASS_NESTING": "regex.parsing.brackets.read_class",
     "halves of a bound, so the logarithm of its digits": """
         regex.decimals._greater
         regex.decimals._less
         regex.decimals._fraction_greater
         regex.decimals._fraction_less""",
     "digits of a Pydantic limit on a date or time: under 40 characters": """
-        _type_patterns._at_most
-        _type_patterns._at_least""",
-    "bytes of a character: 4": "_characters._follow",
+        types.patterns._at_most
+        types.patterns._at_least""",
+    "bytes of a character: 4": "inspection.characters._follow",
     "hexadecimal digits of a character: 4": "regex.string_spellings._hexadecimal",
     "MAX_BRANCHINGS": "regex.string_spellings._tree",
     "MAX_NESTING of Lark grammars": """
@@ -74,102 +74,103 @@ PACKAGE = {
         composition.source.Composition.render composition.source._rendered
         composition.source.Composition.closed composition.source._closed
         composition.grammar._Composer.ways composition.grammar.composition_grammar
-        chat.answer_grammar.answer_grammar chat.answers.Answer.grammar""",
+        chat.answers.grammar.answer_grammar chat.answers.answer.Answer.grammar""",
     "MAX_IN_PLACE_DEPTH": """
-        json_schema.goals.Goals.expand json_schema.goals.Goals.shapes json_schema.complements.complement
-        json_schema.contradictions._within""",
+        json_schema.keywords.expansion.Expansion.expand json_schema.formulas.complements.complement
+        json_schema.values.contradictions._within""",
     "MAX_COUNTED_DEPTH": """
-        json_schema.counting.Supply.is_endless json_schema.counting.Supply._has_endless_arrays
-        json_schema.counting.Supply._list json_schema.counting.Supply._arrays""",
-    "depth of the values of one goal: MAX_COUNTED_DEPTH": "json_schema.counting.json_value",
+        json_schema.values.counting.Supply.is_endless json_schema.values.counting.Supply._has_endless_arrays
+        json_schema.values.counting.Supply._list json_schema.values.counting.Supply._arrays""",
+    "depth of the values of one goal: MAX_COUNTED_DEPTH": "json_schema.values.counting.json_value",
     "questions about members of one value, each once: MAX_CASES": """
-        json_schema.shape_automaton.Cases._branch json_schema.shape_automaton.Cases.split""",
+        json_schema.formulas.shape_automaton.Cases._branch json_schema.formulas.shape_automaton.Cases.split""",
     "nesting of conditions that apply in place: MAX_IN_PLACE_DEPTH": """
-        json_schema.formulas.Decisions.build
-        json_schema.alternatives._surely""",
-    "a goal negates a goal that is not negated, and conjunctions hold none: 2 calls": "json_schema.goal.Goal.is_fixed",
+        json_schema.formulas.formulas.Decisions.build
+        json_schema.formulas.alternatives._surely""",
+    "a goal negates a goal that is not negated, and conjunctions hold none: 2 calls": """
+        json_schema.shapes.data.Goal.is_fixed""",
     "the call within has no list of what is excluded: 2 calls": """
-        json_schema.numeric._nonempty_without json_schema.numeric.nonempty
-        json_schema.scalars.canonical_spellings
-        json_schema.assertions.Assertions.restrict_numbers json_schema.numeric.minimum json_schema.numeric.maximum""",
+        json_schema.shapes.numeric._nonempty_without json_schema.shapes.numeric.nonempty
+        json_schema.shapes.number_texts.canonical_spellings""",
     "MAX_SCHEMA_DEPTH": """
-        check.filled
-        llama.schema_text._Writer.value llama.schema_text._Writer._object
-        server.openapi_shapes._cut
-        server.openapi_shapes._references""",
+        inspection.check.filled
+        language.hint._Writer.value language.hint._Writer._object
+        server.openapi.shapes._cut
+        server.openapi.shapes._references""",
     "sys.getrecursionlimit(): RecursionError becomes an error about the input, as it does for json": """
-        chat.request._texts
-        chat.messages.map_strings
-        chat.shaping._python
-        chat.annotations.is_context
-        chat.annotations.mentions_context
-        chat.signatures._model""",
+        generation.chat._texts
+        chat.prompt.messages.map_strings
+        chat.prompt.shaping._python
+        chat.tools.annotations.is_context
+        chat.tools.annotations.mentions_context
+        chat.tools.signatures._model""",
     "levels of a type, which Pydantic has built with more calls for each": """
-        _exact_decimals._exact
-        _type_schema._field_of""",
+        types.exact_decimals._exact
+        types.schema._field_of""",
     "structure around calls that a chat template writes, of a few pieces": """
-        chat.structure.tree
-        chat.reading._leads_to_end""",
+        chat.answers.structure.tree
+        chat.reading.reader._leads_to_end""",
     "text goes on once behind a preamble: 2 calls": """
-        chat.reading.Reader._read_reached chat.reading.Reader._read_section""",
-    "special tokens of a text, each cut once": "llama.tokenizer.Tokenizer._continued llama.tokenizer.Tokenizer._plain",
+        chat.reading.reader.Reader._read_reached chat.reading.reader.Reader._read_section""",
+    "special tokens of a text, each cut once": """
+        vocabulary.tokenizer.Tokenizer._continued vocabulary.tokenizer.Tokenizer._plain""",
     "a method or function of the same name of something else, which is within it or made by it": """
-        _exact_decimals.ExactValidator.validate_json
-        _job.Run.finish
-        _job.Run.submit
-        _progress.TextProgress.feed
-        _progress.TextProgress.finish
-        _progress.TextProgress.take
-        chat.answers.Answer.closed
-        chat.answers.Answer.describe
-        chat.answers.Answer.render
-        chat.calls.CustomCall.acall chat.calls.FunctionCall.acall
-        chat.calls.CustomCall.call chat.calls.FunctionCall.call
-        chat.calls.CustomCall.name chat.calls.FunctionCall.name
-        chat.calls.FunctionCall.text
-        chat.loop.ToolRun.value chat.loop._State.reply
-        chat.reply.ReplyProgress.feed chat.reply.ReplyProgress.finish
-        chat.tools.FunctionTool.__get__
-        chat.tools.FunctionTool.read
-        constraint.Constraint.accepts
-        constraint.Constraint.precompute
-        constraint._Kept.memory_bytes
-        json_schema.disjoint._is_cheap
-        json_schema.emission.Emitter._argument json_schema.emission.Emitter.key
-        json_schema.goals.Goals.child
-        json_schema.goals.Goals.root
-        json_schema.independent_keys.IndependentKeys.is_productive
-        json_schema.object_formulas._Builder.add_read
-        json_schema.references.References.notes
-        json_schema.sources.Sources.embedded
-        json_schema.string_spellings.StringSpellings.of
-        json_schema.unique_items._Settlement.has_more_than
+        types.exact_decimals.ExactValidator.validate_json
+        generation.job.Run.finish
+        generation.job.Run.submit
+        chat.reading.progress.TextProgress.feed
+        chat.reading.progress.TextProgress.finish
+        chat.reading.progress.TextProgress.take
+        chat.answers.answer.Answer.closed
+        chat.answers.answer.Answer.describe
+        chat.answers.answer.Answer.render
+        chat.tools.calls.CustomCall.acall chat.tools.calls.FunctionCall.acall
+        chat.tools.calls.CustomCall.call chat.tools.calls.FunctionCall.call
+        chat.tools.calls.CustomCall.name chat.tools.calls.FunctionCall.name
+        chat.tools.calls.FunctionCall.text
+        generation.tool_loop.ToolRun.value generation.tool_loop._State.reply
+        chat.reading.reply.ReplyProgress.feed chat.reading.reply.ReplyProgress.finish
+        chat.tools.kinds.FunctionTool.__get__
+        chat.tools.kinds.FunctionTool.read
+        engine.constraint.Constraint.accepts
+        engine.constraint.Constraint.precompute
+        engine.constraint._Kept.memory_bytes
+        json_schema.formulas.disjoint._is_cheap
+        json_schema.emission.emitter.Emitter._argument json_schema.emission.emitter.Emitter.key
+        json_schema.keywords.expansion.Expansion.child
+        json_schema.keywords.expansion.Expansion.root
+        json_schema.formulas.independent_keys.IndependentKeys.is_productive
+        json_schema.formulas.objects._Builder.add_read
+        json_schema.documents.references.References.notes
+        json_schema.documents.sources.Sources.embedded
+        json_schema.emission.string_spellings.StringSpellings.of
+        json_schema.values.unique_items._Settlement.has_more_than
         lark.syntax.Range.at
-        llama.answer.Answer._choose llama.answer.Answer.choose
+        llama.decoding.answer.Answer._choose llama.decoding.answer.Answer.choose
         llama.binding.Candidates.selected
-        llama.cores.Linux.sleep
+        llama.threads.cores.Linux.sleep
         llama.embedding.Embedder.close
         llama.model.Model.close
         llama.model.Model.turn
-        llama.scheduler.Scheduler.close
-        llama.sequences.Sequences.close
-        llama.sequences.Sequences.restore
-        llama.sequences.Sequences.save
-        llama.slots.Slots._cut llama.slots.Slots.cut
-        llama.slots.Slots.evaluate
-        server.children.Children.kill
-        server.generation.Answers.begun
-        server.generation.Answers.end_by server.generation.Generator.end_by
-        server.generation.Answers.submit
-        server.generation.Question.schema
-        server.models.Models._unload server.models.Models.close
-        server.models.Models.load
-        server.models.Models.parallel
-        server.models._Entry.memory_bytes
-        server.session.Session.alone
-        server.session.Session.close
-        server.workers.Workers._end server.workers.Workers.close
-        vocabulary.Vocabulary.token_bytes""",
+        llama.scheduling.scheduler.Scheduler.close
+        llama.contexts.sequences.Sequences.close
+        llama.contexts.sequences.Sequences.restore
+        llama.contexts.sequences.Sequences.save
+        llama.contexts.slots.Slots._cut llama.contexts.slots.Slots.cut
+        llama.contexts.slots.Slots.evaluate
+        server.sandbox.children.Children.kill
+        server.serving.generation.Answers.begun
+        server.serving.generation.Answers.end_by server.serving.generation.Generator.end_by
+        server.serving.generation.Answers.submit
+        server.serving.generation.Question.schema
+        server.serving.models.Models._unload server.serving.models.Models.close
+        server.serving.models.Models.load
+        server.serving.models.Models.parallel
+        server.serving.models._Entry.memory_bytes
+        server.sandbox.session.Session.alone
+        server.sandbox.session.Session.close
+        server.sandbox.workers.Workers._end server.sandbox.workers.Workers.close
+        vocabulary.vocabulary.Vocabulary.token_bytes""",
 }
 
 
@@ -182,9 +183,9 @@ def test_every_recursion_is_listed_with_what_bounds_it(language: str) -> None:
         for line in lines.strip().split("\n")
     }
     folder = ROOT / "constrain"
-    if not (folder / "core/src").exists():
+    if not (folder / "engine/core/src").exists():
         pytest.skip("the sources are not there")
-    groups = recursive_groups(kernel_calls(folder / "core/src") if language == "C++" else package_calls(folder))
+    groups = recursive_groups(kernel_calls(folder / "engine/core/src") if language == "C++" else package_calls(folder))
     unlisted = [sorted(group) for group in groups if not any(entry <= group for entry in entries)]
     assert not unlisted, "functions that call themselves; make them loops, or say in the table what bounds them"
     gone = [sorted(entry) for entry in entries if not any(entry <= group for group in groups)]
@@ -271,8 +272,8 @@ REFUSED = {
     "MAX_CALL_WORK": 'compiled(Regex("a" * 2_500_000))',
     "MAX_IN_PLACE_DEPTH": 'compiled(chain(lambda inner: {"allOf": [inner]}, {"type": "integer"}))',
     "MAX_EXPRESSION_DEPTH": """
-        from constrain import core
-        from constrain.regex.tree import Alternation, Concatenation, Literal
+        from constrain.engine import core
+        from constrain.language.tree import Alternation, Concatenation, Literal
         a, b = Literal(b"a"), Literal(b"b")
         core.is_empty(nested(lambda part: Concatenation((Alternation((part, b)), a)), a, 20_000))""",
     "it is not known how many values": """

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import textwrap
 
-from constrain._remembering import remembered
+from constrain.remembering import remembered
 
 
 def test_results_are_remembered_while_they_fit() -> None:
@@ -48,7 +48,7 @@ ALLOWANCE_MIB = 110
 def test_a_process_that_compiles_many_large_enums_stays_within_the_limit() -> None:
     program = """
         import constrain
-        from constrain import constraint as constraints
+        from constrain.engine import constraint as constraints
         constraints.CACHED_BYTES = 32 << 20
         resident = lambda: int(open("/proc/self/statm").read().split()[1]) * 4096 >> 20
         vocabulary = constrain.Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import constrain
-from constrain._options import split_options
+from constrain.generation.options import split_options
 from constrain.llama.prompt import as_messages
 from tests.support import byte_vocabulary
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from constrain._options import options_beside
-from constrain._suggestions import did_you_mean
+from constrain.generation.options import options_beside
+from constrain.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from constrain._models import Prompt
-    from constrain._options import ChatOptions, Options
-    from constrain._source import Source
+    from constrain.generation.options import ChatOptions, Options
+    from constrain.language.source import Source
+    from constrain.llama.lookup import Prompt
 
 Id: TypeAlias = str | int | float | None
 

@@ -10,14 +10,14 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from constrain._options import Options  # noqa: TC001 - typer reads the annotations
-from constrain._policies import CompileOptions  # noqa: TC001
 from constrain.cli import shared
+from constrain.generation.options import Options  # noqa: TC001 - typer reads the annotations
+from constrain.language.policies import CompileOptions  # noqa: TC001
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from constrain.batch import Progress as Counts
+    from constrain.batch.run import Progress as Counts
 
 _LISTED = 10
 """Lines without an answer that are listed on the terminal; the file of errors has all."""
@@ -55,7 +55,7 @@ def batch(
     A line of the input is a JSON string, or an object with "prompt" or "messages", and maybe "id", "schema",
     "tools", "max_tokens", "temperature" and so on. Exit status 3 if some lines could not be answered.
     """
-    from constrain import batch as batches
+    from constrain.batch import run as batches
     from constrain.batch.files import BatchFiles, check_paths
     from constrain.llama.model import Model, default_model_path
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from constrain._policies import CompileOptions  # noqa: TC001 - typer reads the annotations
 from constrain.cli import shared
+from constrain.language.policies import CompileOptions  # noqa: TC001 - typer reads the annotations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from constrain._source import Source
+    from constrain.language.source import Source
     from constrain.regex.source import Regex
 
 
@@ -55,8 +55,8 @@ def compile_(
     if not schemas and not regex and not lark:
         raise typer.BadParameter("no schema, pattern or grammar to compile")
     patterns = [shared.read_pattern(pattern, dialect) for pattern in regex or []]
-    from constrain.constraint import PRECOMPUTED_BYTES, PRECOMPUTED_MASKS, _compile
-    from constrain.vocabulary import Vocabulary
+    from constrain.engine.constraint import PRECOMPUTED_BYTES, PRECOMPUTED_MASKS, _compile
+    from constrain.vocabulary.vocabulary import Vocabulary
 
     if model is None:
         from constrain.llama.model import default_model_path

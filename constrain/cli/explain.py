@@ -11,14 +11,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from constrain._errors import ConstrainError
-from constrain._policies import CompileOptions  # noqa: TC001 - typer reads the annotations
 from constrain.cli import shared
 from constrain.cli.streams import read_input
+from constrain.errors import ConstrainError
+from constrain.language.policies import CompileOptions  # noqa: TC001 - typer reads the annotations
 
 if TYPE_CHECKING:
-    from constrain.explanation import TokenStep
-    from constrain.vocabulary import Vocabulary
+    from constrain.inspection.explanation import TokenStep
+    from constrain.vocabulary.vocabulary import Vocabulary
 
 
 @shared.takes(policies=shared.policies)
@@ -44,7 +44,7 @@ def explain(
     The text is taken as it is, with a line end if there is one. Exit status 0 if it matches, 1 if not, 2 if that
     cannot be told: for wrong usage, and for a schema, grammar or file that cannot be used.
     """
-    from constrain.explanation import explain as explain_text
+    from constrain.inspection.explanation import explain as explain_text
 
     try:
         given, wanted = _read(text, file), shared.read_wanted(schema, regex, dialect, lark)

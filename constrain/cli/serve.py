@@ -17,7 +17,7 @@ from constrain.cli import shared
 
 if TYPE_CHECKING:
     from constrain.server.config import ServerConfig
-    from constrain.server.models import Models
+    from constrain.server.serving.models import Models
     from constrain.server.settings import Settings
 
 _NEEDED = (
@@ -127,7 +127,7 @@ def serve(
     except ModuleNotFoundError as error:
         raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[server]'") from error
     from constrain.server.config import ServerConfig, read_config
-    from constrain.server.listening import listen
+    from constrain.server.http.listening import listen
 
     flags = {name: given[name] for name in ServerConfig.model_fields if given.get(name) is not None}
     settled = read_config(config, flags)
@@ -138,9 +138,9 @@ def serve(
 def _serve(config: ServerConfig, model: Path | None, aliases: list[str], sockets: list[Any]) -> None:
     from constrain.server.app import Application
     from constrain.server.logs import log_event
-    from constrain.server.model_files import find_models
     from constrain.server.run import Server
-    from constrain.server.workers import workers
+    from constrain.server.sandbox.workers import workers
+    from constrain.server.serving.model_files import find_models
 
     settings = _settings(config, sockets)
     models = find_models(config, model, aliases)
@@ -170,8 +170,8 @@ def _serve(config: ServerConfig, model: Path | None, aliases: list[str], sockets
 
 def _settings(config: ServerConfig, sockets: list[Any]) -> Settings:
     """How the server answers. Raises ``ValueError`` and ``OSError`` for keys that cannot be read."""
-    from constrain.server.auth import read_key, read_keys
-    from constrain.server.hosts import hosts_for
+    from constrain.server.http.auth import read_key, read_keys
+    from constrain.server.http.hosts import hosts_for
     from constrain.server.settings import Settings
 
     keys = () if config.api_key_file is None else read_keys(config.api_key_file)

@@ -13,16 +13,16 @@ import typer
 from rich.console import Console
 
 from constrain import grammars
-from constrain._errors import ConstrainError, GrammarError, LimitError, PatternError, SchemaError
-from constrain._options import MAX_NUMBER_TOKENS, Options
-from constrain._policies import CHOICES, CompileOptions
+from constrain.errors import ConstrainError, GrammarError, LimitError, PatternError, SchemaError
+from constrain.generation.options import MAX_NUMBER_TOKENS, Options
+from constrain.language.policies import CHOICES, CompileOptions
 from constrain.lark.source import Lark
 from constrain.regex.source import Regex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from constrain._source import Source
+    from constrain.language.source import Source
 
 FAILED, WRONG_INPUT, LINES_FAILED = 1, 2, 3
 

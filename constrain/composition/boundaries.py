@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain import core
-from constrain._emptiness import silent_rules
-from constrain._errors import LimitError
-from constrain.grammar import EPSILON
-from constrain.regex.anchors import sequence, union
-from constrain.regex.tree import (
+from constrain.engine import core
+from constrain.errors import LimitError
+from constrain.language.emptiness import silent_rules
+from constrain.language.grammar import EPSILON
+from constrain.language.tree import (
     ANY_BYTES,
     Alternation,
     ByteClass,
@@ -26,12 +25,13 @@ from constrain.regex.tree import (
     Repetition,
     Window,
 )
+from constrain.regex.anchors import sequence, union
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from constrain.grammar import Edge, Grammar
-    from constrain.regex.tree import Ranges
+    from constrain.language.grammar import Edge, Grammar
+    from constrain.language.tree import Ranges
 
 PROOF_WORK = 500_000
 """Work that the questions of one proof may take together."""

@@ -5,27 +5,27 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from constrain import core
-from constrain._errors import ConstrainError, PatternError
-from constrain._merging import moved_rules
 from constrain.composition.boundaries import lexemes_end_by_themselves
+from constrain.composition.nodes import Composed, InSequence, OneOf, Repeated
 from constrain.composition.parts import FreeText, Schema, label
-from constrain.composition.source import Composition, InSequence, OneOf, Repeated
 from constrain.composition.texts import NO_TEXT, Text, shortened
 from constrain.composition.ways import Combined, Ways, at_position
-from constrain.grammar import EPSILON, Edge, Grammar, Rule, Terminal
+from constrain.engine import core
+from constrain.errors import ConstrainError, PatternError
+from constrain.language.grammar import EPSILON, Edge, Grammar, Rule, Terminal
+from constrain.language.merging import moved_rules
+from constrain.language.tree import Literal
 from constrain.lark.terminals import non_empty_part
-from constrain.regex.parser import parse_pattern
+from constrain.regex.parsing.parser import parse_pattern
 from constrain.regex.source import Regex
-from constrain.regex.tree import Literal
 
 if TYPE_CHECKING:
-    from constrain._source import Source
     from constrain.composition.parts import Part
-    from constrain.regex.tree import Expression
+    from constrain.language.source import Source
+    from constrain.language.tree import Expression
 
 
-def composition_grammar(composition: Composition) -> Grammar:
+def composition_grammar(composition: Composed) -> Grammar:
     """The texts of a composition.
 
     The name of a terminal ends in the part that it is of, its pointer begins with the place of that part: ``/0/part``
@@ -56,7 +56,7 @@ class _Composer:
         """The ways through a part."""
         if isinstance(part, str | Regex):
             return Ways(self.leaf(part, place))
-        if not isinstance(part, Composition):
+        if not isinstance(part, Composed):
             self.positions.append(self.merge(part, place))
             return at_position(len(self.positions) - 1)
         inner = [(each, f"{place}/{name}") for name, each in part.inner().items()]

@@ -6,22 +6,22 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from constrain._digest import grammar_digest
-from constrain._emptiness import productive_rules
-from constrain._errors import GrammarError, SchemaError
-from constrain._policies import POLICY_DEFAULTS
-from constrain._schema_text import parse_schema, schema_text
-from constrain._source import Source
-from constrain.grammar import Grammar
+from constrain.errors import GrammarError, SchemaError
+from constrain.language.digest import grammar_digest
+from constrain.language.emptiness import productive_rules
+from constrain.language.grammar import Grammar
+from constrain.language.policies import POLICY_DEFAULTS
+from constrain.language.schema_text import parse_schema, schema_text
+from constrain.language.source import Source
+from constrain.language.tree import ANY_BYTES, ANY_CHAR, Complement, Intersection, Literal, Repetition, Window
 from constrain.lark.source import Lark
 from constrain.regex.anchors import sequence, union
 from constrain.regex.source import Regex
-from constrain.regex.tree import ANY_BYTES, ANY_CHAR, Complement, Intersection, Literal, Repetition, Window
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from constrain.regex.tree import Expression
+    from constrain.language.tree import Expression
 
 _ANY_TEXT = Repetition(ANY_CHAR, 0, None)
 
@@ -71,7 +71,7 @@ class Schema(Source):
 
     def grammar(self) -> Grammar:
         """Under the default policies, to be read beside others."""
-        from constrain.json_schema import compile_schema
+        from constrain.json_schema.compiler import compile_schema
 
         return compile_schema(parse_schema(self.text), close_objects=self.close_objects, keys_apart=True).part
 
@@ -85,7 +85,7 @@ class Schema(Source):
 
     def render(self) -> str:
         """The schema, as short as it may be."""
-        from constrain.llama.schema_text import render
+        from constrain.language.hint import render
 
         return render(json.loads(self.shown))
 

@@ -17,77 +17,26 @@ what can be no part at all.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from constrain._errors import LimitError
-from constrain._source import Source
+from constrain.composition.nodes import Composed, InSequence, OneOf, Repeated
 from constrain.composition.parts import FreeText, Part, Schema, as_part, check_number
 from constrain.regex.source import Regex
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from constrain.grammar import Grammar
+    from constrain.language.grammar import Grammar
+    from constrain.language.source import Source
 
-MAX_NESTING = 50
-"""Compositions within compositions."""
-
-MAX_PARTS = 20_000
-"""Parts of a composition and all that are within it."""
 
 _INSTRUCTION = "Answer with a text of this form and nothing else; what is in brackets says what stands there"
 
 
 @dataclass(frozen=True, slots=True)
-class InSequence:
-    """One part after the other."""
-
-    parts: tuple[Part, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class OneOf:
-    """Any of the parts."""
-
-    parts: tuple[Part, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Repeated:
-    """A part again and again, at most ``maximum`` times if there is a maximum."""
-
-    part: Part
-    minimum: int
-    maximum: int | None
-    separator: Part
-
-
-@dataclass(frozen=True, slots=True)
-class Composition(Source):
-    """What ``sequence``, ``choice``, ``repeat`` and ``text`` return. ``size`` and ``depth``: of all parts within it."""
-
-    node: InSequence | OneOf | Repeated | FreeText
-    size: int = field(init=False, repr=False, compare=False)
-    depth: int = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        inner = [part for part in self.inner().values() if isinstance(part, Composition)]
-        object.__setattr__(self, "size", 1 + len(self.inner()) + sum(part.size for part in inner))
-        object.__setattr__(self, "depth", 1 + max((part.depth for part in inner), default=0))
-        if self.depth > MAX_NESTING:
-            raise LimitError(f"compositions are nested more than {MAX_NESTING} deep (MAX_NESTING)")
-        if self.size > MAX_PARTS:
-            raise LimitError(f"a composition has more than {MAX_PARTS} parts (MAX_PARTS)")
-
-    def inner(self) -> dict[str, Part]:
-        """The parts, by their place."""
-        match self.node:
-            case InSequence(parts) | OneOf(parts):
-                return {str(index): part for index, part in enumerate(parts)}
-            case Repeated(part, _, _, separator):
-                return {"part": part, "separator": separator}
-        return {}
+class Composition(Composed):
+    """What ``sequence``, ``choice``, ``repeat`` and ``text`` return."""
 
     def grammar(self) -> Grammar:
         """Its language. Raises the errors of its parts, ``GrammarError`` and ``LimitError``."""

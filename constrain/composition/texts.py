@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from constrain.language.tree import EMPTY_TEXT, Expression, Literal, LiteralSet
 from constrain.regex.anchors import repetition, sequence, union
-from constrain.regex.tree import EMPTY_TEXT, Expression, Literal, LiteralSet
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,8 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from constrain._errors import LimitError
 from constrain.composition.texts import NO_TEXT, Text, Texts
+from constrain.errors import LimitError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from constrain._policies import CHOICES
+from constrain.language.policies import CHOICES
 
 
 class Policies(NamedTuple):

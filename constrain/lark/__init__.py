@@ -1,6 +1,6 @@
 """Lark grammars: text in the syntax of the ``lark`` package, as it is given to OpenAI's custom tools, to a ``Grammar``.
 
-- ``source``: the text and places in it, for errors
+- ``source``: the text, with the functions that a ``Source`` has; ``places``: places in it, for errors
 - ``syntax``: what a grammar text is read into; ``reading``: reads it, with the parser of the ``lark`` package
 - ``literals``: strings, ranges and patterns to expressions; ``common``: the terminals of Lark's ``common`` library
 - ``substrings``: parts of given texts; ``terminals``: terminals, each one expression

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain._errors import ConstrainError, GrammarError, LimitError, PatternError
-from constrain._schema_text import parse_schema
-from constrain.lark.source import placed
+from constrain.errors import ConstrainError, GrammarError, LimitError, PatternError
+from constrain.language.schema_text import parse_schema
+from constrain.lark.places import placed
 
 if TYPE_CHECKING:
-    from constrain.grammar import Grammar
+    from constrain.language.grammar import Grammar
     from constrain.lark.syntax import Embedded
 
 
@@ -19,7 +19,7 @@ def schema_grammar(text: str, embedded: Embedded) -> Grammar:
     Raises GrammarError, PatternError and LimitError with the place of ``%json`` in the text, the messages with the JSON
     Pointer into the schema where one is known.
     """
-    from constrain.json_schema import compile_schema
+    from constrain.json_schema.compiler import compile_schema
 
     try:
         return compile_schema(parse_schema(embedded.schema), keys_apart=True).part

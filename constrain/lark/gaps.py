@@ -12,14 +12,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain import core
-from constrain._errors import LimitError
-from constrain.lark.source import error_at, placed
-from constrain.lark.syntax import Choice, Definition, Repeat, Sequence, Substring, Symbol
-from constrain.lark.terminals import non_empty_part, terminal_expression
-from constrain.regex.anchors import repetition, sequence, union
-from constrain.regex.classes import normalize
-from constrain.regex.tree import (
+from constrain.engine import core
+from constrain.errors import LimitError
+from constrain.language.tree import (
     ANY_BYTES,
     ANY_CHAR,
     EMPTY_TEXT,
@@ -34,10 +29,15 @@ from constrain.regex.tree import (
     LiteralSet,
     Repetition,
 )
+from constrain.lark.places import error_at, placed
+from constrain.lark.syntax import Choice, Definition, Repeat, Sequence, Substring, Symbol
+from constrain.lark.terminals import non_empty_part, terminal_expression
+from constrain.regex.anchors import repetition, sequence, union
+from constrain.regex.classes import normalize
 
 if TYPE_CHECKING:
+    from constrain.language.tree import Ranges
     from constrain.lark.syntax import Node, Syntax
-    from constrain.regex.tree import Ranges
 
 MAX_KINDS_OF_IGNORED = 8
 """Sets of bytes that go on with ignored terminals; sequences are worked out for each pair."""

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain._emptiness import productive_rules
+from constrain.language.emptiness import productive_rules
 from constrain.lark.gaps import gaps
+from constrain.lark.places import error_at
 from constrain.lark.reading import read
 from constrain.lark.rules import language
 from constrain.lark.separation import separate
-from constrain.lark.source import error_at
 
 if TYPE_CHECKING:
-    from constrain.grammar import Grammar
-    from constrain.lark.source import Lark
+    from constrain.language.grammar import Grammar
+    from constrain.lark.syntax import GrammarText
 
 
-def lark_grammar(source: Lark) -> Grammar:
+def lark_grammar(source: GrammarText) -> Grammar:
     """The grammar of a Lark text; its terminals are named as in the text, with line and column.
 
     Raises GrammarError or PatternError with line, column and an excerpt for what is wrong or not supported; LimitError.

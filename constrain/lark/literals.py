@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from constrain._errors import PatternError
-from constrain.lark.source import error_at, placed
-from constrain.regex.parser import char_class, parse_pattern
-from constrain.regex.tree import EMPTY_TEXT
-from constrain.regex.tree import Literal as Text
+from constrain.errors import PatternError
+from constrain.language.tree import EMPTY_TEXT
+from constrain.language.tree import Literal as Text
+from constrain.lark.places import error_at, placed
+from constrain.regex.parsing.parser import char_class, parse_pattern
 
 if TYPE_CHECKING:
+    from constrain.language.tree import Expression
     from constrain.lark.syntax import Literal, Range
-    from constrain.regex.tree import Expression
 
 _ESCAPE = re.compile(r"\\(?:([\\\"])|([nrtf])|x(..)|u(.{4})|U(.{8}))", re.DOTALL)
 _CONTROL = {"n": "\n", "r": "\r", "t": "\t", "f": "\f"}

@@ -13,7 +13,7 @@ import string
 from itertools import product
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from constrain.lark.source import Lark, error_at
+from constrain.lark.places import error_at
 from constrain.lark.syntax import (
     Alias,
     Choice,
@@ -33,6 +33,8 @@ from constrain.lark.syntax import (
 
 if TYPE_CHECKING:
     from lark import Token, Tree
+
+    from constrain.lark.syntax import GrammarText
 
 MAX_NESTING = 50
 """Parentheses and brackets inside one another."""
@@ -77,7 +79,7 @@ _UNSUPPORTED = {
 }
 
 
-def read(source: Lark) -> Syntax:
+def read(source: GrammarText) -> Syntax:
     """What the text says. Raises GrammarError with the place of what is wrong or not supported."""
     try:
         source.text.encode()

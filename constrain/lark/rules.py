@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from constrain._merging import moved_rules
-from constrain._special import special_token
-from constrain.grammar import EPSILON, Action, Condition, Edge, Rule, Terminal
+from constrain.language.grammar import EPSILON, Action, Condition, Edge, Rule, Terminal
+from constrain.language.merging import moved_rules
+from constrain.language.special import special_token
 from constrain.lark.embedded import schema_grammar
-from constrain.lark.source import error_at, place
+from constrain.lark.places import error_at, place
 from constrain.lark.syntax import (
     Alias,
     Choice,
@@ -31,8 +31,8 @@ from constrain.lark.syntax import (
 from constrain.lark.terminals import check_defined, named_expressions, non_empty_part, symbols, terminal_expression
 
 if TYPE_CHECKING:
-    from constrain.grammar import Grammar
-    from constrain.regex.tree import Expression
+    from constrain.language.grammar import Grammar
+    from constrain.language.tree import Expression
 
 MAX_WRITTEN_OUT = 64
 """Leaves of the copies that a count may be written out as; with a counter, a grammar's states need memory."""

@@ -23,9 +23,9 @@ from dataclasses import replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from constrain._emptiness import silent_rules
-from constrain._special import terminal_special
-from constrain.grammar import EPSILON, Edge, Grammar, Rule, Terminal
+from constrain.language.emptiness import silent_rules
+from constrain.language.grammar import EPSILON, Edge, Grammar, Rule, Terminal
+from constrain.language.special import terminal_special
 from constrain.lark.gaps import Gap, after_gaps
 from constrain.regex.anchors import union
 

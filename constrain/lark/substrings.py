@@ -18,17 +18,17 @@ from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from constrain._errors import LimitError
-from constrain._remembering import remembered
-from constrain.lark.source import error_at, placed
+from constrain.errors import LimitError
+from constrain.language.tree import EMPTY_TEXT, Literal, Repetition
+from constrain.lark.places import error_at, placed
 from constrain.regex.anchors import sequence, union
 from constrain.regex.classes import normalize
-from constrain.regex.tree import EMPTY_TEXT, Literal, Repetition
-from constrain.regex.unicode import property_ranges
+from constrain.regex.unicode.properties import property_ranges
+from constrain.remembering import remembered
 
 if TYPE_CHECKING:
+    from constrain.language.tree import Expression, Ranges
     from constrain.lark.syntax import Substring
-    from constrain.regex.tree import Expression, Ranges
 
 MAX_CHUNKS = 5_000
 """Words and what is between them, characters or chunks of one text. Compiling takes time with the square of those that

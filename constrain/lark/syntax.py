@@ -3,6 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
+
+
+class GrammarText(Protocol):
+    """A ``Lark``, as far as it is read."""
+
+    @property
+    def text(self) -> str:
+        """The grammar."""
+
+    @property
+    def start(self) -> str:
+        """The rule that the whole text must match."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
-from constrain import core
+from constrain.engine import core
+from constrain.language.tree import ANY_BYTE, Expression, Intersection, Repetition
 from constrain.lark.common import LAZY, PATTERNS
 from constrain.lark.literals import literal_expression, range_expression
-from constrain.lark.source import error_at
+from constrain.lark.places import error_at
 from constrain.lark.substrings import substring_expression
 from constrain.lark.syntax import (
     Alias,
@@ -26,8 +27,7 @@ from constrain.lark.syntax import (
     Syntax,
 )
 from constrain.regex.anchors import repetition, sequence, union
-from constrain.regex.parser import parse_pattern
-from constrain.regex.tree import ANY_BYTE, Expression, Intersection, Repetition
+from constrain.regex.parsing.parser import parse_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

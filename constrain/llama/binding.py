@@ -11,7 +11,7 @@ import ctypes
 import llama_cpp
 import numpy as np
 
-from constrain._errors import ModelError
+from constrain.errors import ModelError
 
 CANDIDATE = np.dtype(llama_cpp.llama_token_data)
 """One candidate token: ``id``, ``logit``, ``p``."""

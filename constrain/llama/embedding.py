@@ -14,9 +14,9 @@ import llama_cpp
 import numpy as np
 from llama_cpp._internals import LlamaContext
 
-from constrain._errors import ModelError
-from constrain.llama.openmp import release_workers
-from constrain.llama.threads import Threads
+from constrain.errors import ModelError
+from constrain.llama.threads.openmp import release_workers
+from constrain.llama.threads.threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import llama_cpp
 
-from constrain._errors import ModelError
-from constrain._gguf import read_metadata
-from constrain.vocabulary import Vocabulary
+from constrain.errors import ModelError
+from constrain.vocabulary.gguf.metadata import read_metadata
+from constrain.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from constrain._gguf import Metadata
+    from constrain.vocabulary.gguf.metadata import Metadata
 
 _DEFAULT_CONTEXT = 4096
 """Tokens of context where the caller names no number: enough for most prompts, and small in memory."""

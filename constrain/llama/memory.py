@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from constrain._errors import ModelError
-from constrain._gguf import read_metadata
+from constrain.errors import ModelError
+from constrain.llama.contexts.slots import ASIDE_PART
 from constrain.llama.loading import context_size
-from constrain.llama.slots import ASIDE_PART
+from constrain.vocabulary.gguf.metadata import read_metadata
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from constrain._gguf import Metadata
+    from constrain.vocabulary.gguf.metadata import Metadata
 
 _CELL_BYTES = 2
 """Keys and values are 16-bit floats."""

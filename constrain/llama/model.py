@@ -10,24 +10,23 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 import llama_cpp
 
-from constrain._errors import ModelError
-from constrain.constraint import forget
-from constrain.llama.context import Context
+from constrain.engine.constraint import forget
+from constrain.errors import ModelError
+from constrain.llama.contexts.context import Context
+from constrain.llama.contexts.sequences import Sequences
 from constrain.llama.embedding import Embedder
 from constrain.llama.loading import MAX_CONTEXT, collected_errors, load
-from constrain.llama.openmp import release_workers
 from constrain.llama.prompt import Message, as_messages, chat_tokens, raw_tokens, text_tokens, with_schema
-from constrain.llama.scheduler import Scheduler
-from constrain.llama.sequences import Sequences
-from constrain.llama.tokenizer import Tokenizer
+from constrain.llama.scheduling.scheduler import Scheduler
+from constrain.llama.threads.openmp import release_workers
+from constrain.vocabulary.tokenizer import Tokenizer
+from constrain.vocabulary.vocabulary import Vocabulary, tokenizer_of
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Sequence
 
     from typing_extensions import Self
-
-    from constrain.vocabulary import Vocabulary
 
 DEFAULT_PARALLEL = 8
 """Answers at once where the caller names no number: on processors, more gain little."""
@@ -123,8 +122,11 @@ class Model:
             path = default_model_path() if model is None else Path(model)
             self.llama = load(path, n_ctx, n_gpu_layers, n_threads, verbose=verbose)
         try:
-            self.tokenizer = Tokenizer(self.llama)
-            self.vocabulary: Vocabulary = self.tokenizer.vocabulary
+            # A Llama that is given may be named again, to compile for it: that is for the same vocabulary.
+            self.tokenizer = Tokenizer(self.llama, Vocabulary) if self._owns_llama else tokenizer_of(self.llama)
+            vocabulary = self.tokenizer.vocabulary
+            assert isinstance(vocabulary, Vocabulary)
+            self.vocabulary = vocabulary
             self.context = Context(self.llama, keep_prompts=keep_prompts)
         except BaseException:
             if self._owns_llama:

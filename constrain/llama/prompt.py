@@ -1,7 +1,7 @@
 """Prompts: messages through the model's chat template to token ids.
 
 What a message says must never act as the template's own marks; nor must tools, arguments and results, of which
-``constrain.chat.conversation`` makes prompts. Therefore a noncharacter (a code point that Unicode reserves for a
+``constrain.chat.prompt.conversation`` makes prompts. Therefore a noncharacter (a code point that Unicode reserves for a
 program's own use) is put into every special token's text found in them before the template is rendered; afterwards only
 the template's text can still match a special token, whatever the template did to the messages: trim, split, or repeat
 them. The noncharacter is taken out again before the text is tokenized.
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from constrain.llama.template import render
 
 if TYPE_CHECKING:
-    from constrain.llama.tokenizer import SpecialToken, Tokenizer
+    from constrain.vocabulary.tokenizer import SpecialToken, Tokenizer
 
 Message = Mapping[str, str]
 """A chat message: ``{"role": "user", "content": "..."}``."""

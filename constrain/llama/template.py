@@ -7,8 +7,8 @@ from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from constrain._errors import ModelError
-from constrain._remembering import remembered
+from constrain.errors import ModelError
+from constrain.remembering import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from constrain.regex.tree import (
+from constrain.language.tree import (
     EMPTY_TEXT,
     NOTHING,
     Alternation,

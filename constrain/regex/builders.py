@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from constrain.language.tree import Expression, Repetition
 from constrain.regex.anchors import sequence as _sequence
 from constrain.regex.anchors import union
-from constrain.regex.parser import parse_pattern
-from constrain.regex.tree import Expression, Repetition
+from constrain.regex.parsing.parser import parse_pattern
 
 Part = str | Expression
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from constrain.regex.tree import MAX_CODE_POINT, Ranges
+from constrain.language.tree import MAX_CODE_POINT, Ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,8 +11,7 @@ zeros, "" for an integer).
 
 from __future__ import annotations
 
-from constrain.regex.anchors import repetition, sequence
-from constrain.regex.tree import (
+from constrain.language.tree import (
     EMPTY_TEXT,
     NOTHING,
     Alternation,
@@ -23,6 +22,7 @@ from constrain.regex.tree import (
     Literal,
     Repetition,
 )
+from constrain.regex.anchors import repetition, sequence
 
 Magnitude = tuple[str, str]
 

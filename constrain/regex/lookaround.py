@@ -18,8 +18,7 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from constrain.regex.anchors import Anchored, Fragment, repetition, sequence, union
-from constrain.regex.tree import (
+from constrain.language.tree import (
     ANY_CHAR,
     ANY_JSON_CHAR,
     EMPTY_TEXT,
@@ -35,6 +34,7 @@ from constrain.regex.tree import (
     Repetition,
     nullable,
 )
+from constrain.regex.anchors import Anchored, Fragment, repetition, sequence, union
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -20,11 +20,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from constrain._remembering import remembered
-from constrain.regex import decimals
-from constrain.regex.anchors import repetition, sequence
-from constrain.regex.decimals import DIGIT, NONZERO_DIGIT, digit_range, natural_range, union
-from constrain.regex.tree import (
+from constrain.language.tree import (
     NOTHING,
     Alternation,
     ByteClass,
@@ -37,6 +33,10 @@ from constrain.regex.tree import (
     Repetition,
     tree_bytes,
 )
+from constrain.regex import decimals
+from constrain.regex.anchors import repetition, sequence
+from constrain.regex.decimals import DIGIT, NONZERO_DIGIT, digit_range, natural_range, union
+from constrain.remembering import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import get_args
 
-from constrain import core
-from constrain._errors import PatternError
-from constrain._source import Source
-from constrain.grammar import Grammar, GrammarBuilder
-from constrain.regex.parser import parse_pattern
-from constrain.regex.scanner import Dialect
-from constrain.regex.tree import EMPTY_TEXT, Complement, Intersection
+from constrain.engine import core
+from constrain.errors import PatternError
+from constrain.language.grammar import Grammar, GrammarBuilder
+from constrain.language.source import Source
+from constrain.language.tree import EMPTY_TEXT, Complement, Intersection
+from constrain.regex.parsing.parser import parse_pattern
+from constrain.regex.parsing.scanner import Dialect
 
 _INSTRUCTION = "Answer with a text that matches this regular expression"
 

@@ -1,6 +1,6 @@
 """Expressions of decoded text and of the content of JSON strings, each made of the other.
 
-The canonical escape policy (``constrain.regex.tree``) gives every character one spelling, and no spelling is the
+The canonical escape policy (``constrain.language.tree``) gives every character one spelling, and no spelling is the
 beginning of another one. So spelling is a homomorphism with an inverse: it may be carried out leaf by leaf, and Boolean
 operations keep their meaning if complements stay inside spelled texts.
 """
@@ -11,8 +11,7 @@ import json
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING
 
-from constrain.regex.anchors import union
-from constrain.regex.tree import (
+from constrain.language.tree import (
     ANY_BYTE,
     ANY_CHAR,
     ANY_JSON_CHAR,
@@ -29,6 +28,7 @@ from constrain.regex.tree import (
     Repetition,
     Window,
 )
+from constrain.regex.anchors import union
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,10 +1,10 @@
 r"""All spellings of JSON strings: expressions of the canonical spelling, widened to every spelling of the same strings.
 
-A character is spelled as in the canonical escape policy (``constrain.regex.tree``), or as ``\u`` and four hexadecimal
-digits of either case (two of these, a surrogate pair, above U+FFFF); a slash also as ``\/``. Every spelling stands for
-one string only, and no spelling of a character is the beginning of another one. So the widened expression matches the
-texts whose canonical spelling the given one matches: that may be worked out character by character, and Boolean
-operations keep their meaning. A lone surrogate is no character: no spelling has one.
+A character is spelled as in the canonical escape policy (``constrain.language.tree``), or as ``\u`` and four
+hexadecimal digits of either case (two of these, a surrogate pair, above U+FFFF); a slash also as ``\/``. Every spelling
+stands for one string only, and no spelling of a character is the beginning of another one. So the widened expression
+matches the texts whose canonical spelling the given one matches: that may be worked out character by character, and
+Boolean operations keep their meaning. A lone surrogate is no character: no spelling has one.
 """
 
 from __future__ import annotations
@@ -14,11 +14,8 @@ from itertools import groupby
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING
 
-from constrain._errors import LimitError
-from constrain._remembering import remembered
-from constrain.regex import classes
-from constrain.regex.anchors import sequence, union
-from constrain.regex.tree import (
+from constrain.errors import LimitError
+from constrain.language.tree import (
     ANY_BYTE,
     EMPTY_TEXT,
     MAX_CODE_POINT,
@@ -38,6 +35,9 @@ from constrain.regex.tree import (
     Window,
     tree_bytes,
 )
+from constrain.regex import classes
+from constrain.regex.anchors import sequence, union
+from constrain.remembering import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

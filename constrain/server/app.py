@@ -12,28 +12,33 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from constrain.server.account import Account, current
-from constrain.server.answering import Answering
-from constrain.server.auth import owner_of, require_key
-from constrain.server.chat import read_chat
-from constrain.server.completions import read_completion
-from constrain.server.cors import cors_headers, preflight, require_origin
-from constrain.server.embeddings import Embeddings
-from constrain.server.endpoint import Serving
-from constrain.server.errors import ApiError, on_api_error, on_failure, on_http_error, unavailable
-from constrain.server.generation import Generator
+from constrain.server.chat.endpoint import read_chat
+from constrain.server.chat.request import read_chat_request
+from constrain.server.completions.endpoint import read_completion
+from constrain.server.embeddings.endpoint import Embeddings
+from constrain.server.http.account import Account, current
+from constrain.server.http.auth import owner_of, require_key
+from constrain.server.http.cors import cors_headers, preflight, require_origin
+from constrain.server.http.errors import ApiError, on_api_error, on_failure, on_http_error, unavailable
 from constrain.server.logs import log_request
-from constrain.server.metrics import Metrics
-from constrain.server.models import model_list, model_object
-from constrain.server.responses import responses_routes
-from constrain.server.worker import Limits
+from constrain.server.responses.endpoint import responses_routes
+from constrain.server.responses.request import read_request
+from constrain.server.sandbox.worker import Limits
+from constrain.server.sandbox.workers import Workers
+from constrain.server.serving.answering import Answering
+from constrain.server.serving.endpoint import Serving
+from constrain.server.serving.generation import Generator
+from constrain.server.serving.metrics import Metrics
+from constrain.server.serving.models import model_list, model_object
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Message, Receive, Scope, Send
 
-    from constrain.server.models import Models
+    from constrain.server.serving.models import Models
     from constrain.server.settings import Settings
+
+Workers.modules = (read_chat_request.__module__, read_request.__module__)
 
 _HEALTH = "/health"
 _MODELS = "/v1/models"
@@ -127,7 +132,7 @@ class Application:
 
     async def _describe(self, _: Request) -> Response:
         if self._description is None:
-            from constrain.server.openapi import describe
+            from constrain.server.openapi.document import describe
 
             names = [model["id"] for model in model_list(self._models)["data"]]
             describing = partial(describe, self._routes, names, has_keys=bool(self._settings.api_keys))

@@ -31,10 +31,10 @@ from pydantic import (
     ValidationError,
 )
 
-from constrain._suggestions import did_you_mean
-from constrain.server.cors import origin_of
-from constrain.server.hosts import ANY_HOST, host_of
+from constrain.server.http.cors import origin_of
+from constrain.server.http.hosts import ANY_HOST, host_of
 from constrain.server.settings import LogFormat, StrictSubset  # noqa: TC001 - pydantic reads the annotations
+from constrain.suggestions import did_you_mean
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 from pythonjsonlogger.core import RESERVED_ATTRS
 from pythonjsonlogger.json import JsonFormatter
 
-from constrain.server.account import current
+from constrain.server.http.account import current
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from starlette.types import Scope
 
-    from constrain.server.account import Account
+    from constrain.server.http.account import Account
     from constrain.server.settings import LogFormat
 
 _events = logging.getLogger("constrain.server")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from constrain.server.listening import url_of
+from constrain.server.http.listening import url_of
+from constrain.server.http.protocol import KEEP_ALIVE_SECONDS, MAX_HEADER_BYTES, Protocol
 from constrain.server.logs import log_config
-from constrain.server.protocol import KEEP_ALIVE_SECONDS, MAX_HEADER_BYTES, Protocol
 
 if TYPE_CHECKING:
     import socket

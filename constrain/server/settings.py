@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from constrain.server.hosts import Hosts
+from constrain.server.http.hosts import Hosts
 
 StrictSubset = Literal["structural", "openai", "off"]
 

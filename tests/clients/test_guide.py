@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.clients.environments import SECONDS, install, program_of, variables_of
-from tests.guide import Example, examples
 from tests.support import LONG
+from tests.support.guide import Example, examples
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -28,14 +28,15 @@ import lark
 import pytest
 
 import constrain
-from constrain import core, grammars
+from constrain import grammars
+from constrain.engine import core
 from constrain.lark import Lark, lark_grammar
-from constrain.regex.parser import parse_pattern
-from tests.grammars import python_lark
-from tests.grammars.earley import Earley
-from tests.grammars.lexemes import Lexemes
-from tests.grammars.tables import table
+from constrain.regex.parsing.parser import parse_pattern
 from tests.support import LONG, allowed
+from tests.support.grammars import python_lark
+from tests.support.grammars.earley import Earley
+from tests.support.grammars.lexemes import Lexemes
+from tests.support.grammars.tables import table
 
 TEXTS = 750 if LONG else 30
 """For each grammar; at full length 20,250 in all."""

@@ -8,7 +8,7 @@ import pytest
 
 import constrain
 from constrain import grammars
-from tests.test_cli import run
+from tests.cli.test_cli import run
 
 
 def test_a_name_that_is_not_there_gets_an_error_with_near_names() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from constrain import grammars
-from tests.grammars.reserved_words import TABLE, Names, definition
-from tests.grammars.tables import FOLDER, constraint, table
+from tests.support.grammars.reserved_words import TABLE, Names, definition
+from tests.support.grammars.tables import FOLDER, constraint, table
 
 ACCEPTED = [(name, text) for name in grammars.names() for text in table(name).accepted]
 REJECTED = [(name, text) for name in grammars.names() for text in table(name).rejected]

@@ -23,8 +23,8 @@ import email_validator
 import pytest
 
 from constrain import grammars
-from tests.grammars.tables import constraint, table, tomllib
 from tests.support import LONG, allowed
+from tests.support.grammars.tables import constraint, table, tomllib
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,10 +10,10 @@ import pytest
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
-from constrain._errors import ConstrainError, LimitError, SchemaError
-from constrain.json_schema import compile_schema
-from constrain.json_schema.shapes import PLAIN
-from tests.json_schema.grammar_interpreter import Interpreter
+from constrain.errors import ConstrainError, LimitError, SchemaError
+from constrain.json_schema.compiler import compile_schema
+from constrain.json_schema.shapes.data import PLAIN
+from tests.support.json_schema.grammar_interpreter import Interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -25,8 +25,8 @@ from hypothesis.errors import Unsatisfiable
 from hypothesis_jsonschema import from_schema
 
 import constrain
-from tests.oracle_schemas.cases import reason
-from tests.oracle_schemas.generator import DRAFT_7, DRAFT_2020, Generator, Universe
+from tests.oracles.schemas.cases import reason
+from tests.oracles.schemas.generator import DRAFT_7, DRAFT_2020, Generator, Universe
 from tests.support import LONG, byte_vocabulary, second_validation_error, validation_error
 
 RATCHET = Path(__file__).parents[1] / "data" / "generated_instances.json"

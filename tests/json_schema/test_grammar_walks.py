@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from constrain._errors import ConstrainError
-from constrain.grammar import TEXT_SET, Action, Edge, Grammar
-from constrain.json_schema import compile_schema
-from tests.json_schema.grammar_interpreter import Interpreter
+from constrain.errors import ConstrainError
+from constrain.json_schema.compiler import compile_schema
+from constrain.language.grammar import TEXT_SET, Action, Edge, Grammar
 from tests.json_schema.test_random_schemas import random_document
-from tests.regex.derivative_matcher import _NOTHING, _Store
 from tests.support import LONG
+from tests.support.json_schema.grammar_interpreter import Interpreter
+from tests.support.regex.derivative_matcher import _NOTHING, _Store
 
 if TYPE_CHECKING:
-    from constrain.regex.tree import Expression
+    from constrain.language.tree import Expression
 
 SCHEMAS = 3_000 if LONG else 250
 WALKS = 4

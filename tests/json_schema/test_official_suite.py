@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import constrain
-from tests.json_schema.official_suite import (
+from tests.support import byte_vocabulary
+from tests.support.json_schema.official_suite import (
     DRAFTS,
     OPTIONAL_RATCHET,
     OUTCOMES,
@@ -24,7 +25,6 @@ from tests.json_schema.official_suite import (
     run_optional,
     suite_folder,
 )
-from tests.support import byte_vocabulary
 
 WIDEST: dict[str, Any] = {
     "whitespace": "any",

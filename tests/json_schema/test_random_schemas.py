@@ -13,10 +13,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from constrain._errors import LimitError, UnsatisfiableSchemaError, UnsupportedSchemaError
-from constrain.json_schema import compile_schema
-from tests.json_schema.grammar_interpreter import Interpreter
+from constrain.errors import LimitError, UnsatisfiableSchemaError, UnsupportedSchemaError
+from constrain.json_schema.compiler import compile_schema
 from tests.support import LONG
+from tests.support.json_schema.grammar_interpreter import Interpreter
 
 SCHEMAS = 6_000 if LONG else 600
 KEYS = ["a", "b", "c", "aa"]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from constrain._errors import ConstrainError
-from constrain.json_schema import compile_schema
-from tests.json_schema.grammar_interpreter import Interpreter
+from constrain.errors import ConstrainError
+from constrain.json_schema.compiler import compile_schema
 from tests.support import LONG, maskbench
+from tests.support.json_schema.grammar_interpreter import Interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from constrain import _errors
-from constrain.json_schema import compile_schema
-from tests.json_schema.grammar_interpreter import Interpreter
+from constrain import errors as _errors
+from constrain.json_schema.compiler import compile_schema
+from tests.support.json_schema.grammar_interpreter import Interpreter
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -9,9 +9,9 @@ from itertools import product
 import lark
 import pytest
 
-from constrain import core
+from constrain.engine import core
 from constrain.lark.common import LAZY, PATTERNS
-from constrain.regex.parser import parse_pattern
+from constrain.regex.parsing.parser import parse_pattern
 
 ALPHABETS = {
     "": "0a.eE+-_Z",

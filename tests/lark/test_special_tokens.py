@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import constrain
-from constrain._special import mark
+from constrain.language.special import mark
 
 NAMES = {257: "<|call|>", 258: "<s>"}
 VOCABULARY = constrain.Vocabulary.from_tokens(

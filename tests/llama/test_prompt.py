@@ -8,7 +8,7 @@ import pytest
 
 import constrain
 from constrain.llama import prompt
-from constrain.llama.tokenizer import Tokenizer
+from constrain.vocabulary.tokenizer import Tokenizer
 from tests.support import data_folder
 
 CHATML = (
@@ -99,7 +99,7 @@ def test_tokens_are_those_of_llama_cpp_in_other_families(name: str) -> None:
 
     path = data_folder() / "vocabs" / f"ggml-vocab-{name}.gguf"
     llama = llama_cpp.Llama(str(path), vocab_only=True, verbose=False)
-    tokenizer = Tokenizer(llama)
+    tokenizer = Tokenizer(llama, constrain.Vocabulary)
     template = llama.metadata["tokenizer.chat_template"]
     said = [
         {"role": "user", "content": "Hi \n there, 'friend'"},
@@ -122,7 +122,7 @@ def test_begin_of_sequence_comes_once_where_the_model_wants_it() -> None:
     import llama_cpp
 
     path = data_folder() / "vocabs" / "ggml-vocab-phi-3.gguf"
-    tokenizer = Tokenizer(llama_cpp.Llama(str(path), vocab_only=True, verbose=False))
+    tokenizer = Tokenizer(llama_cpp.Llama(str(path), vocab_only=True, verbose=False), constrain.Vocabulary)
     said = [{"role": "user", "content": "<s>"}]
     for template in ("{{ bos_token }}{{ messages[0].content }}", "{{ messages[0].content }}"):
         tokens = prompt.chat_tokens(tokenizer, template, said, {})

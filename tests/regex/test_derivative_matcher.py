@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from constrain.regex import tree
-from tests.regex.derivative_matcher import matches
+from constrain.language import tree
+from tests.support.regex.derivative_matcher import matches
 
 _A = tree.Literal(b"a")
 _AB = tree.ByteClass(((97, 98),))

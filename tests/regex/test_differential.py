@@ -22,16 +22,16 @@ import interegular
 import pytest
 import regress
 
-from constrain import core
-from constrain._errors import PatternError
-from constrain.regex.parser import parse_pattern
-from tests.regex.random_patterns import Generator, Piece, texts
+from constrain.engine import core
+from constrain.errors import PatternError
+from constrain.regex.parsing.parser import parse_pattern
 from tests.support import LONG
+from tests.support.regex.random_patterns import Generator, Piece, texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from constrain.regex.scanner import Dialect
+    from constrain.regex.parsing.scanner import Dialect
 
 PATTERNS = 5_000 if LONG else 250
 BLOCKS = 10

@@ -11,10 +11,10 @@ from itertools import product
 import pytest
 import regress
 
-from constrain import core
-from constrain._errors import PatternError
-from constrain.regex.parser import parse_pattern
-from constrain.regex.tree import Intersection, LiteralSet
+from constrain.engine import core
+from constrain.errors import PatternError
+from constrain.language.tree import Intersection, LiteralSet
+from constrain.regex.parsing.parser import parse_pattern
 
 TEXTS = ["".join(text) for length in range(6) for text in product('ab"', repeat=length)]
 WORDS = [

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import regress
 
-from constrain._errors import PatternError
-from constrain.regex import tree
-from constrain.regex.parser import MAX_NESTING, MAX_REPETITION, parse_pattern
-from tests.regex.derivative_matcher import matches
+from constrain.errors import PatternError
+from constrain.language import tree
+from constrain.regex.parsing.parser import MAX_NESTING, MAX_REPETITION, parse_pattern
+from tests.support.regex.derivative_matcher import matches
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import constrain
-from constrain import Regex, constraint
-from constrain._options import Request
-from constrain._result import result_type
+from constrain import Regex
+from constrain.engine import constraint
+from constrain.generation.options import Request
+from constrain.language.result import result_type
 from tests.support import Tokens, Walker, byte_vocabulary, small_vocabulary
 
 if TYPE_CHECKING:

@@ -7,10 +7,8 @@ from random import Random
 
 import pytest
 
-from constrain import core
-from constrain.regex.parser import parse_pattern
-from constrain.regex.spelling import in_json, out_of_json
-from constrain.regex.tree import (
+from constrain.engine import core
+from constrain.language.tree import (
     ANY_BYTE,
     ANY_BYTES,
     ANY_CHAR,
@@ -26,6 +24,8 @@ from constrain.regex.tree import (
     Repetition,
     Window,
 )
+from constrain.regex.parsing.parser import parse_pattern
+from constrain.regex.spelling import in_json, out_of_json
 
 ALPHABET = 'ab"\\\n\t\x01\x7f€ 1'
 

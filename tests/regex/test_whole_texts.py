@@ -9,9 +9,9 @@ import regress
 
 import constrain
 from constrain import PatternError, Regex, choice, sequence, text
-from constrain._errors import ToolError
-from constrain.chat.openai import tool_from_json
-from constrain.regex.parser import parse_pattern
+from constrain.chat.tools.openai import tool_from_json
+from constrain.errors import ToolError
+from constrain.regex.parsing.parser import parse_pattern
 from tests.support import byte_vocabulary
 
 TEXTS = ["".join(text) for length in range(6) for text in product("ab \n", repeat=length)]

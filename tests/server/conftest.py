@@ -10,7 +10,7 @@ import pytest
 import constrain
 from constrain.server.app import Application
 from constrain.server.settings import Settings
-from tests.server.support import SECONDS, served_as, serving
+from tests.support.server.asking import SECONDS, served_as, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ import constrain
 from constrain.cli.serve import serve
 from constrain.llama.model import DEFAULT_PARALLEL, default_model_path
 from constrain.server.config import ServerConfig, read_config
-from constrain.server.model_files import find_models
+from constrain.server.serving.model_files import find_models
 
 MODEL = default_model_path()
 

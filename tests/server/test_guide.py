@@ -15,9 +15,9 @@ from pydantic import BaseModel
 from constrain.cli.serve import serve
 from constrain.server import config
 from tests import test_readme
-from tests.guide import SERVER, TEXT, Example, examples
+from tests.support.guide import SERVER, TEXT, Example, examples
 
-SOURCES = sorted(Path(inspect.getfile(config)).parent.glob("*.py"))
+SOURCES = sorted(Path(inspect.getfile(config)).parent.rglob("*.py"))
 
 
 class Person(BaseModel):

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from constrain.server.account import Account, current
 from constrain.server.app import Application
+from constrain.server.http.account import Account, current
 from constrain.server.logs import JsonLines, TextLines, escaped, log_config
 from constrain.server.settings import Settings
-from tests.server.support import ask, served_as
+from tests.support.server.asking import ask, served_as
 
 if TYPE_CHECKING:
     import httpx

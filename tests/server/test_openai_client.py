@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from constrain.server.app import Application
 from constrain.server.settings import Settings
-from tests.server.support import SECONDS, served_as, serving
+from tests.support.server.asking import SECONDS, served_as, serving
 
 if TYPE_CHECKING:
     import constrain

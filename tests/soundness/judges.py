@@ -1,4 +1,4 @@
-"""The verdict on a text: by jsonschema in all readings of numbers (``tests.judging``), and by jsonschema-rs."""
+"""The verdict on a text: by jsonschema in all readings of numbers (``tests.support.judging``), and by jsonschema-rs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import jsonschema_rs
 
-from tests.judging import Judge, written
+from tests.support.judging import Judge, written
 
 LARGE = 2**53
 """From here on, not every integer is a double."""

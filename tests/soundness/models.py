@@ -11,7 +11,7 @@ import pydantic
 from pydantic import BaseModel, ConfigDict, Field
 
 import constrain
-from constrain._result import result_type
+from constrain.language.result import result_type
 from tests.soundness.schemas import decimals
 
 if TYPE_CHECKING:

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jsonschema_rs
 
 import constrain
-from constrain._job import Language
-from tests.judging import PLAIN_DIGITS, written
+from constrain.generation.job import Language
 from tests.soundness.judges import Judges
 from tests.soundness.models import Models
 from tests.soundness.schemas import random_schema
 from tests.soundness.values import Values
 from tests.support import allowed, byte_vocabulary
+from tests.support.judging import PLAIN_DIGITS, written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from constrain.constraint import Constraint
-    from constrain.vocabulary import Vocabulary
+    from constrain.engine.constraint import Constraint
+    from constrain.vocabulary.vocabulary import Vocabulary
 
 WIDEST = {"whitespace": "any", "property_order": "any", "formats": "annotation", "numbers": "any"}
 BUDGETS = (0, 1, 4, 15)

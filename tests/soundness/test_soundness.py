@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.judging import Judge, validation_error
 from tests.soundness.__main__ import search
 from tests.soundness.judges import Judges
 from tests.soundness.schemas import DRAFTS
 from tests.support import LONG
+from tests.support.judging import Judge, validation_error
 
 if TYPE_CHECKING:
     from tests.soundness.search import Tally

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import constrain
-from constrain import _cache, core
-from constrain import constraint as compiling
+from constrain.engine import cache as _cache
+from constrain.engine import constraint as compiling
+from constrain.engine import core
 from tests.fuzz.judge import BrokenPromiseError
 from tests.fuzz.walking import vocabulary
 

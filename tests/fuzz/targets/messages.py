@@ -11,14 +11,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import constrain
-from constrain.chat.conversation import conversation_prompt
-from constrain.chat.families import detect_format
+from constrain.chat.families.forms import detect_format
+from constrain.chat.prompt.conversation import conversation_prompt
 from constrain.llama.prompt import as_messages, chat_tokens, is_plain
-from tests.chat.characters import TAGS, Characters
-from tests.chat.conversations import TOOLS, TWO_CALLS
-from tests.chat.templates import FAMILIES, template
 from tests.fuzz.judge import BrokenPromiseError
 from tests.fuzz.mutation import Trees
+from tests.support.chat.characters import TAGS, Characters
+from tests.support.chat.conversations import TOOLS, TWO_CALLS
+from tests.support.chat.templates import FAMILIES, template
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -22,21 +22,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import constrain
-from constrain.server import session, worker
 from constrain.server.app import Application
-from constrain.server.models import Models, ModelSource
+from constrain.server.sandbox import session, worker
+from constrain.server.serving.models import Models, ModelSource
 from constrain.server.settings import Settings
-from tests.chat.templates import template
 from tests.fuzz.judge import BrokenPromiseError
 from tests.fuzz.mutation import Trees
 from tests.fuzz.targets import schemas
-from tests.server.support import ask, error_of
+from tests.support.chat.templates import template
+from tests.support.server.asking import ask, error_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from random import Random
 
-    from constrain.vocabulary import Vocabulary
+    from constrain.vocabulary.vocabulary import Vocabulary
     from tests.fuzz.judge import Meter
 
 DECLARED = (constrain.LimitError,)

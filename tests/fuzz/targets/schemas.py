@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import constrain
-from constrain import constraint as compiling
+from constrain.engine import constraint as compiling
 from tests.fuzz.judge import BrokenPromiseError
 from tests.fuzz.mutation import Trees
 from tests.fuzz.walking import random_of, vocabulary, walk

@@ -1,0 +1,230 @@
+"""Batches: a file with one prompt a line, and answers to all of them, which an interruption neither loses nor repeats.
+
+Answers are written as they are finished, in whatever order that is; each says which line of the input it belongs to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, TypeAlias
+
+from constrain.batch.lines import LineError, Task, read_lines, read_task
+from constrain.chat.reading.reply import Refusal, Reply
+from constrain.chat.tools.calls import FunctionCall
+from constrain.errors import ConstrainError, OutputValidationError
+from constrain.generation.completion import told_limits
+from constrain.generation.logprobs import logprob_objects
+from constrain.types.answer_text import read_answer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Iterator
+    from pathlib import Path
+
+    from constrain.batch.files import BatchFiles
+    from constrain.batch.lines import Id
+    from constrain.chat.tools.calls import ToolCall
+    from constrain.generation.completion import Completion
+    from constrain.generation.options import Options
+    from constrain.language.source import Source
+    from constrain.llama.model import Model
+
+_MODEL_BEGINNING = 1 << 20
+"""Bytes of a model file that are compared: metadata and vocabulary, but not gigabytes of weights."""
+
+Answerer: TypeAlias = "Callable[[Task, Future[None]], Completion]"
+"""Answers one task, or gives up when the future is done.
+
+What it raises as ``ConstrainError`` or ``LineError`` is about this task; every other error is the end of the batch.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a batch is.
+
+    Attributes:
+        known: number of lines that had been answered before.
+        answered: number of lines that are answered now for the first time.
+        failed: number of lines that could not be answered.
+        failure: of the last line, if it could not be answered: its number and the reason.
+        warnings: of the last line's schema and tools, if no line before had them.
+    """
+
+    known: int
+    answered: int = 0
+    failed: int = 0
+    failure: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    line: int
+    id: Id
+    result: Completion | ConstrainError | LineError
+
+
+def run(
+    prompts: Path, files: BatchFiles, answer: Answerer, schema: str | Source | None, options: Options, *, threads: int
+) -> Iterator[Progress]:
+    """Answers all lines that have no answer yet; yields before the first and after each.
+
+    Args:
+        prompts: the input, JSON Lines: see ``read_task``.
+        files: takes the answers.
+        answer: answers one line; called by ``threads`` threads.
+        schema: JSON text or what stands in its place; of lines without a schema of their own.
+        options: of lines without options of their own. ``seed`` is that of line 1, and one more for each line after
+            it, so that equal prompts have different answers.
+        threads: how many lines are under way at the same time.
+    """
+    progress = Progress(len(files.answered))
+    yield progress
+    remaining = ((number, line) for number, line in read_lines(prompts) if number not in files.answered)
+
+    def attempt(number: int, line: bytes, stop: Future[None]) -> _Outcome:
+        found: Id = None
+        try:
+            task = read_task(number, line, schema, options)
+            found = task.id
+            return _Outcome(number, found, answer(task, stop))
+        except LineError as error:
+            return _Outcome(number, found if error.id is None else error.id, error)
+        except ConstrainError as error:
+            return _Outcome(number, found, error)
+
+    with contextlib.closing(_outcomes(remaining, attempt, threads)) as outcomes:
+        told: set[str] = set()
+        for each in outcomes:
+            named: dict[str, object] = {"line": each.line} if each.id is None else {"line": each.line, "id": each.id}
+            if isinstance(each.result, Exception):
+                files.error({**named, **_reason(each.result)})
+                failure = f"line {each.line}: {each.result}"
+                progress = replace(progress, failed=progress.failed + 1, failure=failure, warnings=())
+            else:
+                files.answer({**named, **_answer(each.result)})
+                report = each.result.report
+                new = () if report is None else tuple(warning for warning in report.warnings if warning not in told)
+                told.update(new)
+                progress = replace(progress, answered=progress.answered + 1, failure=None, warnings=new)
+            yield progress
+
+
+def _outcomes(
+    remaining: Iterable[tuple[int, bytes]],
+    attempt: Callable[[int, bytes, Future[None]], _Outcome],
+    threads: int,
+) -> Generator[_Outcome, None, None]:
+    """What becomes of the lines, as it is known; reads not much further ahead than it answers."""
+    stop: Future[None] = Future()
+    waiting = iter(remaining)
+    pending: set[Future[_Outcome]] = set()
+    with ThreadPoolExecutor(threads, thread_name_prefix="constrain-batch") as pool:
+        try:
+            while True:
+                for number, line in islice(waiting, 2 * threads - len(pending)):
+                    pending.add(pool.submit(attempt, number, line, stop))
+                if not pending:
+                    return
+                done, pending = wait(pending, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield future.result()
+        finally:
+            stop.set_result(None)
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def answerer(model: Model, schema: str | Source | None, options: Options) -> Answerer:
+    """What has a model answer tasks. Raises what ``complete`` does if ``schema``, that of most, is no use."""
+    from constrain.engine import constraint
+    from constrain.generation.job import Run
+    from constrain.generation.options import compile_options
+    from constrain.generation.planning import prepare
+
+    if schema is not None:
+        constraint._compile(schema, model.vocabulary, close_objects=True, **compile_options(options, schema))
+
+    def answer(task: Task, stop: Future[None]) -> Completion:
+        try:
+            job = prepare(model, task.prompt, task.schema, task.options)
+        except ValueError as error:
+            raise LineError(str(error)) from error
+        run = Run(job)
+        done = run.request.done
+        run.submit()
+        wait((done, stop), return_when=FIRST_COMPLETED)
+        if not done.done():
+            done.cancel()  # The model is rid of it before its next step.
+        done.result()
+        return run.finish()[1]
+
+    return answer
+
+
+def settings(prompts: Path, schema: str | Source | None, model: Path, options: Options) -> dict[str, object]:
+    """All that answers depend on, to notice where it has changed: JSON values. Raises ``OSError``."""
+    with prompts.open("rb") as file, model.open("rb") as weights:
+        content = hashlib.sha256()
+        while piece := file.read(1 << 20):
+            content.update(piece)
+        beginning = hashlib.sha256(weights.read(_MODEL_BEGINNING)).hexdigest()
+    written = schema if isinstance(schema, str) else repr(schema)
+    return {
+        "input": {"sha256": content.hexdigest()},
+        "schema": {"sha256": None if schema is None else hashlib.sha256(written.encode()).hexdigest()},
+        "model": {"name": model.name, "bytes": model.stat().st_size, "sha256 of the first MiB": beginning},
+        **options,
+        **({"registry": {"sha256": _digest(options["registry"])}} if "registry" in options else {}),
+    }
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _answer(completion: Completion) -> dict[str, object]:
+    answer: dict[str, object] = {
+        "value": _json_value(completion.value),
+        "text": completion.text,
+        "finish_reason": completion.finish_reason,
+        "usage": asdict(completion.usage),
+    }
+    if completion.shortened:
+        answer["shortened"] = completion.shortened
+    answer |= told_limits(completion)
+    if completion.text_logprobs is not None:
+        answer["logprobs"] = logprob_objects(completion.text_logprobs)
+    return {**answer, "reasoning": completion.reasoning} if completion.reasoning else answer
+
+
+def _json_value(value: object) -> object:
+    """A value as JSON: of a line with tools, the content and the calls."""
+    match value:
+        case Refusal(text):
+            return {"refusal": text}
+        case Reply(calls, content, _, refusal):
+            said = {"content": content, "calls": [_json_call(call) for call in calls]}
+            return said if refusal is None else {**said, "refusal": refusal}
+    return value
+
+
+def _json_call(call: ToolCall) -> dict[str, object]:
+    if isinstance(call, FunctionCall):
+        return {"id": call.id, "name": call.name, "arguments": read_answer(call.text)}
+    return {"id": call.id, "name": call.name, "input": call.text}
+
+
+def _reason(error: ConstrainError | LineError) -> dict[str, object]:
+    if isinstance(error, LineError):
+        return {"error": "LineError", "message": str(error)}
+    found: dict[str, object] = {"error": type(error).__name__, "message": error.message}
+    if error.pointer is not None:
+        found["pointer"] = error.pointer
+    if isinstance(error, OutputValidationError):
+        found["text"] = error.text
+    return found

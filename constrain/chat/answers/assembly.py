@@ -1,0 +1,218 @@
+"""The rule of an answer's form while it is made: its states and edges, terminals, and the rules of other grammars."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from constrain.chat.answers.structure import SpecialName, structure_parts
+from constrain.engine import core
+from constrain.engine.constraint import compile as compile_grammar
+from constrain.errors import ConstrainError, GrammarError
+from constrain.language.grammar import EPSILON, Edge, Grammar, Kind, Rule, Terminal
+from constrain.language.merging import moved_rules
+from constrain.language.tree import (
+    ANY_BYTE,
+    ANY_BYTES,
+    ANY_CHAR,
+    Complement,
+    Expression,
+    Intersection,
+    Literal,
+    Repetition,
+)
+from constrain.lark.terminals import non_empty_part
+from constrain.regex.anchors import sequence, union
+from constrain.remembering import remembered
+from constrain.vocabulary.vocabulary import Vocabulary
+from constrain.work import apart
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from constrain.language.source import Source
+
+BEGIN, END = 0, 1
+"""The first state of the form, and the one where an answer may end."""
+
+ANY_TEXT = Repetition(ANY_CHAR, 0, None)
+SOME_BYTES = Repetition(ANY_BYTE, 1, None)
+
+
+def without(marks: tuple[bytes, ...], expression: Expression = ANY_TEXT) -> Expression:
+    """The texts that hold none of the marks."""
+    inside = [sequence(ANY_BYTES, Literal(mark), ANY_BYTES) for mark in marks]
+    return Intersection((expression, Complement(union(inside)))) if inside else expression
+
+
+def up_to(mark: bytes, marks: tuple[bytes, ...], expression: Expression = ANY_TEXT) -> Expression:
+    """Texts with a mark behind them, which is the first place where one of the marks ends."""
+    early = [sequence(ANY_BYTES, Literal(each), SOME_BYTES) for each in marks]
+    return Intersection((sequence(expression, Literal(mark)), Complement(union(early))))
+
+
+def is_apart(text: bytes, others: list[Expression]) -> bool:
+    """Does nothing among the others begin with the first byte of a text?"""
+    begin = sequence(Literal(text[:1]), ANY_BYTES)
+    return all(core.is_empty(Intersection((begin, other))) for other in others)
+
+
+BEGINNING_BYTES = 4 << 20
+"""Bytes that the languages may take together of which it is remembered how they begin."""
+
+
+def _source_bytes(source: Source, text: bytes) -> int:
+    return len(repr(source)) + len(text)
+
+
+def may_begin_with(grammar: Grammar, text: bytes) -> bool:
+    """Does a text of the grammar begin with this one?"""
+    tokens = [bytes([byte]) for byte in range(256)]
+    constraint = compile_grammar(grammar, Vocabulary.from_tokens([*tokens, b""], eos=[len(tokens)]), cache=False)
+    return constraint.matcher().accept_many(list(text)) == len(text)
+
+
+@remembered(64, BEGINNING_BYTES, _source_bytes)
+def may_begin_like(source: Source, text: bytes) -> bool:
+    """May a text of a language begin with the first byte of ``text``? Raises the errors of the language."""
+    made = Assembly(frozenset())
+    with apart():
+        return not is_apart(text, made.beginnings(made.merge(source.grammar, "", "content")))
+
+
+class Assembly:
+    """Terminals and rules so far; the form is rule 0. ``names``: the special tokens that structure may hold."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self.names = names
+        self._terminals: list[Terminal] = []
+        self._rules: list[Rule] = [Rule("answer", (), ())]
+        self._edges: list[Edge] = []
+        self._states = 2
+        self._symbols: dict[object, tuple[int | None, bool]] = {}
+        self._texts: dict[tuple[bytes, ...], Expression] = {}
+        self._alive: list[Expression] = []  # what is known by its identity
+        self._self_delimiting = True
+        self._numbers_by_double = True
+        self._strings_by_value = False
+        self._warnings: dict[str, None] = {}
+
+    def grammar(self) -> Grammar:
+        """What was made."""
+        self._rules[0] = Rule("answer", tuple(self._edges), (END,))
+        return Grammar(
+            tuple(self._terminals),
+            tuple(self._rules),
+            self_delimiting=self._self_delimiting,
+            numbers_by_double=self._numbers_by_double,
+            strings_by_value=self._strings_by_value,
+            warnings=tuple(self._warnings),
+        )
+
+    def state(self) -> int:
+        """A new state."""
+        self._states += 1
+        return self._states - 1
+
+    def edge(self, source: int, symbol: int | None, target: int) -> None:
+        """Adds an edge, of a rule or of nothing."""
+        self._edges.append(Edge(source, symbol, target))
+
+    def read(self, source: int, expression: Expression, target: int, name: str, kind: Kind = Kind.OTHER) -> None:
+        """Adds what reads an expression, which may match the empty text."""
+        key = (expression if isinstance(expression, Literal) else id(expression)), kind
+        if key not in self._symbols:
+            self._alive.append(expression)
+            some, nullable = non_empty_part(expression)
+            if some is not None:
+                self._terminals.append(Terminal(name, some, kind=kind))
+            self._symbols[key] = None if some is None else len(self._terminals) - 1, nullable
+        symbol, nullable = self._symbols[key]
+        if symbol is not None:
+            self._edges.append(Edge(source, symbol, target))
+        if nullable:
+            self._edges.append(Edge(source, EPSILON, target))
+
+    def read_structure(self, source: int, text: str) -> int:
+        """Adds what reads a structure text; returns the state behind it."""
+        for part in structure_parts(text, self.names):
+            target = self.state()
+            literal = part.literal if isinstance(part, SpecialName) else Literal(part.encode())
+            self.read(source, literal, target, text)
+            source = target
+        return source
+
+    def read_up_to(
+        self,
+        source: int,
+        endings: list[tuple[str, int]],
+        name: str,
+        without_too: tuple[str, ...] = (),
+        kind: Kind = Kind.OTHER,
+    ) -> None:
+        """Adds text and the structure that ends it: the first that is there (none: at the end of the answer)."""
+        firsts = [(structure_parts(ending, self.names) or [""])[0] for ending, _ in endings]
+        marks = [first for first in firsts if isinstance(first, str) and first]
+        for other in without_too:
+            marks += [part for part in structure_parts(other, self.names)[:1] if isinstance(part, str)]
+        plain = tuple(mark.encode() for mark in dict.fromkeys(marks))
+        for (ending, target), first in zip(endings, firsts, strict=True):
+            behind = self.state()
+            if isinstance(first, SpecialName) or not first:
+                self.read(source, self.without(plain), behind, name, kind)
+                rest = ending
+            else:
+                self.read(source, up_to(first.encode(), plain), behind, name, kind)
+                rest = ending[len(first) :]
+            self._edges.append(Edge(self.read_structure(behind, rest), EPSILON, target))
+
+    def without(self, marks: tuple[bytes, ...]) -> Expression:
+        """See ``without``; the same object for the same marks, so that it becomes one terminal."""
+        if marks not in self._texts:
+            self._texts[marks] = without(marks)
+        return self._texts[marks]
+
+    def merge(self, make: Callable[[], Grammar], place: str, what: str) -> int:
+        """The symbol of the first rule of a grammar. Raises its errors, with its place."""
+        try:
+            grammar = make()
+        except ConstrainError as error:
+            pointer = None if error.pointer is None else place + error.pointer
+            message = f"{error.message}\n(in {what})"
+            raise type(error)(message, pointer=pointer, line=error.line, column=error.column) from error
+        if grammar.ignored:
+            raise GrammarError(
+                f"{what} ignores terminals, which would be ignored around it, too; have its rules read them"
+            )
+        symbol = ~len(self._rules)
+        self._rules.extend(moved_rules(grammar, len(self._terminals), len(self._rules)))
+        self._terminals.extend(
+            replace(terminal, name=f"{terminal.name} of {what}", pointer=place + terminal.pointer)
+            for terminal in grammar.terminals
+        )
+        self._self_delimiting &= grammar.self_delimiting
+        self._numbers_by_double &= grammar.numbers_by_double
+        self._strings_by_value |= grammar.strings_by_value
+        self._warnings |= {f"{warning} (in {what})": None for warning in grammar.warnings}
+        return symbol
+
+    def beginnings(self, symbol: int) -> list[Expression]:
+        """What the texts of a rule may begin with, and more where a rule within it has the empty text."""
+        found: dict[int, None] = {}
+        rules = [~symbol]
+        for rule in rules:
+            onward: dict[int, list[Edge]] = {}
+            for edge in self._rules[rule].edges:
+                onward.setdefault(edge.source, []).append(edge)
+            reached, waiting = {0}, [0]
+            for state in waiting:
+                for edge in onward.get(state, ()):
+                    if edge.symbol is not EPSILON and edge.symbol >= 0:
+                        found[edge.symbol] = None
+                        continue
+                    if edge.symbol is not EPSILON and ~edge.symbol not in rules:
+                        rules.append(~edge.symbol)
+                    if edge.target not in reached:
+                        reached.add(edge.target)
+                        waiting.append(edge.target)
+        return [self._terminals[index].expression for index in found]

@@ -1,0 +1,230 @@
+"""Answers as grammars: one rule for the form, whose edges read structure and text, and rules for schemas and grammars.
+
+Text and the first word of the call behind it are one lexeme, and so are text and the mark that ends a reasoning
+section, raw input and the structure behind it. So every lexeme of the form ends where its own expression says: what may
+stand at one place begins differently, as a tree of structure does, or cannot go on behind the mark. JSON that is read
+between begins with a brace and ends with one. Where grammars of users stand in an answer, the kernel looks for a proof.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from constrain.chat.answers import structure
+from constrain.chat.answers.arguments import arguments_grammar
+from constrain.chat.answers.assembly import ANY_TEXT, BEGIN, END, Assembly, is_apart, may_begin_with, up_to
+from constrain.chat.answers.choices import REFUSAL, Calls, FunctionCalls, Reasoning, Value
+from constrain.chat.answers.inputs import add_json_input, add_raw_input
+from constrain.chat.answers.plan import begins_with_text, has_preamble, plan, value_of
+from constrain.chat.answers.structure import CONTENT, PREAMBLE, REASONING, SpecialName, Variable, structure_parts
+from constrain.engine import core
+from constrain.errors import GrammarError
+from constrain.json_schema.compiler import compile_schema
+from constrain.language.grammar import EPSILON, Grammar, Kind
+from constrain.language.schema_text import parse_schema
+from constrain.language.tree import ANY_BYTES, CharClass, Complement, Expression, Intersection, Literal, Repetition
+from constrain.regex.anchors import sequence, union
+from constrain.regex.parsing.parser import parse_pattern
+
+if TYPE_CHECKING:
+    from constrain.chat.answers.choices import Choices
+    from constrain.chat.answers.structure import Node
+
+MAX_NEWLINES = 2
+"""New lines between a reasoning section and what does not begin with free text."""
+
+_NEWLINES = Repetition(Literal(b"\n"), 1, MAX_NEWLINES)
+_VISIBLE = CharClass(((0x21, 0x7E), (0xA1, 0x10FFFF)))
+
+
+def answer_grammar(answer: Choices) -> Grammar:
+    """The texts of an answer. Raises ValueError for forms that cannot be read, GrammarError, errors of the parts."""
+    form = _Form(answer)
+    form.add_begin()
+    return form.made.grammar()
+
+
+class _Form:
+    """States of the form: each place in a tree of structure has one, and so has the value of each tool."""
+
+    def __init__(self, answer: Choices) -> None:
+        self.answer = answer
+        self.plan = plan(answer)
+        self.made = Assembly(frozenset(answer.special))
+        self.places: dict[int, tuple[Node, int]] = {}  # by identity, with what keeps it alive
+        self.values: dict[int, int] = {}
+        self.content: int | None = None
+        self.reasoning = BEGIN
+
+    def add_begin(self) -> None:
+        """Adds the reasoning section, and what is behind it."""
+        answer, thinking = self.answer, self.answer.format.thinking
+        if answer.reasoning is Reasoning.NONE or thinking is None:
+            self.add_content(BEGIN, self.plan.first)
+            return
+        behind = self.made.state()
+        if answer.reasoning is Reasoning.OPENED:
+            self.reasoning = BEGIN
+        else:
+            self.reasoning = self.made.state()
+            self.add_content(BEGIN, self.plan.first, begin=thinking.begin)
+        self.made.read_up_to(self.reasoning, [(thinking.end, behind)], "reasoning", kind=Kind.REASONING)
+        self.add_content(behind, self.plan.second, newlines=answer.format.content is None)
+
+    def add_content(self, start: int, node: Node, *, begin: str = "", newlines: bool = False) -> None:
+        """Adds content and calls; ``begin``: what no text may begin with, since a reasoning section does."""
+        answer = self.answer
+        structured = self.made.state()  # for what does not begin with free text
+        self.made.edge(start, EPSILON, structured)
+        first: list[Expression] = []
+        if begins_with_text(answer):
+            self.add_text(start, begin)
+            newlines = False
+        elif answer.content is not None and answer.format.content is None and answer.calls is not Calls.REQUIRED:
+            first = self.add_value(structured, END)
+        for step, _ in node.onward:
+            if isinstance(step, bytes) and not (self.plan.beside_json and step.startswith(b"{")):
+                self.check_apart(step, first)
+                first = [*first, Literal(step)] if newlines else first
+        self.made.edge(structured, EPSILON, self.place(node))
+        if newlines and is_apart(b"\n", first):
+            self.made.read(start, _NEWLINES, structured, "new lines")
+
+    def add_text(self, start: int, begin: str) -> None:
+        """Adds free text, and where it may stand before calls, what joins it to them."""
+        marks, form = self.plan.marks, self.answer.format
+        not_at_begin = [
+            sequence(Literal(each), ANY_BYTES) for each in (begin.encode(),) if _is_text(begin, self.made.names)
+        ]
+        if not form.text_before:
+            not_at_begin += [sequence(Literal(mark), ANY_BYTES) for mark in marks]
+        outer = [Complement(union(not_at_begin))] if not_at_begin else []
+        plain = Intersection((self.made.without(marks if form.text_before else ()), *outer))
+        self.made.read(start, plain, END, "text")
+        for mark, node in self.plan.joined.items():
+            if isinstance(mark, SpecialName):
+                before = self.made.state()
+                self.made.read(start, plain, before, "text")
+                self.made.read(before, mark.literal, self.place(node), "call")
+            else:
+                joined = Intersection((up_to(mark, marks), *outer))
+                self.made.read(start, joined, self.place(node), "text and call")
+
+    def add_section(self, source: int, reached: int) -> None:
+        """Adds what is inside of a section: content, or text before calls."""
+        form, names = self.answer.format, self.made.names
+        assert form.content is not None
+        end = form.content.end
+        if self.answer.content is not None:
+            behind = self.made.state()
+            if _is_text(end, names):
+                raise GrammarError(f"in the form {form.name}, what content must be like may hold the text that ends it")
+            self.add_value(source, behind)
+            self.made.edge(self.made.read_structure(behind, end), EPSILON, END)
+            return
+        endings = [(end, END)] if reached == CONTENT else []
+        joined = form.preamble is not None and form.preamble.begin == form.content.begin
+        if form.preamble is not None and has_preamble(self.answer) and (reached == PREAMBLE or joined):
+            endings.append((form.preamble.end, self.place(self.plan.calls)))
+        self.made.read_up_to(
+            source, endings, "text", (form.preamble.end,) if form.preamble is not None and joined else ()
+        )
+
+    def add_value(self, start: int, target: int) -> list[Expression]:
+        """Adds content that is a value or a text of a language, or a refusal; returns what it may begin with."""
+        content = self.answer.content
+        assert content is not None
+        make = content.grammar if not isinstance(content, Value) else lambda: self.value_grammar(content)
+        if self.content is None:
+            self.content = self.made.merge(make, "/content", "content")
+        self.made.edge(start, self.content, target)
+        first = self.made.beginnings(self.content)
+        if self.answer.refusal:
+            self.check_apart(REFUSAL.encode(), first)
+            refusal = sequence(Literal(REFUSAL.encode()), _VISIBLE, ANY_TEXT)
+            self.made.read(start, refusal, target, "refusal")
+            first = [*first, refusal]
+        return first
+
+    def value_grammar(self, value: Value) -> Grammar:
+        policies = self.answer.policies._asdict() | {"close_objects": value.closed}
+        beside = self.plan.beside_json
+        schema = parse_schema(value.schema)
+        grammar = compile_schema(schema, keys_apart=bool(beside), plain_integers=value.typed, **policies).part
+        for text in beside:
+            if may_begin_with(grammar, text):
+                raise GrammarError(
+                    f"content may begin with {text.decode()!r}, as a call does in the form {self.answer.format.name}; "
+                    "choose a form whose calls begin differently, or have either calls or content"
+                )
+        return replace(grammar, self_delimiting=False) if beside else grammar
+
+    def check_apart(self, text: bytes, others: list[Expression]) -> None:
+        """Raises GrammarError."""
+        if not is_apart(text, others):
+            raise GrammarError(
+                f"{text.decode()!r} begins like content that the answer may have instead, so that they cannot be told "
+                f"apart (the form is {self.answer.format.name}); choose a form whose calls begin differently, or have "
+                "either calls or content"
+            )
+
+    def place(self, node: Node) -> int:
+        """The state of a place in a tree of structure."""
+        known = self.places.get(id(node))
+        if known is not None:
+            return known[1]
+        source = self.made.state()
+        self.places[id(node)] = node, source
+        if node.reached == structure.END:
+            self.made.edge(source, EPSILON, END)
+        elif node.reached == REASONING:
+            self.made.edge(source, EPSILON, self.reasoning)
+        elif node.reached in (CONTENT, PREAMBLE):
+            self.add_section(source, node.reached)
+        elif node.reached is not None:
+            if node.onward and not isinstance(self.answer.tools[node.reached], FunctionCalls):
+                raise ValueError(f"the form {self.answer.format.name} has input directly behind names of tools")
+            self.made.edge(source, EPSILON, self.value(node.reached))
+        for step, after in node.onward:
+            if isinstance(step, Variable):
+                self.read_id(source, after)
+            else:
+                literal = step.literal if isinstance(step, SpecialName) else Literal(step)
+                self.made.read(source, literal, self.place(after), "call")
+        return source
+
+    def read_id(self, source: int, after: Node) -> None:
+        """Adds an id, which ends where what follows begins."""
+        form = self.answer.format
+        written = parse_pattern(form.id_pattern, "rust")
+        for step, _ in after.onward:
+            if isinstance(step, Variable) or (
+                isinstance(step, bytes)
+                and not core.is_empty(Intersection((sequence(written, Literal(step[:1]), ANY_BYTES), written)))
+            ):
+                raise ValueError(f"ids of the form {form.name} do not end where what follows them begins")
+        if after.reached is not None or not after.onward or core.matches(written, b""):
+            raise ValueError(f"ids of the form {form.name} need a text behind them, and must not be empty")
+        self.made.read(source, written, self.place(after), "id")
+
+    def value(self, tool: int) -> int:
+        """The state in front of the value of a call, with all that follows."""
+        if tool in self.values:
+            return self.values[tool]
+        source = self.values[tool] = self.made.state()
+        called, node, where = self.answer.tools[tool], self.plan.after[tool], f"/tools/{tool}"
+        if isinstance(called, FunctionCalls):
+            what = f"the tool {called.name}"
+            symbol = self.made.merge(lambda: arguments_grammar(self.answer, called), where, what)
+            self.made.edge(source, symbol, self.place(node))
+        elif value_of(self.answer.format, called) is Variable.JSON_INPUT:
+            add_json_input(self.made, source, called, self.place(node), where)
+        else:
+            add_raw_input(self.made, source, called, node, self.place, where)
+        return source
+
+
+def _is_text(structure: str, names: frozenset[str]) -> bool:
+    """Does a structure text begin with text, and not with a special token?"""
+    return bool(structure) and isinstance(structure_parts(structure, names)[0], str)

@@ -1,0 +1,224 @@
+"""The plan of an answer: where calls begin, and what stands behind each; grammars and readers are made of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from constrain.chat.answers.choices import Calls, CustomCalls, Reasoning, Value
+from constrain.chat.answers.structure import (
+    CONTENT,
+    END,
+    PREAMBLE,
+    REASONING,
+    Node,
+    SpecialName,
+    Variable,
+    in_lexemes,
+    leading_text,
+    path_of,
+    structure_parts,
+    template_parts,
+    tree,
+)
+
+if TYPE_CHECKING:
+    from constrain.chat.answers.choices import Choices, FunctionCalls
+    from constrain.chat.answers.structure import Path
+    from constrain.chat.families.format import ToolFormat
+
+_VALUE = re.compile(r"\$(?:arguments|input|json_input)\b")
+_FIRST_WORD = re.compile(rb"\s*\S+")
+_QUOTE = b'"'
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Where calls and sections begin, and what stands behind calls.
+
+    Attributes:
+        marks: texts with which calls begin, at least their first words. Free text outside of sections holds none of
+            them, or begins with none of them, whatever may be called; a special token is in no text anyway.
+        joined: by mark or special token, what stands between it and the value of a call that follows free text.
+        first: what an answer may begin with beside free text and values.
+        second: the same behind a reasoning section.
+        calls: what may stand behind a preamble.
+        after: by tool, what stands behind the value of a call.
+        id_behind: the tools whose ids stand there.
+        beside_json: what calls begin with, up to their values, where they begin like the JSON values that an answer may
+            be instead. Whatever begins like this is a call.
+    """
+
+    marks: tuple[bytes, ...]
+    joined: dict[bytes | SpecialName, Node]
+    first: Node
+    second: Node
+    calls: Node
+    after: dict[int, Node]
+    id_behind: frozenset[int]
+    beside_json: tuple[bytes, ...]
+
+    def stops(self, tool: int) -> list[bytes | SpecialName]:
+        """What may end the value of a tool."""
+        steps = [step for step, _ in self.after[tool].onward]
+        assert not any(isinstance(step, Variable) for step in steps)
+        return [step for step in steps if not isinstance(step, Variable)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    """A call, split at its value."""
+
+    head: str
+    value: Variable
+    tail: str
+
+
+def value_of(form: ToolFormat, tool: FunctionCalls | CustomCalls) -> Variable:
+    """How the value of a tool's calls is written."""
+    return _template(form, tool).value
+
+
+def plan(answer: Choices) -> Plan:
+    """The plan of an answer. Raises ValueError for a form that cannot be read."""
+    form, names = answer.format, frozenset(answer.special)
+    callable_tools = answer.callable_tools()
+    templates = {index: _template(form, tool) for index, tool in enumerate(answer.tools)}
+    heads = {
+        index: _head(form.opening + templates[index].head, templates[index], tool.name, names)
+        for index, tool in enumerate(answer.tools)
+    }
+    calls = [(heads[index], index) for index in callable_tools]
+    marks: dict[int, bytes | SpecialName] = {}
+    if form.content is None:
+        marks = {index: _mark(form.opening + templates[index].head, heads[index], names) for index in heads}
+    plain = _shortest({mark for mark in marks.values() if isinstance(mark, bytes)}, form)
+    groups: dict[bytes | SpecialName, list[tuple[Path, int]]] = {}
+    if begins_with_text(answer):
+        for path, index in calls:
+            mark = marks[index]
+            begin = mark if isinstance(mark, SpecialName) else next(each for each in plain if mark.startswith(each))
+            taken = len(begin) if isinstance(begin, bytes) else 1
+            groups.setdefault(begin, []).append((path[taken:], index))
+    by_mark = {mark: tree(group) for mark, group in groups.items()}
+    reasoning = []
+    if answer.reasoning is Reasoning.OPTIONAL and form.thinking is not None:
+        reasoning = [(path_of([form.thinking.begin], "", names), REASONING)]
+    beside_json: tuple[bytes, ...] = ()
+    if _begin_like_values(answer, [path for path, _ in calls]):
+        beside_json = tuple(leading_text(path) for path, _ in calls)
+        calls = [(in_lexemes(path), index) for path, index in calls]
+        reasoning = [(in_lexemes(path), index) for path, index in reasoning]
+    if not begins_with_text(answer):
+        second = tree([*calls, *_sections(answer)])
+        first = tree([*calls, *_sections(answer), *reasoning])
+    else:
+        # Beside free text, each mark is one lexeme: text that begins like two of them is no mark yet.
+        second = Node([] if form.text_before else list(by_mark.items()))
+        first = Node([*second.onward, *tree(reasoning).onward])
+    after = {tail: _after(answer, tail, templates) for tail in {templates[index].tail for index in callable_tools}}
+    return Plan(
+        plain,
+        by_mark if form.text_before else {},
+        first,
+        second,
+        tree(calls),
+        {index: after[templates[index].tail] for index in callable_tools},
+        frozenset(index for index in callable_tools if Variable.ID in template_parts(templates[index].tail)),
+        beside_json,
+    )
+
+
+def begins_with_text(answer: Choices) -> bool:
+    """Whether free text that is in no section may be what an answer begins with."""
+    return answer.content is None and answer.format.content is None and answer.calls is not Calls.REQUIRED
+
+
+def _begin_like_values(answer: Choices, paths: list[Path]) -> bool:
+    """Whether calls may begin like the objects that content may be."""
+    return (
+        isinstance(answer.content, Value)
+        and answer.format.content is None
+        and answer.calls is Calls.AUTO
+        and any(leading_text(path).startswith(b"{") for path in paths)
+    )
+
+
+def has_preamble(answer: Choices) -> bool:
+    """Whether text in a section of its own may stand before calls."""
+    form = answer.format
+    return (
+        form.preamble is not None
+        and form.text_before
+        and answer.content is None
+        and answer.calls is Calls.AUTO
+        and bool(answer.callable_tools())
+    )
+
+
+def _sections(answer: Choices) -> list[tuple[Path, int]]:
+    """Content, and text before calls, where the form has sections for them."""
+    form, names = answer.format, frozenset(answer.special)
+    if form.content is None or answer.calls is Calls.REQUIRED:
+        return []
+    paths = [(path_of([form.content.begin], "", names), CONTENT)]
+    if form.preamble is not None and form.preamble.begin != form.content.begin and has_preamble(answer):
+        paths.append((path_of([form.preamble.begin], "", names), PREAMBLE))
+    return paths
+
+
+def _shortest(marks: set[bytes], form: ToolFormat) -> tuple[bytes, ...]:
+    """The marks that begin with no other one."""
+    kept = {mark for mark in marks if not any(mark != other and mark.startswith(other) for other in marks)}
+    if any(mark != other and mark in other for mark in kept for other in kept):
+        raise ValueError(f"in the form {form.name}, what a call begins with holds what another one begins with")
+    return tuple(sorted(kept))
+
+
+def _after(answer: Choices, tail: str, templates: dict[int, _Template]) -> Node:
+    """What stands behind a value: the end, or another call."""
+    form, names = answer.format, frozenset(answer.special)
+    paths = [(path_of(template_parts(tail + form.closing), "", names), END)]
+    if answer.parallel and form.parallel:
+        for index in answer.callable_tools():
+            head = tail + form.between + templates[index].head
+            paths.append((_head(head, templates[index], answer.tools[index].name, names), index))
+    node = tree(paths)
+    if any(isinstance(step, Variable) for step, _ in node.onward):
+        raise ValueError(f"the form {form.name} has an id directly behind the value of a call")
+    return node
+
+
+def _head(text: str, template: _Template, tool: str, names: frozenset[str]) -> Path:
+    path = path_of(template_parts(text), tool, names)
+    return path + tuple(_QUOTE) if template.value is Variable.JSON_INPUT else path
+
+
+def _mark(text: str, path: Path, names: frozenset[str]) -> bytes | SpecialName:
+    """With what a call begins: the first word of what stands in front of the tool's name, or of all, or a token."""
+    parts = template_parts(text)
+    fixed = parts[0] if parts and isinstance(parts[0], str) else ""
+    first = next(iter(structure_parts(fixed, names)), "")
+    if isinstance(first, SpecialName):
+        return first
+    word = _FIRST_WORD.match(first.encode() or leading_text(path))
+    if word is None:
+        raise ValueError("a call must begin with a text, a special token or the name of its tool")
+    return word.group()
+
+
+def _template(form: ToolFormat, tool: FunctionCalls | CustomCalls) -> _Template:
+    custom = isinstance(tool, CustomCalls)
+    text, attribute = (form.custom_call, "custom_call") if custom else (form.call, "call")
+    values = list(_VALUE.finditer(text))
+    wanted = {"$input", "$json_input"} if custom else {"$arguments"}
+    if len(values) != 1 or values[0].group() not in wanted:
+        raise ValueError(f"{attribute} of the form {form.name} must have {' or '.join(sorted(wanted))} once: {text!r}")
+    (value,) = values
+    head, tail = text[: value.start()], text[value.end() :]
+    if template_parts(head).count(Variable.NAME) != 1 or Variable.NAME in template_parts(tail):
+        raise ValueError(f"{attribute} of the form {form.name} must have $name once, in front of the value: {text!r}")
+    if template_parts(text).count(Variable.ID) > 1 or (Variable.ID in template_parts(text)) > bool(form.id_pattern):
+        raise ValueError(f"{attribute} of the form {form.name} has $id twice, or without id_pattern: {text!r}")
+    return _Template(head, Variable(value.group()), tail)

@@ -1,0 +1,304 @@
+"""The forms of tool calls of model families, as their model cards and templates document them, and which one is whose.
+
+Each family is one entry of ``_FAMILIES``: its form, and the marks by which its chat template is known. The first entry
+whose marks all occur is taken, so the particular ones stand before the general ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from constrain.chat.families.format import ArgumentStyle, Section, Switch, Thinking, ToolFormat
+from constrain.llama.template import free_variables
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """A form, and what tells its templates.
+
+    Attributes:
+        form: of its calls.
+        marks: texts that all occur in its templates.
+        absent: texts that do not.
+        tokens: tokens of its vocabularies that tell it where a template says nothing of tools.
+    """
+
+    form: ToolFormat
+    marks: tuple[str, ...]
+    absent: tuple[str, ...] = ()
+    tokens: tuple[str, ...] = ()
+
+
+HARMONY = ToolFormat(
+    name="harmony",
+    call="<|channel|>commentary to=functions.$name <|constrain|>json<|message|>$arguments",
+    custom_call='<|channel|>commentary to=functions.$name <|constrain|>json<|message|>{"input": $json_input}',
+    parallel=False,  # <|call|> ends the answer
+    content=Section("<|channel|>final<|message|>", ""),
+    preamble=Section("<|channel|>commentary<|message|>", "<|end|><|start|>assistant"),
+)
+
+FUNCTIONARY_V3_2 = ToolFormat(
+    name="functionary-v3.2",
+    call="$name\n$arguments",  # the prompt ends with the first ">>>"
+    custom_call='$name\n{"input": $json_input}',
+    between=">>>",
+    content=Section("all\n", ""),
+    preamble=Section("all\n", ">>>"),
+)
+
+FUNCTIONARY_V3_1 = ToolFormat(
+    name="functionary-v3.1",
+    call="<function=$name>$arguments</function>",
+    custom_call='<function=$name>{"input": $json_input}</function>',
+)
+
+QWEN3_CODER = ToolFormat(
+    name="qwen3-coder",
+    call="<tool_call>\n<function=$name>\n$arguments</function>\n</tool_call>",
+    custom_call=("<tool_call>\n<function=$name>\n<parameter=input>\n$input\n</parameter>\n</function>\n</tool_call>"),
+    between="\n",
+    style=ArgumentStyle.XML,
+)
+
+COMMAND_R7B = ToolFormat(
+    name="command-r7b",
+    opening="<|START_ACTION|>[\n    ",
+    call='{"tool_call_id": "$id", "tool_name": "$name", "parameters": $arguments}',
+    custom_call='{"tool_call_id": "$id", "tool_name": "$name", "parameters": {"input": $json_input}}',
+    between=",\n    ",
+    closing="\n]<|END_ACTION|>",
+    id_pattern="0|[1-9][0-9]{0,3}",
+    text_before=False,
+    content=Section("<|START_RESPONSE|>", "<|END_RESPONSE|>"),
+)
+
+COMMAND_R = ToolFormat(
+    name="command-r",
+    opening="Action: ```json\n[\n    ",
+    call='{\n        "tool_name": "$name",\n        "parameters": $arguments\n    }',
+    custom_call='{\n        "tool_name": "$name",\n        "parameters": {"input": $json_input}\n    }',
+    between=",\n    ",
+    closing="\n]```",
+)
+
+DEEPSEEK_V3 = ToolFormat(
+    name="deepseek-v3",
+    opening="<｜tool▁calls▁begin｜>",
+    call="<｜tool▁call▁begin｜>function<｜tool▁sep｜>$name\n```json\n$arguments\n```<｜tool▁call▁end｜>",
+    custom_call=(
+        '<｜tool▁call▁begin｜>function<｜tool▁sep｜>$name\n```json\n{"input": $json_input}\n```<｜tool▁call▁end｜>'
+    ),
+    between="\n",
+    closing="<｜tool▁calls▁end｜>",
+)
+
+DEEPSEEK_V3_1 = ToolFormat(
+    name="deepseek-v3.1",
+    opening="<｜tool▁calls▁begin｜>",
+    call="<｜tool▁call▁begin｜>$name<｜tool▁sep｜>$arguments<｜tool▁call▁end｜>",
+    custom_call='<｜tool▁call▁begin｜>$name<｜tool▁sep｜>{"input": $json_input}<｜tool▁call▁end｜>',
+    closing="<｜tool▁calls▁end｜>",
+)
+
+_MISTRAL_ID = "[a-zA-Z0-9]{9}"
+
+MISTRAL_V13 = ToolFormat(
+    name="mistral-v13",
+    call="[TOOL_CALLS]$name[ARGS]$arguments",
+    custom_call='[TOOL_CALLS]$name[ARGS]{"input": $json_input}',
+)
+
+MISTRAL_V11 = ToolFormat(
+    name="mistral-v11",
+    call="[TOOL_CALLS]$name[CALL_ID]$id[ARGS]$arguments",
+    custom_call='[TOOL_CALLS]$name[CALL_ID]$id[ARGS]{"input": $json_input}',
+    id_pattern=_MISTRAL_ID,
+)
+
+MISTRAL_V3 = ToolFormat(
+    name="mistral-v3",
+    opening="[TOOL_CALLS] [",
+    call='{"name": "$name", "arguments": $arguments, "id": "$id"}',
+    custom_call='{"name": "$name", "arguments": {"input": $json_input}, "id": "$id"}',
+    between=", ",
+    closing="]",
+    id_pattern=_MISTRAL_ID,
+    text_before=False,
+)
+
+MISTRAL_V3_TEKKEN = replace(MISTRAL_V3, name="mistral-v3-tekken", opening="[TOOL_CALLS][")
+
+PHI4_MINI = ToolFormat(
+    name="phi4-mini",
+    opening="<|tool_call|>[",
+    call='{"name": "$name", "arguments": $arguments}',
+    custom_call='{"name": "$name", "arguments": {"input": $json_input}}',
+    between=", ",
+    closing="]<|/tool_call|>",
+    tools_shown="You can call the tools listed here.<|tool|>$tools<|/tool|>",
+    tools_as_list=True,
+)
+
+FUNCTOOLS = replace(PHI4_MINI, name="functools", opening="functools[", closing="]")
+
+LLAMA_PYTHONIC = ToolFormat(
+    name="llama-pythonic",
+    opening="[",
+    call="$name($arguments)",
+    custom_call="$name(input=$json_input)",
+    between=", ",
+    closing="]",
+    style=ArgumentStyle.PYTHON,
+    text_before=False,
+)
+
+LLAMA3_JSON = ToolFormat(
+    name="llama3-json",
+    call='{"name": "$name", "parameters": $arguments}',
+    custom_call='{"name": "$name", "parameters": {"input": $json_input}}',
+    text_before=False,
+    parallel=False,
+)
+
+HERMES = ToolFormat(
+    name="hermes",
+    call='<tool_call>\n{"name": "$name", "arguments": $arguments}\n</tool_call>',
+    custom_call='<tool_call>\n{"name": "$name", "arguments": {"input": $json_input}}\n</tool_call>',
+    between="\n",
+)
+
+GEMMA3 = ToolFormat(
+    name="gemma3",
+    call='{"name": "$name", "parameters": $arguments}',
+    custom_call='{"name": "$name", "parameters": {"input": $json_input}}',
+    text_before=False,
+    parallel=False,
+    tools_shown=(
+        "You can call functions. These are the functions, as a JSON list:\n"
+        "$tools\n\n"
+        "To call one, answer with nothing but this, with its name and a dictionary of its arguments:\n"
+        "$calls"
+    ),
+    tools_as_list=True,
+)
+
+GENERIC = replace(HERMES, name="generic")
+
+_FAMILIES = (
+    _Family(HARMONY, ("<|channel|>", "<|message|>"), tokens=("<|channel|>", "<|constrain|>", "<|call|>")),
+    _Family(FUNCTIONARY_V3_2, (">>>all",)),
+    _Family(QWEN3_CODER, ("<function=", "<parameter=", "<tool_call>")),
+    _Family(FUNCTIONARY_V3_1, ("<function=", "</function>"), absent=("<parameter=",)),
+    _Family(COMMAND_R7B, ("<|START_ACTION|>",), tokens=("<|START_ACTION|>", "<|END_ACTION|>", "<|START_RESPONSE|>")),
+    _Family(COMMAND_R, ("<|START_OF_TURN_TOKEN|>", "Action:", "tool_name"), absent=("<|START_ACTION|>",)),
+    _Family(DEEPSEEK_V3, ("<｜tool▁calls▁begin｜>", "```json")),
+    _Family(DEEPSEEK_V3_1, ("<｜tool▁calls▁begin｜>",), absent=("```json",), tokens=("<｜tool▁calls▁begin｜>",)),
+    _Family(MISTRAL_V11, ("[TOOL_CALLS]", "[ARGS]", "[CALL_ID]"), tokens=("[TOOL_CALLS]", "[ARGS]", "[CALL_ID]")),
+    _Family(MISTRAL_V13, ("[TOOL_CALLS]", "[ARGS]"), absent=("[CALL_ID]",), tokens=("[TOOL_CALLS]", "[ARGS]")),
+    _Family(MISTRAL_V3, ("[TOOL_CALLS] [",), absent=("[ARGS]",)),
+    _Family(MISTRAL_V3_TEKKEN, ("[TOOL_CALLS]",), absent=("[ARGS]", "[TOOL_CALLS] ["), tokens=("[TOOL_CALLS]",)),
+    _Family(FUNCTOOLS, ("functools[",)),
+    _Family(PHI4_MINI, ("<|tool|>", "<|/tool|>"), tokens=("<|tool_call|>", "<|/tool_call|>")),
+    _Family(PHI4_MINI, ("<|tool_call|>", "<|/tool_call|>")),
+    _Family(LLAMA_PYTHONIC, ("func_name1(",)),
+    _Family(LLAMA3_JSON, ("<|start_header_id|>", "ipython", '"parameters": ')),
+    _Family(LLAMA3_JSON, ("<|header_start|>", "ipython", '"parameters": ')),
+    _Family(LLAMA_PYTHONIC, ("<|header_start|>",), absent=('"parameters": ',), tokens=("<|python_start|>",)),
+    _Family(
+        HERMES,
+        ("<tool_call>", "</tool_call>"),
+        absent=("<function=", "<arg_key>"),
+        tokens=("<tool_call>", "</tool_call>"),
+    ),
+    _Family(GEMMA3, ("<start_of_turn>",), tokens=("<start_of_turn>",)),
+)
+
+_ALIASES = {"qwen2.5": HERMES, "qwen3": HERMES, "chatml": HERMES, "gpt-oss": HARMONY}
+
+_FORMATS = {family.form.name: family.form for family in _FAMILIES} | {GENERIC.name: GENERIC} | _ALIASES
+
+_THINKING = (
+    Thinking("<|channel|>analysis<|message|>", "<|end|><|start|>assistant"),
+    Thinking("<|START_THINKING|>", "<|END_THINKING|>"),
+    Thinking("<|channel>thought\n", "<channel|>"),
+    Thinking("[THINK]", "[/THINK]"),
+    Thinking("<think>", "</think>"),
+)
+"""Reasoning sections. A template knows one if it names the mark that ends it (or harmony's channel): some only cut the
+section out of earlier answers."""
+
+_SWITCHES = (Switch("enable_thinking", on=True, off=False), Switch("thinking", on=True, off=False))
+"""Variables by which templates are told whether the model may reason. ``reasoning_effort`` is none of them: its values
+differ, and most families that have it cannot be told not to reason."""
+
+
+def tool_format(name: str) -> ToolFormat:
+    """The form of a name. Raises ``ValueError`` if there is none.
+
+    >>> tool_format("llama3-json").call
+    '{"name": "$name", "parameters": $arguments}'
+    """
+    try:
+        return _FORMATS[name]
+    except KeyError:
+        raise ValueError(f"{name!r} is no form of tool calls; there are {', '.join(sorted(_FORMATS))}") from None
+
+
+def tool_format_names() -> list[str]:
+    """The names that ``tool_format`` knows."""
+    return sorted(_FORMATS)
+
+
+def detect_format(template: str | None, names: Collection[str] = (), *, name: str | None = None) -> ToolFormat:
+    """The form of tool calls of a model, with its reasoning section.
+
+    Args:
+        template: its chat template, if it has one.
+        names: the texts of its vocabulary's special and user-defined tokens; they decide where the template says
+            nothing of tools.
+        name: of the form, if it is not to be found out; the reasoning section is the template's in any case.
+
+    Raises ``ModelError`` if the template is no Jinja template, and ``ValueError`` if there is no form of that name.
+
+    Where neither tells a family, the form is the generic one: calls in JSON between ``<tool_call>`` tags, which the
+    prompt explains.
+    """
+    form = _family_form(template or "", names) if name is None else tool_format(name)
+    return replace(form, thinking=detect_thinking(template))
+
+
+def detect_thinking(template: str | None) -> Thinking | None:
+    """The reasoning section that a chat template tells of, with the variable that switches it."""
+    if not template:
+        return None
+    for thinking in _THINKING:
+        known = thinking.begin if thinking.begin.startswith("<|channel|>") else thinking.end
+        if known in template or _spelled(known) in template:
+            used = free_variables(template)
+            return replace(thinking, switch=next((s for s in _SWITCHES if s.variable in used), None))
+    return None
+
+
+def may_reason(template: str | None) -> bool:
+    """Whether a chat template is that of models that reason before they answer."""
+    return detect_thinking(template) is not None
+
+
+def _family_form(template: str, names: Collection[str]) -> ToolFormat:
+    for family in _FAMILIES:
+        if all(mark in template for mark in family.marks) and not any(mark in template for mark in family.absent):
+            return family.form
+    for family in _FAMILIES:
+        if family.tokens and all(token in names for token in family.tokens):
+            return family.form
+    return GENERIC
+
+
+def _spelled(text: str) -> str:
+    """A text as it stands in a string of a template's source."""
+    return text.replace("\n", "\\n")

@@ -1,0 +1,225 @@
+"""What a chat template does with tools, calls, results and reasoning: found out by rendering it with probes.
+
+Templates differ in what they show and in the shapes they want: arguments as JSON text or as a value, no content as
+null or as an empty text, one call a message or several. So small conversations with words that occur nowhere else are
+rendered, and the words are looked for. A template that fails has no such ability.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from constrain.chat.families.format import TAG, ArgumentStyle, ToolFormat
+from constrain.errors import ModelError
+from constrain.llama.template import render
+from constrain.remembering import remembered
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import TypeGuard
+
+_REASONING_KEYS = ("reasoning_content", "thinking", "reasoning", "parts")
+"""Fields in which templates look for the reasoning of an assistant's message; ``parts`` stands for a part of the type
+``thinking`` in the content."""
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What a template does by itself.
+
+    Attributes:
+        parts: contents must be lists of parts.
+        system: a system message at the start is shown.
+        later_system: so is one further down.
+        calls: calls are written, in the family's form.
+        tools: the tools are shown, and ``calls`` holds.
+        results: results are shown, and ``calls`` holds.
+        arguments_as_text: arguments must be JSON text.
+        no_content: what stands for no text beside calls.
+        several_calls: a message may have several.
+        text_beside_calls: text beside calls is shown.
+        short_ids: ids must be nine letters and digits.
+        json_results: results are put where JSON stands, and must be JSON.
+        reasoning_key: the field whose text is shown as the reasoning of an answer that is still being worked on.
+        reasoning_beside_text: also if there is text beside calls.
+    """
+
+    parts: bool = False
+    system: bool = False
+    later_system: bool = False
+    calls: bool = False
+    tools: bool = False
+    results: bool = False
+    arguments_as_text: bool = False
+    no_content: str | None = None
+    several_calls: bool = False
+    text_beside_calls: bool = False
+    short_ids: bool = False
+    json_results: bool = False
+    reasoning_key: str | None = None
+    reasoning_beside_text: bool = False
+
+
+TEMPLATE_BYTES = 16 << 20
+"""Bytes of the templates of which it is remembered what they are able to."""
+
+
+@remembered(16, TEMPLATE_BYTES, lambda template, *_: 2 * len(template))
+def abilities(template: str, form: ToolFormat, names: tuple[tuple[str, str], ...]) -> Abilities:
+    """The abilities of a template (``names``: the variables that name tokens) for a form of calls."""
+    return _Probe(template, form, dict(names)).abilities()
+
+
+_USER = {"role": "user", "content": "probe-question"}
+_TOOL = {
+    "type": "function",
+    "function": {
+        "name": "probe_tool",
+        "description": "probe-description",
+        "parameters": {
+            "type": "object",
+            "properties": {"probe_key": {"type": "string", "description": "probe-text"}},
+            "required": ["probe_key"],
+        },
+    },
+}
+_TOOLS = [_TOOL]
+_IDS = ("probe0001", "probe0002")
+_LONG_ID = "call_0123456789abcdef"
+
+
+class _Probe:
+    """Renders one template with probes."""
+
+    def __init__(self, template: str, form: ToolFormat, names: Mapping[str, str]) -> None:
+        self._template = template
+        self._form = form
+        self._names = names
+        self._parts = False
+        self._as_text = False
+        self._no_content: str | None = None
+
+    def abilities(self) -> Abilities:
+        """All of them, each asked for in the shapes that the ones before it call for."""
+        self._parts = not self._shows([_USER], "probe-question") and self._shows(
+            [{**_USER, "content": [{"type": "text", "text": "probe-question"}]}], "probe-question"
+        )
+        system = {"role": "system", "content": "probe-rule"}
+        later = [_USER, {"role": "assistant", "content": "a"}, {**system, "content": "probe-later"}, _USER]
+        calls = self._find_shape()
+        key = self._reasoning_key(calls=calls)
+        return Abilities(
+            parts=self._parts,
+            system=self._shows([system, _USER], "probe-rule", "probe-question"),
+            later_system=self._shows([system, *later], "probe-rule", "probe-later"),
+            calls=calls,
+            tools=calls and self._shows([_USER], "probe_tool", "probe_key", tools=_TOOLS),
+            results=calls and self._shows([_USER, self._calling(1), self._result()], "probe-result", tools=_TOOLS),
+            arguments_as_text=self._as_text,
+            no_content=self._no_content,
+            several_calls=calls
+            and self._shows([_USER, self._calling(2)], "probe-value1", "probe-value2", tools=_TOOLS),
+            text_beside_calls=calls
+            and self._shows([_USER, self._beside()], "probe-beside", "probe-value1", tools=_TOOLS),
+            short_ids=calls and not self._takes_long_ids(),
+            json_results=calls and self._wants_json_results(),
+            reasoning_key=key,
+            reasoning_beside_text=calls
+            and key is not None
+            and self._shows(
+                [_USER, self._reasoning(self._beside(), key)], "probe-thought", "probe-beside", tools=_TOOLS
+            ),
+        )
+
+    def _find_shape(self) -> bool:
+        """Sets the shape of calls that the template writes in the family's form, and tells whether there is any."""
+        for self._as_text in (True, False):
+            self._no_content = ""
+            empty = self._render([_USER, self._calling(1)], _TOOLS)
+            self._no_content = None
+            absent = self._render([_USER, self._calling(1)], _TOOLS)
+            if self._is_call(absent) and _count_nulls(absent) <= _count_nulls(empty or absent):
+                return True
+            if self._is_call(empty):
+                self._no_content = ""
+                return True
+        return False
+
+    def _is_call(self, written: str | None) -> TypeGuard[str]:
+        """Whether a call is written as the family does: tags, what stands in front of the name, and the arguments."""
+        if written is None:
+            return False
+        squeezed = re.sub(r"\s", "", written)
+        before = self._form.opening + self._form.call.partition("$name")[0]
+        word = re.sub(r"\s", "", re.split(r"\$\w+", before)[-1])[-8:]
+        start = squeezed.find(f"{word}probe_tool1")
+        if start < 0 or not all(tag in squeezed for tag in TAG.findall(before)):
+            return False
+        spelled = {
+            ArgumentStyle.JSON: r'"probe_key":"probe-value1"',
+            ArgumentStyle.PYTHON: r"""probe_key=["']probe-value1["']""",
+            ArgumentStyle.XML: r"<parameter=probe_key>probe-value1</parameter>",
+        }[self._form.style]
+        return re.search(spelled, squeezed[start:]) is not None
+
+    def _calling(self, count: int, ids: tuple[str, ...] = _IDS) -> dict[str, Any]:
+        """A message with one or two calls."""
+        calls = []
+        for number in range(1, count + 1):
+            value = {"probe_key": f"probe-value{number}"}
+            text = f'{{"probe_key": "probe-value{number}"}}'
+            function = {"name": f"probe_tool{number}", "arguments": text if self._as_text else value}
+            calls.append({"id": ids[number - 1], "type": "function", "function": function})
+        return {"role": "assistant", "content": self._no_content, "tool_calls": calls}
+
+    def _beside(self) -> dict[str, Any]:
+        return {**self._calling(1), "content": "probe-beside"}
+
+    def _result(self, call_id: str = _IDS[0]) -> dict[str, Any]:
+        return {"role": "tool", "tool_call_id": call_id, "name": "probe_tool1", "content": "probe-result"}
+
+    def _takes_long_ids(self) -> bool:
+        return self._shows([_USER, self._calling(1, (_LONG_ID,)), self._result(_LONG_ID)], "probe-value1", tools=_TOOLS)
+
+    def _wants_json_results(self) -> bool:
+        written = self._render([_USER, self._calling(1), self._result()], _TOOLS)
+        return written is not None and re.search(r'"\w+":\s*probe-result', written) is not None
+
+    def _reasoning_key(self, *, calls: bool) -> str | None:
+        answer = self._calling(1) if calls else {"role": "assistant", "content": "probe-answer"}
+        for key in _REASONING_KEYS:
+            written = self._render([_USER, self._reasoning(answer, key)], _TOOLS if calls else None)
+            if written is not None and "probe-thought" in written and not re.search("""["']thinking["']""", written):
+                return key
+        return None
+
+    def _reasoning(self, message: dict[str, Any], key: str) -> dict[str, Any]:
+        if key != "parts":
+            return {**message, key: "probe-thought"}
+        text = [{"type": "text", "text": message["content"]}] if message["content"] else []
+        return {**message, "content": [{"type": "thinking", "thinking": "probe-thought"}, *text]}
+
+    def _shows(self, messages: list[dict[str, Any]], *words: str, tools: list[dict[str, Any]] | None = None) -> bool:
+        written = self._render(messages, tools)
+        return written is not None and all(word in written for word in words)
+
+    def _render(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None = None) -> str | None:
+        """What the template writes, or ``None`` if it fails: that it does is what the probe is to find out."""
+        shaped = [
+            {**message, "content": [{"type": "text", "text": message["content"]}]}
+            if self._parts and isinstance(message["content"], str) and message["content"]
+            else message
+            for message in messages
+        ]
+        variables = {"messages": shaped, "add_generation_prompt": True, **self._names}
+        try:
+            return render(self._template, variables | ({"tools": tools} if tools else {}))
+        except ModelError:
+            return None
+
+
+def _count_nulls(written: str) -> int:
+    """How often a text says that there is nothing, in Python's words or JSON's."""
+    return written.count("None") + written.count("null")

@@ -1,0 +1,139 @@
+"""What has arrived of an answer and is not read yet: bytes, taken as structure, text or JSON.
+
+Generators stop where they need more, and go on once there is more, or will never be any.
+"""
+
+from __future__ import annotations
+
+import codecs
+from typing import TYPE_CHECKING
+
+from constrain.json_schema.spelling.canonical import read_content
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+_QUOTE, _BACKSLASH = b'"\\'
+
+
+class Incoming:
+    """The bytes.
+
+    Attributes:
+        buffer: those that are not read yet.
+        at_end: whether there are no more to come.
+        position: how many were read.
+        span: the first byte of the text that ``text`` emits, and the one behind its last.
+    """
+
+    def __init__(self) -> None:
+        self.buffer = bytearray()
+        self.at_end = False
+        self.position = 0
+        self.span = (0, 0)
+
+    def take(self, length: int) -> bytes:
+        """The next bytes."""
+        taken = bytes(self.buffer[:length])
+        del self.buffer[:length]
+        self.position += len(taken)
+        return taken
+
+    def byte(self) -> Generator[None, None, bytes]:
+        """The next byte, which is not taken; none at the end."""
+        while not self.buffer and not self.at_end:
+            yield
+        return bytes(self.buffer[:1])
+
+    def begins_with(self, texts: list[bytes]) -> Generator[None, None, bytes | None]:
+        """Which of some texts, none of which begins with another, is next; none is taken."""
+        while True:
+            for text in texts:
+                if self.buffer.startswith(text):
+                    return text
+            held = bytes(self.buffer)
+            if self.at_end or not any(text.startswith(held) for text in texts):
+                return None
+            yield
+
+    def text(self, stops: list[bytes], emit: Callable[[str], object]) -> Generator[None, None, bytes | None]:
+        """Emits text up to the first of some texts, which is returned and not taken."""
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        begin = self.position
+        while True:
+            places = [(place, stop) for stop in stops if (place := self.buffer.find(stop)) >= 0]
+            place, found = min(places) if places else (len(self.buffer), None)
+            if found is None and not self.at_end:
+                place -= _held_back(self.buffer, stops)
+            text = decoder.decode(self.take(place), final=found is not None or self.at_end)
+            if text:
+                self.span, begin = (begin, self.position), self.position
+                emit(text)
+            if found is not None or self.at_end:
+                return found
+            yield
+
+    def json_object(self, emit: Callable[[str], object]) -> Generator[None, None, bool]:
+        """Emits JSON up to the brace that ends it."""
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        depth, in_string, escaped = 0, False, False
+        while True:
+            end = None
+            for position, byte in enumerate(self.buffer):
+                if in_string:
+                    if escaped or byte == _BACKSLASH:
+                        escaped = not escaped
+                    elif byte == _QUOTE:
+                        in_string = False
+                elif byte == _QUOTE:
+                    in_string = True
+                elif byte in b"{[":
+                    depth += 1
+                elif byte in b"}]":
+                    depth -= 1
+                    if depth == 0:
+                        end = position + 1
+                        break
+            text = decoder.decode(self.take(len(self.buffer) if end is None else end))
+            if text:
+                emit(text)
+            if end is not None or self.at_end:
+                return end is not None
+            yield
+
+    def json_string(self, emit: Callable[[str], object]) -> Generator[None, None, bool]:
+        """Emits what a JSON string says, behind its first quote, up to its last, which is taken."""
+        while True:
+            position, whole = 0, 0  # ``whole``: behind the last character that is all there
+            while position < len(self.buffer) and self.buffer[position] != _QUOTE:
+                length = _length_of_spelling(self.buffer, position)
+                position += length
+                if position <= len(self.buffer):
+                    whole = position
+            text = read_content(self.take(whole))
+            if text:
+                emit(text)
+            if self.buffer[:1] == b'"':
+                self.take(1)
+                return True
+            if self.at_end:
+                return False
+            yield
+
+
+def _held_back(text: bytearray, stops: list[bytes]) -> int:
+    """How many bytes at the end may be the begin of a stop."""
+    longest = max(map(len, stops), default=1) - 1
+    for length in range(min(longest, len(text)), 0, -1):
+        end = bytes(text[-length:])
+        if any(stop.startswith(end) for stop in stops):
+            return length
+    return 0
+
+
+def _length_of_spelling(text: bytearray, position: int) -> int:
+    """The bytes of the character of a JSON string that begins here."""
+    byte = text[position]
+    if byte == _BACKSLASH:
+        return 6 if text[position + 1 : position + 2] == b"u" else 2
+    return 1 if byte < 0x80 else 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4

@@ -1,0 +1,227 @@
+"""Replies: what a model says where it may call tools, reason, or refuse."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
+
+from constrain.chat.reading import reader as reading
+from constrain.chat.reading.events import (
+    ArgumentsDelta,
+    CallEnded,
+    CallStarted,
+    ReasoningDelta,
+    RefusalDelta,
+    TextDelta,
+)
+from constrain.chat.reading.progress import Outcome
+from constrain.chat.reading.text import TextStream
+from constrain.chat.tools.calls import CustomCall, FunctionCall
+from constrain.chat.tools.kinds import FunctionTool
+
+if TYPE_CHECKING:
+    from constrain.chat.answers.answer import Answer
+    from constrain.chat.reading.events import StreamEvent
+    from constrain.chat.reading.text_tokens import TextTokens
+    from constrain.chat.tools.calls import ToolCall
+    from constrain.chat.tools.kinds import Tool
+    from constrain.language.result import ResultType
+
+
+MAX_SAME_CALLS = 5
+"""Calls of one tool with the same arguments; so many end an answer. Small models repeat them until no token is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What a model said in place of the value that it was asked for (``allow_refusal``)."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reply(Sequence["ToolCall"]):
+    """An answer that may call tools: a sequence of its calls.
+
+    Attributes:
+        calls: what the model wants to have run, in order.
+        content: the text beside the calls, or the value of ``schema``; None if there is neither.
+        reasoning: what the model wrote before that, ``""`` for nothing.
+        refusal: what the model said in place of the value of ``schema``, if that was allowed.
+        text: the content as the model wrote it.
+    """
+
+    calls: tuple[ToolCall, ...] = ()
+    content: Any = None
+    reasoning: str = ""
+    refusal: str | None = None
+    text: str = ""
+
+    def __repr__(self) -> str:
+        empty = Reply()
+        parts = ((name, getattr(self, name)) for name in ("calls", "content", "reasoning", "refusal"))
+        return f"Reply({', '.join(f'{name}={part!r}' for name, part in parts if part != getattr(empty, name))})"
+
+    @overload
+    def __getitem__(self, index: int) -> ToolCall: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[ToolCall, ...]: ...
+    def __getitem__(self, index: int | slice) -> ToolCall | tuple[ToolCall, ...]:
+        return self.calls[index]
+
+    def __len__(self) -> int:
+        return len(self.calls)
+
+    def message(self) -> dict[str, Any]:
+        """This reply as a message, for the prompt of the next turn."""
+        message: dict[str, Any] = {"role": "assistant", "content": None if self.calls and not self.text else self.text}
+        if self.reasoning:
+            message["reasoning_content"] = self.reasoning
+        if self.refusal is not None:
+            message["content"] = self.refusal
+        if self.calls:
+            message["tool_calls"] = [_call_message(call) for call in self.calls]
+        return message
+
+
+def _call_message(call: ToolCall) -> dict[str, Any]:
+    if isinstance(call, FunctionCall):
+        return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.text}}
+    return {"id": call.id, "type": "custom", "custom": {"name": call.name, "input": call.text}}
+
+
+class ReplyProgress:
+    """A ``Progress`` of an answer with calls, reasoning or refusals.
+
+    Args:
+        answer: what it may be made of.
+        tools: those of the answer, by name.
+        result: what its content stands for.
+        stops: texts in the content that end the answer. Free text ends before them.
+        prompt: the tokens of the prompt, which calls get their ids from where the form has none, or the model wrote one
+            twice: so these differ from turn to turn, and equal seeds reproduce them.
+        number: of the answer, of several to one prompt.
+        tokens: finds those of the content, if anybody wants to know.
+        wants_reply: whether the value is a ``Reply``.
+    """
+
+    def __init__(
+        self,
+        answer: Answer,
+        tools: dict[str, Tool],
+        result: ResultType,
+        stops: Sequence[str],
+        prompt: Sequence[int],
+        number: int = 0,
+        tokens: TextTokens | None = None,
+        *,
+        wants_reply: bool,
+    ) -> None:
+        self._reader = reading.Reader(answer)
+        self._tools = tools
+        self._result = result
+        self._content = TextStream(stops, cuts=answer.content is None)
+        self._has_ids = bool(answer.format.id_pattern)
+        self._wants_reply = wants_reply
+        self._identity = [number, *prompt]
+        self._tokens = tokens
+        self._reasoning = ""
+        self._refusal: str | None = None
+        self._ids: list[str] = []
+        self._names: list[str] = []
+        self._values: list[str] = []
+        self._events: list[StreamEvent] = []
+        self._same_calls: Counter[tuple[str, str]] = Counter()
+
+    def feed(self, data: bytes) -> bool:
+        """See ``Progress``."""
+        if self._tokens is not None:
+            self._tokens.feed(data)
+        stopped = self._note(self._reader.feed(data))
+        return stopped or (self._repeats_itself and self._reader.may_end)
+
+    def take(self) -> list[StreamEvent]:
+        """See ``Progress``."""
+        events, self._events = self._events, []
+        if self._tokens is None:
+            return events
+        return [self._tokens.tell(event.text) if isinstance(event, TextDelta) else event for event in events]
+
+    def finish(self) -> list[StreamEvent]:
+        """See ``Progress``."""
+        self._note(self._reader.finish())
+        self._add_text(self._content.finish())
+        return self.take()
+
+    def outcome(self) -> Outcome:
+        """See ``Progress``."""
+        text = self._content.text
+        is_there = self._refusal is None and (text or not self._values)
+        content = self._result.parse(text) if is_there else None
+        if not self._wants_reply:
+            value = content if self._refusal is None else Refusal(self._refusal)
+            return Outcome(value, text, self._reasoning)
+        calls = tuple(map(self._call, range(len(self._values))))
+        return Outcome(Reply(calls, content, self._reasoning, self._refusal, text), text, self._reasoning)
+
+    @property
+    def _repeats_itself(self) -> bool:
+        """Whether more calls are likely to be more of the same."""
+        return max(self._same_calls.values(), default=0) >= MAX_SAME_CALLS
+
+    def _call(self, index: int) -> ToolCall:
+        tool, text = self._tools[self._names[index]], self._values[index]
+        if isinstance(tool, FunctionTool):
+            return FunctionCall(self._ids[index], tool, tool.read(text))
+        return CustomCall(self._ids[index], tool, text)
+
+    def _note(self, events: list[reading.Event]) -> bool:
+        """Takes events in; whether the content has come to a stop text."""
+        stopped = False
+        for event in events:
+            match event:
+                case TextDelta(text):
+                    span = self._reader.spans.popleft()
+                    if self._tokens is not None:
+                        self._tokens.place(*span, self._content.length)
+                    stopped |= self._content.feed(text.encode())
+                    self._add_text(self._content.take())
+                case ReasoningDelta(text):
+                    self._reasoning += text
+                    self._events.append(event)
+                case RefusalDelta(text):
+                    self._refusal = (self._refusal or "") + text
+                    self._events.append(event)
+                case reading.CallStarted(index, name, identifier):
+                    self._add_text(self._content.finish())  # what might have become a stop text did not
+                    self._ids.append("" if identifier is None and self._has_ids else self._id(index, identifier))
+                    self._names.append(name)
+                    self._values.append("")
+                    if self._ids[-1]:
+                        self._events.append(CallStarted(index, self._ids[-1], name))
+                case reading.ArgumentsDelta(index, text) | reading.InputDelta(index, text):
+                    self._values[index] += text
+                    if self._ids[index]:
+                        self._events.append(ArgumentsDelta(index, text))
+                case reading.CallEnded(index, identifier):
+                    if not self._ids[index]:  # the form has it behind the value
+                        self._ids[index] = self._id(index, identifier)
+                        self._events.append(CallStarted(index, self._ids[index], self._names[index]))
+                        self._events.append(ArgumentsDelta(index, self._values[index]))
+                    self._events.append(CallEnded(index))
+                    self._same_calls[self._names[index], self._values[index]] += 1
+        return stopped
+
+    def _add_text(self, piece: str) -> None:
+        if piece:
+            self._events.append(TextDelta(piece))
+
+    def _id(self, index: int, written: str | None) -> str:
+        """The id that the model wrote, if it tells this call from those before it, or else a new one."""
+        if written and written not in self._ids:
+            return written
+        digest = hashlib.sha256(f"{index} {' '.join(map(str, self._identity))}".encode())
+        return f"call_{digest.hexdigest()[:24]}"

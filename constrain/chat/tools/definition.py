@@ -1,0 +1,213 @@
+"""``tool``: a function becomes a tool."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, overload
+
+from constrain.chat.tools.annotations import names_around
+from constrain.chat.tools.checks import check_function, check_name, check_schema, named
+from constrain.chat.tools.docstrings import read_docstring
+from constrain.chat.tools.kinds import CustomTool, FunctionTool
+from constrain.errors import ConstrainError, ToolError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from constrain.chat.tools.kinds import Tool
+
+
+@overload
+def tool(
+    function: Callable[..., Any],
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    descriptions: Mapping[str, str] | None = None,
+    strict: bool = False,
+) -> FunctionTool: ...
+
+
+@overload
+def tool(
+    function: None = None,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    descriptions: Mapping[str, str] | None = None,
+    strict: bool = False,
+) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+
+
+def tool(
+    function: Callable[..., Any] | None = None,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    descriptions: Mapping[str, str] | None = None,
+    strict: bool = False,
+) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
+    """Makes a function a tool that models can call. Also a decorator, with or without arguments.
+
+    The tool's name, description and parameters are the function's, read from its signature and its docstring (in
+    Google's, NumPy's or Sphinx's style). Parameters may be of any kind, with anything that Pydantic reads from JSON as
+    their types, with ``Annotated`` and ``Field`` (constraints, descriptions, aliases, defaults); those without
+    annotation are any JSON. ``*args`` becomes an array, ``**kwargs`` an object, under their names. A first parameter
+    annotated with ``ToolContext[T]``, or without annotation and called ``ctx`` or ``context``, is given the context
+    of the call and not shown to the model.
+
+    Args:
+        function: to be called; also ``async``, a method of an object, a ``functools.partial`` (what it gives is not
+            shown to the model), or an object that can be called. In the body of a class, a method becomes a tool of
+            each object.
+        name: in place of the function's.
+        description: in place of the docstring's.
+        descriptions: of parameters, by their names; before the docstring's, which come before ``Annotated`` ones.
+        strict: converts the schema with ``strict_schema``, as OpenAI's clients do: every parameter must be given.
+            Arguments always match the schema; without ``strict`` it keeps optional parameters optional.
+
+    Raises ``ToolError`` for a signature that cannot be a tool's, with the parameter and what to do; ``SchemaError``,
+    ``PatternError`` and ``LimitError`` for types whose values cannot be enforced.
+
+    >>> @tool
+    ... def read_file(ctx, path: str, directory: str | None = None) -> str:
+    ...     '''Reads a file.
+    ...
+    ...     Args:
+    ...         path: relative to the directory
+    ...     '''
+    ...     return f"{ctx}:{directory}/{path}"
+    >>> read_file.parameters["required"], list(read_file.parameters["properties"])
+    (['path'], ['path', 'directory'])
+    >>> read_file.call('{"path": "notes.txt"}', context="disk")
+    'disk:None/notes.txt'
+    """
+
+    def make(function: Callable[..., Any]) -> FunctionTool:
+        names = names_around(function, sys._getframe(depth))
+        return _make(function, names, name, description, descriptions or {}, strict=strict)
+
+    depth = 1
+    if function is None:
+        return make
+    depth = 2
+    return make(function)
+
+
+def as_tools(given: Iterable[object]) -> tuple[Tool, ...]:
+    """The tools that a caller lists: functions, tools, or OpenAI's JSON. Raises as ``tool`` does, with the place.
+
+    >>> def roll(sides: int = 6) -> int: ...
+    >>> def flip() -> bool: ...
+    >>> [one.name for one in as_tools([roll, tool(flip, name="flip_coin")])]
+    ['roll', 'flip_coin']
+    """
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise ToolError(f"tools is {given!r:.80}; it must be a list of functions and tools")
+    tools = tuple(_as_tool(one, f"tools[{index}]") for index, one in enumerate(given))
+    names = [one.name for one in tools]
+    for index, one in enumerate(tools):
+        if one.name in names[:index]:
+            raise ToolError(f"tools[{index}]: two tools are called {one.name!r}; give one of them another name")
+        if isinstance(one, FunctionTool) and one.is_unbound:
+            raise ToolError(
+                f"tools[{index}]: tool {one.name!r} is a method of a class; take it from an object of the class"
+            )
+    return tools
+
+
+def _as_tool(given: Any, place: str) -> Tool:
+    if isinstance(given, FunctionTool | CustomTool):
+        return given
+    try:
+        if isinstance(given, Mapping):
+            from constrain.chat.tools.openai import tool_from_json
+
+            return tool_from_json(given)
+        return _make(given, {}, None, None, {}, strict=False)
+    except ConstrainError as error:
+        raise named(error, place) from error
+
+
+def _make(
+    function: Any,
+    names: Mapping[str, Any],
+    name: str | None,
+    description: str | None,
+    descriptions: Mapping[str, str],
+    *,
+    strict: bool,
+) -> FunctionTool:
+    from constrain.chat.tools.signatures import read_signature
+
+    called = function.__func__ if isinstance(function, staticmethod | classmethod) else function
+    if isinstance(called, FunctionTool):
+        raise ToolError(f"{called.name!r} is a tool already")
+    named = _name_of(called) if name is None else name
+    check_name(named)
+    check_function(named, called)
+    is_method = isinstance(function, classmethod) or (called is function and _is_method(function))
+    documentation = read_docstring(_docstring(called))
+    signature = read_signature(
+        called,
+        named,
+        documented=documentation.parameters,
+        overrides=descriptions,
+        names=names,
+        is_method=is_method,
+    )
+    parameters, schema = signature.document, signature.tightened
+    if strict:
+        parameters, schema = _strict(named, parameters), _strict(named, schema)
+    check_schema(named, schema)
+    return FunctionTool(
+        named,
+        documentation.description if description is None else description,
+        parameters,
+        schema,
+        strict,
+        function if is_method else called,
+        signature.takes_context,
+        signature,
+        is_unbound=is_method,
+    )
+
+
+def _name_of(function: Any) -> str:
+    """The name that a function was given; of an object that can be called, its class's."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _docstring(function: Any) -> str:
+    """The docstring of the function itself; of an object that can be called, of its ``__call__`` or else its class."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    if inspect.isroutine(function):
+        return inspect.getdoc(function) or ""
+    call = type(function).__call__
+    return (inspect.isfunction(call) and inspect.getdoc(call)) or inspect.getdoc(type(function)) or ""
+
+
+def _is_method(function: Any) -> bool:
+    """Was it written in the body of a class, and not bound to an object of it?"""
+    scope = getattr(function, "__qualname__", "").rpartition(".")[0]
+    if not inspect.isfunction(function) or not scope or scope.endswith("<locals>"):
+        return False
+    first = next(iter(inspect.signature(function).parameters.values()), None)
+    return first is not None and first.name in ("self", "cls") and first.annotation is first.empty
+
+
+def _strict(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    from constrain.json_schema.strict.subset import strict_schema
+
+    try:
+        return strict_schema(schema)
+    except ConstrainError as error:
+        raise ToolError(
+            f"tool {name!r}: its parameters cannot keep to strict mode: {error}; leave out strict=True"
+        ) from error

@@ -1,0 +1,224 @@
+"""Tools: what a model may call, with arguments or with a text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from constrain.chat.tools.arguments import Arguments
+from constrain.chat.tools.checks import check_format, check_function, check_name
+from constrain.chat.tools.parameters import callers_parameters
+from constrain.chat.tools.running import run, run_async
+from constrain.errors import OutputValidationError, ToolError
+from constrain.types.answer_text import read_answer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from constrain.chat.tools.signatures import CallSignature
+    from constrain.language.source import Source
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FunctionTool:
+    """A tool that takes arguments: made by ``tool`` of a function, or by ``tool_from_json``. Callable as the function.
+
+    Attributes:
+        name: by which a model calls it.
+        description: what it does, for the model; may be empty.
+        parameters: the JSON Schema of its arguments, an object, as the model is shown it.
+        schema: the JSON Schema to compile for its arguments: what the types read, and no more.
+        strict: whether ``parameters`` keeps to OpenAI's strict mode. Arguments match it in either case.
+        function: what ``call`` runs; None if there is none.
+        takes_context: whether the function is given the context of the call first.
+    """
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    schema: dict[str, Any]
+    strict: bool
+    function: Callable[..., Any] | None
+    takes_context: bool = False
+    signature: CallSignature | None = None
+    is_unbound: bool = False
+
+    def __repr__(self) -> str:
+        return f"FunctionTool({self.name!r})"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function itself."""
+        return self._runnable()(*args, **kwargs)
+
+    def __get__(self, instance: object, owner: type | None = None) -> FunctionTool:
+        """A tool defined in the body of a class, bound to an object of it."""
+        if not self.is_unbound:
+            return self
+        assert self.function is not None
+        bound = self.function.__get__(instance, owner)
+        return self if bound is self.function else replace(self, function=bound, is_unbound=False)
+
+    def read(self, text: str) -> Arguments:
+        """The arguments in a text that matches ``schema``. Raises ``OutputValidationError`` for other texts.
+
+        Of a tool from JSON, it is only seen that the text is a JSON object: ``validate`` checks more.
+        """
+        document = _json_object(text)
+        if self.signature is None:
+            return Arguments(text, document, (), document)
+        return self.signature.read(text)
+
+    def validate(self, arguments: str | bytes | Mapping[str, Any]) -> Arguments:
+        """The arguments in a JSON text, or in the JSON object that it stands for.
+
+        Raises ``OutputValidationError`` with the text, and with a pointer where one is known.
+
+        >>> from constrain import tool
+        >>> def area(width: int, height: int = 1) -> int:
+        ...     return width * height
+        >>> tool(area).validate('{"width": 3}').values
+        {'width': 3, 'height': 1}
+        """
+        text = _json_text(arguments)
+        if self.signature is None or self.strict:  # the schema says more than a signature
+            from constrain.inspection.explanation import explain
+
+            written = json.dumps(_json_object(text), ensure_ascii=False).encode(errors="surrogatepass")
+            found = explain(self.schema, written, property_order="any", numbers="any")
+            if not found.matches:
+                raise OutputValidationError(f"no arguments of tool {self.name!r}: {found}", text=text)
+        return self.read(text)
+
+    def call(self, arguments: Arguments | str | bytes | Mapping[str, Any], *, context: Any = None) -> Any:
+        """Runs the function, also one that is ``async``, and returns its result.
+
+        Raises ``OutputValidationError``; ``ToolError`` if there is no function, or if it is ``async`` and an event loop
+        runs in this thread: there, await ``acall``; and what the function raises.
+        """
+        args, kwargs = self._call(arguments, context)
+        return run(self.name, self._runnable(), args, kwargs)
+
+    async def acall(self, arguments: Arguments | str | bytes | Mapping[str, Any], *, context: Any = None) -> Any:
+        """The same in an event loop; a function that is not ``async`` runs in a thread beside it."""
+        args, kwargs = self._call(arguments, context)
+        return await run_async(self._runnable(), args, kwargs)
+
+    def _call(
+        self, arguments: Arguments | str | bytes | Mapping[str, Any], context: Any
+    ) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+        self._runnable()
+        bound = arguments if isinstance(arguments, Arguments) else self.validate(arguments)
+        return ((context, *bound.args) if self.takes_context else bound.args), bound.kwargs
+
+    def _runnable(self) -> Callable[..., Any]:
+        if self.function is None:
+            raise ToolError(f"tool {self.name!r} has no function to run; read the arguments of the call instead")
+        if self.is_unbound:
+            raise ToolError(
+                f"tool {self.name!r} is a method of a class; take it from an object of the class, as its attribute"
+            )
+        return self.function
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CustomTool:
+    """A tool that takes a text.
+
+    Args:
+        name: by which a model calls it.
+        description: what it does, for the model.
+        format: what its input is: a ``Lark`` or ``Regex``, or whatever ``sequence`` and the like make; None for any
+            text.
+        function: what ``call`` runs with the text, which may be ``async``; None if there is none. A first parameter
+            that is a context, as with ``tool``, is given the context of the call.
+
+    Raises ``ToolError``, and ``GrammarError`` or ``PatternError`` for a format that cannot be compiled.
+
+    >>> from constrain import Regex
+    >>> shout = CustomTool("shout", format=Regex("[a-z]+"), function=str.upper)
+    >>> shout.call("hello")
+    'HELLO'
+    """
+
+    name: str
+    description: str = ""
+    format: Source | None = None
+    function: Callable[..., Any] | None = None
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        check_format(self.name, self.format)
+        if self.function is not None:
+            check_function(self.name, self.function, [(("",), {})])
+
+    def __repr__(self) -> str:
+        return f"CustomTool({self.name!r})"
+
+    @property
+    def takes_context(self) -> bool:
+        """Whether the function is given the context of the call first."""
+        return self.function is not None and callers_parameters(self.function, self.name, {})[1]
+
+    def validate(self, text: str) -> str:
+        """The text, if it is of the format. Raises ``OutputValidationError``."""
+        if self.format is not None:
+            from constrain.inspection.explanation import explain
+
+            found = explain(self.format, text)
+            if not found.matches:
+                raise OutputValidationError(f"no input of tool {self.name!r}: {found}", text=text)
+        return text
+
+    def call(self, text: str, *, context: Any = None) -> Any:
+        """As ``FunctionTool.call``, with a text."""
+        return run(self.name, self._runnable(), self._args(text, context), {})
+
+    async def acall(self, text: str, *, context: Any = None) -> Any:
+        """As ``FunctionTool.acall``, with a text."""
+        return await run_async(self._runnable(), self._args(text, context), {})
+
+    def _args(self, text: str, context: Any) -> tuple[Any, ...]:
+        return (context, text) if self.takes_context else (text,)
+
+    def _runnable(self) -> Callable[..., Any]:
+        if self.function is None:
+            raise ToolError(f"tool {self.name!r} has no function to run; read the text of the call instead")
+        return self.function
+
+
+def _json_text(arguments: str | bytes | Mapping[str, Any]) -> str:
+    """Arguments as JSON text. Raises ``OutputValidationError`` for what is no text, TypeError for what is no JSON."""
+    if isinstance(arguments, Mapping):
+        return json.dumps(dict(arguments))
+    try:
+        return arguments.decode() if isinstance(arguments, bytes) else arguments.encode().decode()
+    except UnicodeError as error:
+        raise OutputValidationError(f"the arguments are no UTF-8: {error}", text=repr(arguments)) from error
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    """The object that a text is. Raises ``OutputValidationError``."""
+    try:
+        document = read_answer(text, pairs=_object, constant=_not_json)
+    except ValueError as error:
+        raise OutputValidationError(f"the arguments cannot be read as JSON: {error}", text=text) from error
+    if not isinstance(document, dict):
+        raise OutputValidationError(f"the arguments are a JSON object, not {text:.80}", text=text)
+    return document
+
+
+def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(members)
+    if len(result) < len(members):
+        raise ValueError(f"a key stands twice in one object: {', '.join(key for key, _ in members)}")
+    return result
+
+
+def _not_json(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+Tool = FunctionTool | CustomTool
+"""What a model may call."""

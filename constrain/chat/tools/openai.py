@@ -1,0 +1,186 @@
+"""Tools in OpenAI's JSON, in the shapes of both endpoints.
+
+Chat completions nest what a tool is under its type, ``{"type": "function", "function": {"name": ...}}``; responses do
+not, ``{"type": "function", "name": ...}``. A custom tool's format is flat there, too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from constrain.chat.tools.checks import check_function, check_name, check_schema, named
+from constrain.chat.tools.kinds import CustomTool, FunctionTool, Tool
+from constrain.chat.tools.parameters import callers_parameters
+from constrain.errors import PatternError, SchemaError, ToolError
+from constrain.language.schema_text import schema_text
+from constrain.lark.source import Lark
+from constrain.regex.parsing.parser import parse_pattern
+from constrain.regex.source import Regex
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from constrain.language.source import Source
+
+Shape = Literal["chat", "responses"]
+
+_NO_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
+"""Of a tool that has none: OpenAI's guide takes a missing ``parameters`` for an empty list of them."""
+
+
+_SAYS_NOTHING_OF_KEYS = {"$schema", "type", "properties", "title", "description"}
+"""Keywords beside which ``"properties": {}`` is meant as a list of parameters that is empty."""
+
+
+def tool_from_json(document: Mapping[str, Any], function: Callable[..., Any] | None = None) -> Tool:
+    """The tool that a JSON object in one of OpenAI's shapes describes.
+
+    Args:
+        document: a function tool or a custom tool. Without ``parameters``, or where they list ``"properties": {}`` and
+            say nothing else of keys, there are no arguments; ``{"type": "object"}`` is any object. ``strict`` is false
+            unless it is true; then the schema must keep the structural rules of strict mode. Arguments match the schema
+            in either case.
+        function: what ``call`` runs, with the arguments by name, or with the text of a custom tool.
+
+    Raises ``ToolError`` for another document, with the place; ``SchemaError``, ``GrammarError``, ``PatternError`` and
+    ``LimitError`` for parameters and formats that cannot be enforced.
+
+    >>> parameters = {"type": "object", "properties": {"who": {"type": "string"}}}
+    >>> greet = {"type": "function", "name": "greet", "parameters": parameters}
+    >>> tool_from_json(greet, lambda who="you": f"Hello {who}").call('{"who": "Emma"}')
+    'Hello Emma'
+    """
+    kind = document.get("type")
+    if kind not in ("function", "custom"):
+        raise ToolError(f"a tool's type is 'function' or 'custom', not {kind!r}", pointer="/type")
+    inner, pointer = document, ""
+    if kind in document:  # nested
+        inner, pointer = _get(document, kind, Mapping, ""), f"/{kind}"
+    name = _get(inner, "name", str, pointer)
+    description = _get(inner, "description", str, pointer, missing="")
+    try:
+        check_name(name)
+    except ToolError as error:
+        raise ToolError(error.message, pointer=f"{pointer}/name") from error
+    if kind == "custom":
+        try:
+            source = _format(inner, pointer)
+        except PatternError as error:
+            if error.line is None:  # a pattern by itself, which is one line; one in a grammar has a line
+                error.line = 1
+            raise named(error, f"the format of tool {name!r}") from error
+        return CustomTool(name, description, source, function)
+    strict = _get(inner, "strict", bool, pointer, missing=False)
+    given = _get(inner, "parameters", Mapping, pointer, missing=_NO_PARAMETERS)
+    parameters: dict[str, Any] = json.loads(schema_text(dict(given)))
+    return _function_tool(name, description, parameters, strict=strict, function=function)
+
+
+def _function_tool(
+    name: str, description: str, parameters: dict[str, Any], *, strict: bool, function: Callable[..., Any] | None
+) -> FunctionTool:
+    schema = {"type": "object", **parameters}
+    if parameters.get("properties") == {} and parameters.keys() <= _SAYS_NOTHING_OF_KEYS:
+        schema["additionalProperties"] = False
+    if schema["type"] != "object":
+        raise SchemaError(
+            f"the parameters of tool {name!r} are of type {schema['type']!r}; arguments are an object", pointer="/type"
+        )
+    if strict:
+        from constrain.json_schema.strict.subset import require_strict
+
+        try:
+            require_strict(parameters)
+        except SchemaError as error:
+            raise SchemaError(f"the parameters of tool {name!r}: {error.message}", pointer=error.pointer) from error
+    check_schema(name, schema)
+    takes_context = False
+    if function is not None:
+        check_function(name, function, [((), arguments) for arguments in _extremes(schema)])
+        takes_context = callers_parameters(function, name, {})[1]
+    return FunctionTool(name, description, parameters, schema, strict, function, takes_context)
+
+
+def _extremes(schema: Mapping[str, Any]) -> list[dict[str, None]]:
+    """Arguments that a function must take if it takes all: as few and as many as there may be, by name."""
+    declared = schema.get("properties", {})
+    required = dict.fromkeys(schema.get("required", ()))
+    most = dict.fromkeys(declared) | required
+    if schema.get("additionalProperties", not declared) is not False:  # objects that declare keys are closed
+        most["any_other"] = None
+    return [required, most]
+
+
+def _format(document: Mapping[str, Any], pointer: str) -> Source | None:
+    """The format of a custom tool; None for any text."""
+    outer = _get(document, "format", Mapping, pointer, missing={"type": "text"})
+    pointer += "/format"
+    kind = _get(outer, "type", str, pointer)
+    if kind == "text":
+        return None
+    if kind != "grammar":
+        raise ToolError(f"a format's type is 'text' or 'grammar', not {kind!r}", pointer=f"{pointer}/type")
+    inner = outer
+    if "grammar" in outer:  # nested
+        inner, pointer = _get(outer, "grammar", Mapping, pointer), f"{pointer}/grammar"
+    syntax = _get(inner, "syntax", str, pointer)
+    definition = _get(inner, "definition", str, pointer)
+    if syntax not in ("lark", "regex"):
+        raise ToolError(f"a grammar's syntax is 'lark' or 'regex', not {syntax!r}", pointer=f"{pointer}/syntax")
+    if syntax == "lark":
+        return Lark(definition)
+    if "\n" in definition:
+        raise PatternError(r"a pattern is one line; write \n for a line break", column=definition.index("\n") + 1)
+    parse_pattern(definition, "rust")  # of what ``Regex`` takes beyond it, OpenAI refuses all
+    return Regex(definition)
+
+
+_KINDS = {str: "a string", bool: "true or false", Mapping: "an object"}
+_REQUIRED: Any = object()
+
+
+def _get(document: Mapping[str, Any], key: str, kind: Any, pointer: str, missing: Any = _REQUIRED) -> Any:
+    """A member of a type; null is as good as no member where that may be."""
+    value = document.get(key)
+    if value is None and missing is not _REQUIRED:
+        return missing
+    if not isinstance(value, kind):
+        found = f"is {value!r:.80}" if key in document else "is missing"
+        raise ToolError(f"{key!r} {found}; it must be {_KINDS[kind]}", pointer=f"{pointer}/{key}")
+    return value
+
+
+def tool_to_json(tool: Tool, shape: Shape = "chat") -> dict[str, Any]:
+    """A tool as a JSON object of the endpoint's shape; ``strict`` is written always, so that no reader guesses.
+
+    Raises ``ToolError`` for a custom tool whose format is neither a ``Lark`` nor a ``Regex`` in Rust's syntax.
+    """
+    if shape not in ("chat", "responses"):
+        raise ValueError(f"shape is {shape!r}; it must be 'chat' or 'responses'")
+    inner: dict[str, Any] = {"name": tool.name}
+    if tool.description:
+        inner["description"] = tool.description
+    if isinstance(tool, FunctionTool):
+        kind = "function"
+        inner |= {"parameters": json.loads(json.dumps(tool.parameters)), "strict": tool.strict}
+    else:
+        kind = "custom"
+        inner["format"] = _format_to_json(tool, shape)
+    return {"type": kind, kind: inner} if shape == "chat" else {"type": kind, **inner}
+
+
+def _format_to_json(tool: CustomTool, shape: Shape) -> dict[str, Any]:
+    if tool.format is None:
+        return {"type": "text"}
+    if isinstance(tool.format, Lark) and tool.format.start == "start":
+        grammar = {"syntax": "lark", "definition": tool.format.text}
+    elif isinstance(tool.format, Regex) and tool.format.dialect == "rust":
+        grammar = {"syntax": "regex", "definition": tool.format.pattern}
+    else:
+        raise ToolError(
+            f"tool {tool.name!r}: OpenAI's JSON has formats in Lark (from the rule start) and in Rust's regular "
+            f"expressions only, not {tool.format!r:.80}"
+        )
+    return {"type": "grammar", "grammar": grammar} if shape == "chat" else {"type": "grammar", **grammar}

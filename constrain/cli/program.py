@@ -1,0 +1,264 @@
+"""The command line: ``constrain generate``, ``batch``, ``serve``, ``check``, ``compile``, ``explain``, ``grammars``...
+
+What was asked for goes to standard output and nothing else; everything about it goes to standard error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from typing import TYPE_CHECKING, Annotated, Any
+
+from constrain.errors import ConstrainError, ModelError
+from constrain.generation.options import Options  # noqa: TC001 - typer reads the annotations
+from constrain.language.policies import CompileOptions  # noqa: TC001
+
+try:
+    import typer
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from constrain.cli import shared
+    from constrain.cli.batch import batch
+    from constrain.cli.compile import compile_
+    from constrain.cli.explain import explain
+    from constrain.cli.grammars import grammars
+    from constrain.cli.serve import serve
+    from constrain.cli.streams import read_prompt, settle_streams
+except ModuleNotFoundError as error:
+    raise SystemExit(f"constrain: {error.name} is missing; pip install 'constrain-llm[cli]'") from error
+
+if TYPE_CHECKING:
+    from constrain.generation.completion import Completion
+    from constrain.inspection.check import Check
+    from constrain.json_schema.lint.findings import Finding
+    from constrain.language.source import Source
+    from constrain.vocabulary.vocabulary import Vocabulary
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+
+def main() -> None:
+    """Runs the command line.
+
+    Exit status: 0 done, 1 failed, 2 wrong usage, 3 a batch is done but for some lines, 130 interrupted.
+    """
+    try:
+        settle_streams()
+        app()
+    except (ConstrainError, OSError, ValueError) as error:
+        shared.show_error(error)
+        sys.exit(shared.FAILED)
+
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - an option's value
+    if not wanted:
+        return
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        known = version("constrain-llm")
+    except PackageNotFoundError:
+        known = "(not installed: run from its sources)"
+    sys.stdout.write(f"constrain {known}\n")
+    raise typer.Exit
+
+
+@app.callback()
+def about(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
+    ] = False,
+) -> None:
+    """Makes a local language model answer in exactly the shape you asked for."""
+
+
+@app.command()
+@shared.takes(options=shared.options, policies=shared.policies)
+def generate(
+    prompt: Annotated[str, typer.Argument(help='What to ask the model; "-" reads it from standard input.')],
+    *,
+    schema: shared.SchemaFile = None,
+    regex: shared.Pattern = None,
+    dialect: shared.PatternDialect = None,
+    lark: shared.LarkGrammar = None,
+    model: shared.ModelFile = None,
+    options: Options,
+    seed: Annotated[int | None, typer.Option(min=0, help="Makes sampling reproducible.")] = None,
+    policies: CompileOptions,
+    registry: shared.RegistryFile = None,
+    n_ctx: shared.Context = None,
+    n_threads: shared.Threads = None,
+) -> None:
+    """Asks a model, and prints its answer: JSON that matches the schema, or text that matches the grammar."""
+    asked = read_prompt(prompt)
+    wanted = shared.read_wanted(schema, regex, dialect, lark)
+    console = Console(stderr=True)
+    with shared.working(console, f"Loading {model.name if model else 'the default model'}"):
+        from constrain.llama.model import Model
+
+        loaded = Model(model, n_ctx=n_ctx, n_threads=n_threads)
+    settings: Options = {**options, **policies, **shared.read_registry(registry), "seed": seed}
+    with shared.naming(shared.file_of(schema, lark)):
+        completion = _answer(console, loaded, asked, wanted, settings)
+    shared.show_warnings(() if completion.report is None else completion.report.warnings)
+    note = f"{completion.usage.completion_tokens} tokens in {completion.timings.generation:.2f} s"
+    if completion.timings.generation > 0 and completion.usage.completion_tokens > 1:
+        note += f" ({completion.usage.completion_tokens / completion.timings.generation:.0f} per second)"
+    if completion.finish_reason != "stop":
+        note += f", brought to its end by {completion.finish_reason}"
+    if completion.shortened:
+        note += f"; {completion.shortened} strings or numbers were brought to their ends"
+    if completion.limited_masks:
+        note += f"; {completion.limited_masks} masks were limited by {' and '.join(completion.limits_met)}"
+    if console.is_terminal:
+        console.print(note, style="dim", highlight=False)
+
+
+def _answer(console: Console, model: Any, prompt: str, wanted: str | Source | None, options: Options) -> Completion:
+    """Writes the answer to standard output: as it grows on a terminal, otherwise when it is whole."""
+    from constrain.chat.reading.events import TextDelta
+    from constrain.errors import OutputValidationError
+    from constrain.generation.completion import Finished
+    from constrain.generation.generate import stream
+
+    live = sys.stdout.isatty()
+    events = stream(model, prompt, schema=wanted, **options)
+    with contextlib.ExitStack() as waiting:
+        waiting.enter_context(shared.working(console, "Reading the prompt" if live else "Writing the answer"))
+        try:
+            for event in events:
+                if isinstance(event, Finished):
+                    break
+                if live and isinstance(event, TextDelta):
+                    waiting.close()
+                    sys.stdout.write(event.text.translate(shared.HARMLESS))
+                    sys.stdout.flush()
+        except OutputValidationError as error:  # no value can be made of the text, but here the text is what is wanted
+            sys.stdout.write("\n" if live else error.text + "\n")
+            raise
+    assert isinstance(event, Finished)
+    sys.stdout.write("\n" if live else event.completion.text + "\n")
+    return event.completion
+
+
+app.command()(batch)
+app.command(name="compile")(compile_)
+app.command()(explain)
+app.command()(grammars)
+app.command()(serve)
+
+
+@app.command()
+def example() -> None:
+    """Reads a person out of a sentence, with the model of the demo extra: the first example of the README."""
+    from constrain.example import main as run
+
+    run()
+
+
+@app.command()
+def check(
+    schemas: Annotated[list[Path], typer.Argument(metavar="SCHEMA...", help="Files with JSON Schemas.")],
+    vocab: Annotated[
+        Path | None, typer.Option(help="GGUF file whose tokens are counted; by default the model of the demo extra.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,  # noqa: FBT002
+) -> None:
+    """Says what of a schema is enforced or refused and where, what can never hold, and what could be better.
+
+    Exit status 1 if anything is refused or can never hold; advice alone does not count.
+    """
+    from constrain.inspection.check import check_schema
+
+    vocabulary, unit = _counting(vocab)
+    checks = [(path, check_schema(shared.read_schema(path), vocabulary)) for path in schemas]
+    if as_json:
+        import json
+
+        sys.stdout.write(json.dumps([_as_json(path, found, unit) for path, found in checks], indent=2) + "\n")
+    else:
+        console = Console(highlight=False)
+        for path, found in checks:
+            _print_check(console, path, found, unit)
+    if not all(found.passed for _, found in checks):
+        raise typer.Exit(shared.FAILED)
+
+
+def _counting(path: Path | None) -> tuple[Vocabulary, str]:
+    """The vocabulary whose tokens are counted, and what to call these."""
+    from constrain.vocabulary.vocabulary import Vocabulary
+
+    if path is None:
+        from constrain.llama.model import default_model_path
+
+        try:
+            path = default_model_path()
+        except ModelError:  # the demo extra is not installed; what is printed says which unit it is in
+            return Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), b""], eos=[256]), "bytes"
+    return Vocabulary.from_gguf(path), f"tokens of {path.name}"
+
+
+_SHOWN_PLACES = 3
+
+
+def _print_check(console: Console, path: Path, found: Check, unit: str) -> None:
+    lint, report = found.lint, found.report
+    verdict = "exact: every keyword is enforced" if lint.exact else f"{len(lint.refused)} refused"
+    console.print(f"{path}: {verdict}", style="bold", markup=False, soft_wrap=True)
+    if report is not None:
+        table = Table("keyword", "times", "places", title="Enforced")
+        for keyword, places in lint.enforced.items():
+            more = ", ..." if len(places) > _SHOWN_PLACES else ""
+            table.add_row(escape(keyword), str(len(places)), escape(", ".join(places[:_SHOWN_PLACES]) + more))
+        console.print(table)
+        table = Table("policy", "value", title="Policies")
+        for name, value in report.policies.items():
+            table.add_row(name, str(value))
+        console.print(table)
+        for warning in report.warnings:
+            console.print(f"warning: {warning}", style="yellow", markup=False)
+        console.print(
+            f"{report.rules} rules with {report.states} states over {report.terminals} terminals, "
+            f"{report.memory_bytes // 1024} KiB; the shortest answer has {report.min_tokens} and a typical one "
+            f"{found.typical_tokens} {unit}",
+            markup=False,
+        )
+    for title, findings in (("Refused", lint.refused), ("Unsatisfiable", lint.unsatisfiable), ("Advice", lint.advice)):
+        if findings:
+            table = Table("rule", "where", "what", title=title)
+            for finding in findings:
+                table.add_row(finding.rule, escape(finding.pointer or "/"), escape(finding.message))
+            console.print(table)
+
+
+def _as_json(path: Path, found: Check, unit: str) -> dict[str, Any]:
+    lint, report = found.lint, found.report
+
+    def listed(findings: tuple[Finding, ...]) -> list[dict[str, str]]:
+        return [finding._asdict() for finding in findings]
+
+    return {
+        "schema": str(path),
+        "exact": lint.exact,
+        "refused": listed(lint.refused),
+        "unsatisfiable": listed(lint.unsatisfiable),
+        "advice": listed(lint.advice),
+        "enforced": lint.enforced,
+        "policies": None if report is None else dict(report.policies),
+        "warnings": [] if report is None else report.warnings,
+        "length": None
+        if report is None
+        else {"unit": unit, "shortest": report.min_tokens, "typical": found.typical_tokens},
+        "automaton": None
+        if report is None
+        else {
+            "rules": report.rules,
+            "states": report.states,
+            "terminals": report.terminals,
+            "memory_bytes": report.memory_bytes,
+        },
+    }

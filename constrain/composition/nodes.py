@@ -1,0 +1,70 @@
+"""The parts of a composition, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from constrain.errors import LimitError
+from constrain.language.source import Source
+
+if TYPE_CHECKING:
+    from constrain.composition.parts import FreeText, Part
+
+MAX_NESTING = 50
+"""Compositions within compositions."""
+
+
+MAX_PARTS = 20_000
+"""Parts of a composition and all that are within it."""
+
+
+@dataclass(frozen=True, slots=True)
+class InSequence:
+    """One part after the other."""
+
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """Any of the parts."""
+
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A part again and again, at most ``maximum`` times if there is a maximum."""
+
+    part: Part
+    minimum: int
+    maximum: int | None
+    separator: Part
+
+
+@dataclass(frozen=True, slots=True)
+class Composed(Source):
+    """A composition before anything is made of it. ``size`` and ``depth``: of all parts within it."""
+
+    node: InSequence | OneOf | Repeated | FreeText
+    size: int = field(init=False, repr=False, compare=False)
+    depth: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        inner = [part for part in self.inner().values() if isinstance(part, Composed)]
+        object.__setattr__(self, "size", 1 + len(self.inner()) + sum(part.size for part in inner))
+        object.__setattr__(self, "depth", 1 + max((part.depth for part in inner), default=0))
+        if self.depth > MAX_NESTING:
+            raise LimitError(f"compositions are nested more than {MAX_NESTING} deep (MAX_NESTING)")
+        if self.size > MAX_PARTS:
+            raise LimitError(f"a composition has more than {MAX_PARTS} parts (MAX_PARTS)")
+
+    def inner(self) -> dict[str, Part]:
+        """The parts, by their place."""
+        match self.node:
+            case InSequence(parts) | OneOf(parts):
+                return {str(index): part for index, part in enumerate(parts)}
+            case Repeated(part, _, _, separator):
+                return {"part": part, "separator": separator}
+        return {}

@@ -1,0 +1,7 @@
+"""The engine: a grammar compiled for a vocabulary, and matchers that follow a generation through it.
+
+``compile``, ``Constraint`` and ``Matcher`` are public, and in ``constraint``, which is read first. ``forced`` writes
+forced text in the tokenizer's own tokens. ``special`` finds the special tokens that a grammar names. ``cache`` keeps
+constraints on disk. ``logits`` puts masks into the decode loops of other libraries. ``core`` is the native kernel; it
+imports nothing of the package but errors and trees.
+"""

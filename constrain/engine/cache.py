@@ -1,0 +1,367 @@
+r"""Constraints and mask parts on disk: where they are kept, and how a file is known to be whole and the right one.
+
+A cache directory belongs to its user alone: what is in it is trusted once it is known to be whole. It holds the seed of
+the kernel's hashes and one folder for each vocabulary and build of this package, with a file for each constraint and
+one for the mask parts that all constraints share. A file is written beside its place and then put there, so that
+readers see all of it or none, and need no lock; the last writer wins. A file that is in use must not be written to by
+others: it is mapped, not copied.
+
+    offset  bytes
+         0      8  "CONSTRN\n"
+         8      4  FORMAT
+        12      4  zero
+        16     16  checksum of all that follows
+        32     16  bytes of the tables, bytes of the notes
+        48     32  what wrote it: version and build of this package
+        80     32  the vocabulary: SHA-256 of all tokens
+       112     32  what was compiled: SHA-256 of schema or grammar and policies
+       144         tables (constrain/engine/core/src/storage.h), then notes (JSON)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import mmap
+import os
+import stat
+import struct
+import sys
+import time
+import uuid
+import warnings
+from dataclasses import dataclass
+from functools import cache as remembered
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol, Union
+
+from constrain.engine import core
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+FORMAT = 2
+"""Of files and directories; directories of another format are left alone."""
+
+CACHE_BYTES = 1 << 30
+"""What a cache directory may hold; beyond, files that have not been used for longest are removed."""
+
+TOUCH_SECONDS = 3600
+"""A file that is used is marked as such at most so often."""
+
+ABANDONED_SECONDS = 3600
+"""A file that was begun so long ago and never finished is removed."""
+
+_MAGIC = b"CONSTRN\n"
+_START = struct.Struct("<8sII16s")
+_REST = struct.Struct("<QQ32s32s32s")
+_TABLES = _START.size + _REST.size
+_NOT_COMPILING = {"__pycache__", "batch", "cli", "llama", "server", "src"}
+"""Folders of this package whose modules take no part in making constraints."""
+
+_PARTS = b"mask parts".ljust(32)
+_SEED_BYTES = 16
+
+
+Directory = Union[str, "os.PathLike[str]", Literal[False], None]
+"""What callers say of a cache: a directory; False for none; None for the default."""
+
+
+class Cached(Protocol):
+    """What is known here of a ``Vocabulary``: its name in the cache, and its tables in the kernel."""
+
+    _core: core.Vocabulary
+
+    @property
+    def fingerprint(self) -> bytes:
+        """SHA-256 of all tokens and which of them are special."""
+
+
+class RejectedFileError(Exception):
+    """A file that is not to be used, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """``tables``: for the kernel, which goes on reading them; ``notes``: JSON."""
+
+    tables: memoryview
+    notes: bytes
+
+
+class Cache:
+    """One cache directory. Reading makes nothing; what cannot be read is as if it were not there, with one warning."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path / f"v{FORMAT}"
+        self._name = str(self.path)  # what every compilation looks at costs it no path objects
+        self.seed: bytes | None = None
+        self._warned = False
+
+    def open(self) -> bool:
+        """Is there a directory that may be trusted? Then the kernel is offered its seed."""
+        if self.seed is not None:
+            return True
+        try:
+            why = _not_private(os.lstat(self._name), self.path.parent)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            self._warn(str(error))
+            return False
+        if why:
+            self._warn(why)
+            return False
+        try:
+            seed = (self.path / "seed").read_bytes()
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            self._warn(str(error))
+            return False
+        if len(seed) != _SEED_BYTES:
+            self._warn("its seed is damaged; remove the directory")
+            return False
+        core.offer_seed(seed)
+        self.seed = seed
+        return True
+
+    def make(self) -> None:
+        """Makes the directory. Raises OSError if that is not possible, or if it is not the user's own."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft = self.path / f".{uuid.uuid4().hex}.tmp"
+        try:
+            _write_new(draft, core.seed())
+            with contextlib.suppress(FileExistsError):  # somebody else's, then
+                os.link(draft, self.path / "seed")
+        finally:
+            draft.unlink(missing_ok=True)
+        if not self.open():
+            raise OSError(f"{self.path} cannot be used as a cache")
+
+    def has(self, vocabulary: Cached) -> bool:
+        """Is anything kept for a vocabulary?"""
+        return self.open() and os.path.isdir(self._folder_name(vocabulary))  # noqa: PTH112
+
+    def has_of_another_build(self, vocabulary: Cached, key: bytes) -> bool:
+        """Has another version or build of this package stored something under a key (32 bytes)?"""
+        if not self.open():
+            return False
+        own, begin = os.path.basename(self._folder_name(vocabulary)), vocabulary.fingerprint.hex()[:32]  # noqa: PTH119
+        with os.scandir(self._name) as folders:
+            others = [each.path for each in folders if each.name.startswith(begin) and each.name != own]
+        return any(os.path.exists(f"{path}/{key.hex()[:32]}") for path in others)  # noqa: PTH110
+
+    def load(self, vocabulary: Cached, key: bytes) -> Stored | None:
+        """What was stored under a key (32 bytes); None if there is nothing.
+
+        Raises RejectedFileError for a file that is damaged, of another vocabulary or written by another version.
+        """
+        path = self._file_name(vocabulary, key)
+        try:
+            descriptor = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._warn(str(error))
+            return None
+        try:
+            found = os.fstat(descriptor)
+            if found.st_size < _TABLES:
+                raise RejectedFileError(f"{path} is cut off")
+            content = _mapped(descriptor, found.st_size)
+        except OSError as error:
+            self._warn(str(error))
+            return None
+        finally:
+            os.close(descriptor)
+        stored = _checked(path, memoryview(content), vocabulary.fingerprint, key)
+        if time.time() - found.st_mtime > TOUCH_SECONDS:
+            with contextlib.suppress(OSError):  # a directory that may only be read serves as well
+                os.utime(path)
+        return stored
+
+    def store(self, vocabulary: Cached, key: bytes, tables: bytes, notes: bytes = b"") -> Path:
+        """Stores tables and notes under a key (32 bytes). Raises OSError if that is not possible."""
+        self.make()
+        rest = _REST.pack(len(tables), len(notes), producer(), vocabulary.fingerprint, key) + tables + notes
+        start = _START.pack(_MAGIC, FORMAT, 0, core.checksum(rest))
+        if len(start) + len(rest) > CACHE_BYTES:
+            raise OSError(f"{len(rest)} bytes are more than the cache {self.path} may hold")
+        path = Path(self._file_name(vocabulary, key))
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        draft = path.parent / f".{uuid.uuid4().hex}.tmp"
+        try:
+            _write_new(draft, start, rest)
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+        self._make_room(path)
+        return path
+
+    def warn_rejected(self, error: RejectedFileError) -> None:
+        """Says that a file is of no use."""
+        warnings.warn(f"{error}; it is made anew", RuntimeWarning, stacklevel=3)
+
+    def warn_not_stored(self, error: OSError | MemoryError) -> None:
+        """Says, once, that nothing can be stored."""
+        self._warn(str(error) or "there is too little memory to write to it")
+
+    def _warn(self, why: str) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(f"the cache {self.path} is not used: {why}", RuntimeWarning, stacklevel=4)
+
+    def _folder_name(self, vocabulary: Cached) -> str:
+        return f"{self._name}/{vocabulary.fingerprint.hex()[:32]}-{producer().hex()[:16]}"
+
+    def _file_name(self, vocabulary: Cached, key: bytes) -> str:
+        return f"{self._folder_name(vocabulary)}/{'parts' if key == _PARTS else key.hex()[:32]}"
+
+    def _make_room(self, kept: Path) -> None:
+        """Removes what has not been used for longest, and drafts that nobody will finish."""
+        found = []
+        for path in self._files():
+            with contextlib.suppress(FileNotFoundError):  # others make room, too
+                status = path.stat()
+                if path.name.endswith(".tmp"):
+                    if time.time() - status.st_mtime > ABANDONED_SECONDS:
+                        path.unlink()
+                else:
+                    found.append((status.st_mtime, status.st_size, path))
+        total = sum(size for _, size, _ in found)
+        for _, size, path in sorted(found):
+            if total <= CACHE_BYTES:
+                return
+            if path != kept:
+                path.unlink(missing_ok=True)
+                total -= size
+
+    def _files(self) -> Iterator[Path]:
+        for folder in self.path.iterdir():
+            if folder.is_dir():
+                yield from folder.iterdir()
+
+
+def find_cache(given: Directory = None) -> Cache | None:
+    """The cache that a caller means.
+
+    The default is the directory that the environment variable ``CONSTRAIN_CACHE`` names, none if that is empty or
+    "0", and the user's own cache directory if it is not set.
+    """
+    if given is False:
+        return None
+    if given is None:
+        given = os.environ.get("CONSTRAIN_CACHE")
+        if given is None:
+            given = _users_own()
+        elif given in ("", "0"):
+            return None
+    return _cache_of(os.path.abspath(given))  # noqa: PTH100 - every compilation comes by
+
+
+@remembered
+def _cache_of(path: str) -> Cache:
+    return Cache(Path(path))
+
+
+@remembered
+def _users_own() -> str:
+    import platformdirs
+
+    return platformdirs.user_cache_dir("constrain-llm", appauthor=False)
+
+
+def restore_parts(cache: Cache, vocabulary: Cached) -> None:
+    """Gives a vocabulary the mask parts that were kept for it, if there are any."""
+    if not cache.has(vocabulary):
+        return
+    try:
+        stored = cache.load(vocabulary, _PARTS)
+    except RejectedFileError as error:
+        cache.warn_rejected(error)
+        return
+    if stored is None:
+        return
+    try:
+        vocabulary._core.restore(stored.tables)
+    except core.StorageError as error:
+        cache.warn_rejected(RejectedFileError(f"{cache.path}: {error}"))
+
+
+def store_parts(cache: Cache, vocabulary: Cached) -> None:
+    """Keeps a vocabulary's mask parts, and those that are kept already. Raises OSError if that is not possible."""
+    cache.make()
+    if cache.seed != core.seed():
+        return  # this process began to hash before it saw this cache: no other could find its parts
+    restore_parts(cache, vocabulary)
+    cache.store(vocabulary, _PARTS, vocabulary._core.store())
+
+
+@remembered
+def producer() -> bytes:
+    """What tells this version and build of the package from others: 32 bytes.
+
+    Versions are not enough: a developer's sources change without one, and tables of yesterday's would be wrong today.
+    """
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        known = version("constrain-llm")
+    except PackageNotFoundError:  # run from its sources
+        known = ""
+    parts = [known, sys.byteorder, str(sys.maxsize)]
+    package = Path(__file__).parents[1]
+    for folder, folders, files in os.walk(package):
+        folders[:] = sorted(set(folders) - _NOT_COMPILING)
+        for name in sorted(files):
+            if name.endswith((".py", ".so", ".pyd", ".lark")):
+                status = os.stat(f"{folder}/{name}")  # noqa: PTH116 - hundreds of files
+                parts.append(f"{folder[len(str(package)) :]}/{name} {status.st_size} {status.st_mtime_ns}")
+    return hashlib.sha256("\n".join(parts).encode()).digest()
+
+
+def _not_private(found: os.stat_result, parent: Path) -> str:
+    """Why a directory may not be trusted; empty if it may."""
+    if not stat.S_ISDIR(found.st_mode):
+        return "it is no directory"
+    if not hasattr(os, "geteuid"):  # no POSIX: the directory is in the user's own folder
+        return ""
+    if found.st_uid != os.geteuid():
+        return "it belongs to another user"
+    if found.st_mode & 0o077:
+        return "others may use it; its mode must be 700"
+    around = parent.stat()
+    if around.st_mode & 0o022 and not around.st_mode & stat.S_ISVTX:
+        return f"others may replace what is in {parent}"
+    return ""
+
+
+def _write_new(path: Path, *parts: bytes) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        for part in parts:
+            file.write(part)
+
+
+def _mapped(descriptor: int, size: int) -> mmap.mmap:
+    if hasattr(mmap, "MAP_POPULATE"):  # all of it is read at once, for its checksum
+        flags = mmap.MAP_PRIVATE | mmap.MAP_POPULATE
+        return mmap.mmap(descriptor, size, flags=flags, prot=mmap.PROT_READ)
+    return mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
+
+
+def _checked(path: str, content: memoryview, fingerprint: bytes, key: bytes) -> Stored:
+    magic, format_, zero, checksum = _START.unpack_from(content)
+    if magic != _MAGIC or format_ != FORMAT or zero != 0:
+        raise RejectedFileError(f"{path} is no file of this format")
+    if core.checksum(content[_START.size :]) != checksum:
+        raise RejectedFileError(f"{path} is damaged")
+    tables, notes, wrote, vocabulary, what = _REST.unpack_from(content, _START.size)
+    if wrote != producer():
+        raise RejectedFileError(f"{path} was written by another version")
+    if vocabulary != fingerprint:
+        raise RejectedFileError(f"{path} is of another vocabulary")
+    if what != key or _TABLES + tables + notes != len(content):
+        raise RejectedFileError(f"{path} is of something else")
+    return Stored(content[_TABLES : _TABLES + tables], bytes(content[_TABLES + tables :]))

@@ -1,0 +1,804 @@
+"""Constraints: a schema or grammar compiled for one vocabulary, and the matchers that follow a generation through it.
+
+``compile`` makes a ``Constraint`` (immutable, shared between threads, cached); its ``matcher()`` makes a ``Matcher``
+(small, one per sequence), for use in any decode loop.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, fields
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from constrain.arguments import integer, wrong_type
+from constrain.engine import core
+from constrain.engine.cache import RejectedFileError, find_cache, store_parts
+from constrain.engine.forced import certain_tokens
+from constrain.engine.special import resolve_special
+from constrain.errors import LimitError, limits_at
+from constrain.language.digest import grammar_digest, schema_digest, source_digest
+from constrain.language.grammar import Grammar
+from constrain.language.policies import CHOICES, DEFAULTS, refuse_compile_options
+from constrain.language.schema_text import is_type, parse_schema, schema_text
+from constrain.language.source import Source
+from constrain.language.special import special_name
+from constrain.suggestions import unknown_names
+from constrain.vocabulary.vocabulary import Vocabulary, as_vocabulary
+from constrain.work import compilation, garbage_kept
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    import numpy as np
+    from llama_cpp import Llama
+    from numpy.typing import NDArray
+    from typing_extensions import Unpack
+
+    from constrain.engine.cache import Cache, Directory
+    from constrain.engine.logits import LogitsProcessor
+    from constrain.json_schema.compiler import CompiledSchema
+    from constrain.language.policies import CompileOptions
+    from constrain.vocabulary.vocabulary import HasVocabulary
+
+CACHED_CONSTRAINTS = 128
+"""Constraints that ``compile`` remembers, the least recently used ones dropped first."""
+
+CACHED_BYTES = 256 << 20
+"""Bytes that the constraints ``compile`` remembers may take together, tables and schemas; beyond, it drops the least
+recently used ones. A caller who holds a dropped constraint can go on using it. A constraint that alone takes more is
+not remembered."""
+
+CALLS_BETWEEN_COUNTS = 16
+"""Calls of ``compile`` after which it counts anew how much all that it remembers has grown, as masks add to tables. In
+between, it counts what it finds or makes."""
+
+PRECOMPUTED_MASKS = 2500
+"""Masks that ``Constraint.precompute`` computes, if there are as many: a file of about 2 MiB, read in about 1 ms."""
+
+PRECOMPUTED_BYTES = 12 << 20
+"""What a constraint's tables may take while masks are computed ahead of time."""
+
+_DESCRIPTION_SHARE = 2
+"""Bytes of a grammar's Python objects for each byte of its first tables."""
+
+_NO_LIMIT = 2**62
+"""Tokens, masks or bytes of which there are never as many."""
+
+_LIMITS = ("max_string_tokens", "max_number_tokens", "max_reasoning_tokens")
+
+EXPLAINED_TERMINALS = 5
+"""Terminals that ``Matcher.explain`` names before it says how many more there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a constraint enforces, and how.
+
+    ``policies``: where the language is narrower than JSON Schema's on purpose, by name. ``digits``: the most digits of
+    numbers that are written, by name (see ``constrain.json_schema.spelling.numbers``); empty where there is no JSON
+    Schema. ``warnings``: what a reader of the schema should know. ``min_tokens``: the fewest tokens of a shortest text.
+    ``rules``, ``states``, ``terminals``: size of the grammar. ``memory_bytes``: of the tables built so far.
+    ``limited_masks``: masks of all matchers so far that left out tokens because a limit of the kernel was met;
+    each still leads to a complete text. ``Matcher.limited_masks`` counts those of one answer.
+    """
+
+    policies: Mapping[str, str | bool]
+    digits: Mapping[str, int]
+    warnings: tuple[str, ...]
+    min_tokens: int
+    rules: int
+    states: int
+    terminals: int
+    memory_bytes: int
+    limited_masks: int
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """A read-only mapping cannot be pickled or copied as it is."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return _report_of, ({**values, "policies": dict(self.policies), "digits": dict(self.digits)},)
+
+
+def _report_of(values: dict[str, Any]) -> Report:
+    read_only = {name: MappingProxyType(values[name]) for name in ("policies", "digits")}
+    return Report(**{**values, **read_only})
+
+
+def _digits(policies: Mapping[str, str | bool]) -> Mapping[str, int]:
+    """How many digits numbers have at most under the policies."""
+    if "precision" not in policies:
+        return MappingProxyType({})
+    from constrain.json_schema.spelling.numbers import digits_of
+
+    return MappingProxyType(digits_of(policies["precision"] == "double"))
+
+
+@dataclass(frozen=True, slots=True)
+class Precomputed:
+    """What ``Constraint.precompute`` did.
+
+    ``masks``: how many places of a text it looked at; ``memory_bytes``: of the constraint's tables now; ``file``: where
+    they are kept, or None.
+    """
+
+    masks: int
+    memory_bytes: int
+    file: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A constraint on its way to another process that has an equal vocabulary and the same seed (``core.seed``)."""
+
+    tables: bytes
+    notes: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Keeping:
+    """Where a constraint is kept, under which key, and how the grammar is made that is not kept with it."""
+
+    cache: Cache
+    digest: Callable[[], bytes]
+    make: Callable[[], Grammar]
+
+
+class Constraint:
+    """A language, ready for one vocabulary. Made by ``compile``; immutable, safe to share between threads."""
+
+    __slots__ = (
+        "__weakref__",
+        "_bytes_beside",
+        "_core",
+        "_grammar",
+        "_keeping",
+        "_make",
+        "_places",
+        "policies",
+        "vocabulary",
+        "warnings",
+    )
+
+    def __init__(
+        self,
+        grammar: Grammar,
+        vocabulary: Vocabulary,
+        policies: Mapping[str, str | bool],
+        warnings: tuple[str, ...],
+        keeping: _Keeping | None = None,
+    ) -> None:
+        self._grammar: Grammar | None = grammar
+        self._make: Callable[[], Grammar] | None = None
+        self._places: bytes | None = None
+        self._keeping = keeping
+        self.vocabulary = vocabulary
+        self.policies = MappingProxyType(dict(policies))
+        self.warnings = warnings
+        self._core = core.CompiledGrammar(resolve_special(grammar, vocabulary), vocabulary._core)
+        self._bytes_beside = _DESCRIPTION_SHARE * self._core.memory_bytes
+
+    def __copy__(self) -> Constraint:
+        """The constraint itself, which is immutable."""
+        return self
+
+    def __deepcopy__(self, _: object) -> Constraint:
+        """As ``copy.copy``."""
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Constraint cannot be pickled; pickle what it was compiled from, and compile that again")
+
+    @classmethod
+    def _kept(cls, vocabulary: Vocabulary, keeping: _Keeping) -> Constraint | None:
+        """What was kept; None if there is nothing. Raises RejectedFileError."""
+        stored = keeping.cache.load(vocabulary, keeping.digest())
+        if stored is None:
+            return None
+        try:
+            return cls._read(vocabulary, stored.tables, stored.notes, keeping.make, keeping)
+        except core.StorageError as error:
+            raise RejectedFileError(f"{keeping.cache.path}: {error}") from error
+
+    @classmethod
+    def _unpacked(
+        cls, vocabulary: Vocabulary, packed: Packed, make: Callable[[], Grammar], keeping: _Keeping | None
+    ) -> Constraint:
+        """What another process packed; ``make`` makes its grammar, should anybody ask for that."""
+        return cls._read(vocabulary, memoryview(packed.tables), packed.notes, make, keeping)
+
+    @classmethod
+    def _read(
+        cls,
+        vocabulary: Vocabulary,
+        tables: memoryview,
+        notes: bytes,
+        make: Callable[[], Grammar],
+        keeping: _Keeping | None,
+    ) -> Constraint:
+        """What ``_packed`` wrote. Raises ``core.StorageError``."""
+        self = cls.__new__(cls)
+        about, _, self._places = notes.partition(b"\n")
+        policies, warnings = _noted(about)
+        self._grammar = None
+        self._make = make
+        self._keeping = keeping
+        self.vocabulary = vocabulary
+        self.policies = MappingProxyType(policies)
+        self.warnings = warnings
+        self._core = core.CompiledGrammar.restore(tables, vocabulary._core)
+        self._bytes_beside = len(notes)
+        return self
+
+    def _packed(self) -> Packed:
+        """The tables, with what was computed so far, and all else that is not the vocabulary's."""
+        notes = json.dumps({"policies": dict(self.policies), "warnings": self.warnings}).encode()
+        places = json.dumps(self._terminal_places()).encode() if self._places is None else self._places
+        return Packed(self._core.store(), notes + b"\n" + places)
+
+    def _keep(self) -> Path | None:
+        """Writes the constraint's file, and that of the mask parts. Raises OSError."""
+        if self._keeping is None:
+            return None
+        store_parts(self._keeping.cache, self.vocabulary)
+        packed = self._packed()
+        return self._keeping.cache.store(self.vocabulary, self._keeping.digest(), packed.tables, packed.notes)
+
+    @property
+    def grammar(self) -> Grammar:
+        """The rules and terminals; made anew from the schema if the constraint was compiled by another process."""
+        if self._grammar is None:
+            assert self._make is not None
+            self._grammar = self._make()
+        return self._grammar
+
+    def _terminal_places(self) -> list[list[str]]:
+        """Name and pointer of each terminal."""
+        if self._places is not None:
+            places: list[list[str]] = json.loads(self._places)
+            return places
+        return [[terminal.name, terminal.pointer] for terminal in self.grammar.terminals]
+
+    def precompute(self, *, max_masks: int = PRECOMPUTED_MASKS, max_bytes: int = PRECOMPUTED_BYTES) -> Precomputed:
+        """Computes masks ahead of time, likeliest first, and keeps all in the cache for ``compile`` to find again.
+
+        Texts are followed as they are mostly written, each key and each kind of value before anything unusual, until
+        ``max_masks`` places have been met, the tables take ``max_bytes``, or there is nothing else; ``max_masks=0``
+        keeps what there is, with the masks that generations have met so far. Other threads may use the constraint
+        meanwhile. Where the cache cannot be written to, there is a warning and no file; of a constraint made with
+        ``registry`` or ``cache=False`` nothing is kept.
+
+        >>> from constrain import Vocabulary, compile
+        >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
+        >>> compile({"enum": ["yes", "no"]}, vocabulary, cache=False).precompute().masks
+        7
+        """
+        most_masks, most_bytes = integer("max_masks", max_masks), integer("max_bytes", max_bytes)
+        if most_masks < 0 or most_bytes < 0:
+            raise ValueError("max_masks and max_bytes must not be negative")
+        masks = self._core.precompute(min(most_masks, _NO_LIMIT), min(most_bytes, _NO_LIMIT))
+        file = None
+        try:
+            file = self._keep()
+        except (OSError, MemoryError) as error:
+            assert self._keeping is not None
+            self._keeping.cache.warn_not_stored(error)
+        return Precomputed(masks, self._core.stats()["memory_bytes"], file)
+
+    @property
+    def report(self) -> Report:
+        """Policies in force, warnings, sizes and limits met."""
+        stats = self._core.stats()
+        return Report(
+            policies=self.policies,
+            digits=_digits(self.policies),
+            warnings=self.warnings,
+            min_tokens=self.matcher().min_tokens_left,
+            rules=stats["rules"],
+            states=stats["states"],
+            terminals=stats["terminals"],
+            memory_bytes=stats["memory_bytes"],
+            limited_masks=stats["limited_masks"],
+        )
+
+    def accepts(self, text: bytes | str) -> bool:
+        """Is this whole text in the language? A ``str`` is taken as UTF-8; one with a lone surrogate is in none."""
+        if isinstance(text, str):
+            try:
+                text = text.encode()
+            except UnicodeEncodeError:
+                return False
+        if not isinstance(text, bytes):
+            raise wrong_type("text", "bytes or str", text)
+        return self._core.accepts(text)
+
+    def matcher(
+        self,
+        max_tokens: int | None = None,
+        *,
+        max_string_tokens: int | None = None,
+        max_number_tokens: int | None = None,
+        max_reasoning_tokens: int | None = None,
+    ) -> Matcher:
+        """A matcher at the beginning of a text.
+
+        With ``max_tokens`` (end of generation not counted) its masks only allow tokens after which the text can be
+        completed within that number: whoever follows them always ends in time with a whole text. The last masks also
+        leave out what would begin something new. Raises ``BudgetError`` if not even the shortest text known fits; its
+        ``needed`` tokens do.
+
+        ``max_string_tokens`` and ``max_number_tokens`` are soft limits on the tokens of one string and one number, and
+        ``max_reasoning_tokens`` on those of a reasoning section (of a ``Grammar``: of one lexeme of that ``Kind``), so
+        that none runs on for ever. After as many tokens, the one it began in included, no word is begun in it any more;
+        after up to eight more, or at once where there are no words, the masks only allow what ends it or brings its end
+        nearer. The language comes first: a string that must be longer becomes as long as it must. Keys that a schema
+        names, and constants, have no limit.
+        """
+        limits = (max_string_tokens, max_number_tokens, max_reasoning_tokens)
+        counts = [_count("max_tokens", max_tokens, 0)]
+        counts += [_count(name, limit, 1) for name, limit in zip(_LIMITS, limits, strict=True)]
+        return Matcher(self, max_tokens=counts[0], lexeme_limits=(None, *counts[1:]))
+
+    def allocate_bitmask(self, batch_size: int = 1) -> NDArray[np.uint32]:
+        """A bitmask for ``Matcher.fill_bitmask``: uint32, shape (batch_size, ceil(n_vocab / 32)), all zero.
+
+        Bit ``token % 32`` of word ``token // 32`` stands for a token: the layout of llguidance, XGrammar and vLLM.
+        """
+        import numpy as np
+
+        return np.zeros((integer("batch_size", batch_size), self._core.n_words), dtype=np.uint32)
+
+    def logits_processor(self) -> LogitsProcessor:
+        """A processor for one call of ``create_completion`` of llama-cpp-python, or of ``generate`` of transformers.
+
+        >>> # llama.create_completion(prompt, logits_processor=LogitsProcessorList([constraint.logits_processor()]))
+        >>> # model.generate(**inputs, logits_processor=LogitsProcessorList([constraint.logits_processor()]))
+        """
+        from constrain.engine.logits import LogitsProcessor  # imports NumPy
+
+        return LogitsProcessor(self)
+
+
+def _noted(about: bytes) -> tuple[dict[str, str | bool], tuple[str, ...]]:
+    """The policies and warnings that ``_packed`` noted. Raises ``core.StorageError``."""
+    try:
+        noted = json.loads(about)
+        return dict(noted["policies"]), tuple(noted["warnings"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise core.StorageError(f"the notes on a constraint cannot be read: {error!r}") from error
+
+
+class Matcher(core.Matcher):
+    """Where one sequence stands. Not to be used by two threads at once; ``fork`` one for each instead.
+
+    ``fill_bitmask(row)`` writes every word of ``row`` (uint32, shape (ceil(n_vocab / 32),)): bit set if and only if the
+    text so far and that token can be completed; end-of-generation ids where the text may end. ``accept(token_id)``
+    takes the tokens of this mask and moves on, or returns False and changes nothing; where the mask is not known yet,
+    it is computed. ``accept_many(ids)`` returns how many were accepted.
+    ``rollback(n)`` takes back the last n accepted tokens (ValueError if there are fewer), ``reset()`` all.
+    ``fill_candidates(logits, candidates)`` writes ``llama_token_data`` (int32 id, float32 logit, float32 p = 0) for the
+    allowed tokens, ascending, and returns their number; ``logits`` is float32 of shape (n_vocab,).
+    ``forced_bytes()`` is what the language leaves no choice about, ``shortest_completion()`` bytes of a shortest text
+    that finishes from here. ``completion_tokens()`` are tokens of a short one (with a budget: that fits into it), and
+    ``min_tokens_left`` is their number. ``is_accepting``: the text may end here. ``is_finished``: end-of-generation was
+    accepted, or nothing else is possible. ``is_narrowed``: the budget or a limit has left out tokens of some mask on
+    the way here; ``is_narrowed_by_budget``: the budget has; ``n_shortened``: how many strings and numbers a limit has
+    brought, or is bringing, to their ends.
+    ``limited_masks``: how many masks on the way here left out tokens that were not verified within the limits of the
+    kernel, and ``limits_met``: the names of these limits, such as ``"MAX_MASK_WORK"``. Such a mask has the tokens of
+    single bytes that were verified and the next token of a way to finish. The mask here counts once it was asked for,
+    by ``fill_bitmask`` or ``accept``. ``rollback`` takes back what later masks met, ``fork`` copies it, ``reset``
+    clears it.
+    IndexError for a token id that is not in the vocabulary.
+    """
+
+    __slots__ = ("constraint",)
+
+    def __init__(
+        self,
+        constraint: Constraint,
+        state: core.Matcher | None = None,
+        *,
+        max_tokens: int | None = None,
+        lexeme_limits: Sequence[int | None] = (),
+    ) -> None:
+        if state is None:
+            super().__init__(constraint._core, max_tokens, lexeme_limits)
+        else:
+            super().__init__(state)
+        self.constraint = constraint
+
+    def fork(self) -> Matcher:
+        """An independent matcher at the same place."""
+        return Matcher(self.constraint, self)
+
+    def __copy__(self) -> Matcher:
+        """As ``fork``."""
+        return self.fork()
+
+    def __deepcopy__(self, _: object) -> Matcher:
+        """As ``fork``."""
+        return self.fork()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Matcher cannot be pickled; have a new one accept the tokens again")
+
+    def forced_tokens(self) -> list[int]:
+        """The beginning of ``forced_bytes()`` in the tokenizer's own tokens, as far as these are certain.
+
+        What could be the beginning of a longer token together with what follows is left out. Empty without
+        ``Vocabulary.encode``.
+        """
+        vocabulary = self.constraint.vocabulary
+        if vocabulary.encode is None:
+            return []
+        text, open_starts = self.forced_after(b"")
+        known = vocabulary.token_bytes, vocabulary.special_tokens
+        return certain_tokens(text, open_starts, b"", vocabulary.encode, *known) if text else []
+
+    def explain(self, token_id: int) -> str:
+        """Why a token is not allowed here: the byte at which it fails, what was expected there, and from where."""
+        allowed, at_end, at_limit, limits, offset, expected = self.diagnose(token_id)
+        token = self.constraint.vocabulary.marked_bytes(token_id)
+        name = special_name(token)
+        shown = f"token {token_id} ({token!r})" if name is None else f"token {token_id} ({name})"
+        if allowed and self.fork().accept(token_id):
+            return f"{shown} is allowed"
+        if at_limit:
+            return (
+                f"{shown} may follow, but what is under way has had as many tokens as it may, "
+                f"and this one brings its end no nearer"
+            )
+        if limits:
+            return f"{shown} may follow, but this was not verified within the limits ({', '.join(limits)})"
+        if allowed:
+            return f"{shown} may follow, but leaves too little of max_tokens to complete the text"
+        if at_end:
+            place = f"token {token_id} ends the text, which is not complete"
+        elif name is not None:
+            place = f"{shown} may not stand here"
+        elif not token:
+            return f"token {token_id} stands for no text"
+        else:
+            place = f"{shown} fails at byte {offset} ({token[offset : offset + 1]!r})"
+        places = self.constraint._terminal_places()
+        names = [name_terminal(*places[index]) for index in expected[:EXPLAINED_TERMINALS]]
+        if len(expected) > EXPLAINED_TERMINALS:
+            names.append(f"{len(expected) - EXPLAINED_TERMINALS} more")
+        return f"{place}; expected {', '.join(names) if names else 'the end of the text'}"
+
+
+def _count(name: str, given: int | None, least: int) -> int | None:
+    """A limit on tokens, as the kernel takes it. Raises ``TypeError`` and ``ValueError``."""
+    if given is None:
+        return None
+    count = integer(name, given)
+    if count < least:
+        raise ValueError(f"{name} is {count}; it must be {least} or more")
+    return min(count, _NO_LIMIT)
+
+
+def name_terminal(name: str, pointer: str) -> str:
+    """A terminal for messages, with the place that it comes from, if there is one beside its name."""
+    return f"{name} (from {pointer})" if pointer else name
+
+
+@dataclass(slots=True)
+class CacheCounts:
+    """How often ``compile`` was asked for something it remembered, and for something it did not."""
+
+    known: int = 0
+    new: int = 0
+
+
+class _Kept:
+    """A constraint that is remembered; its bytes are those of its description, its key and its tables."""
+
+    __slots__ = ("_fixed_bytes", "_tables", "bytes_counted", "constraint")
+
+    def __init__(self, constraint: Constraint, key: tuple[object, ...]) -> None:
+        self.constraint = constraint
+        self._tables = constraint._core
+        self._fixed_bytes = constraint._bytes_beside + _source_bytes(key[0])
+        self.bytes_counted = self.memory_bytes
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes that the constraint takes now; masks add to its tables."""
+        return self._fixed_bytes + self._tables.memory_bytes
+
+
+class _Remembered:
+    """The constraints that ``compile`` remembers, by what it was called with; callers hold ``_cache_lock``."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[object, ...], _Kept] = OrderedDict()  # the least recently used one first
+        self._bytes = 0  # the sum of bytes_counted
+        self._calls_until_count = CALLS_BETWEEN_COUNTS
+
+    def values(self) -> Iterable[_Kept]:
+        """What is remembered."""
+        return self._kept.values()
+
+    def find(self, key: tuple[object, ...], vocabulary: Vocabulary) -> Constraint | None:
+        """The constraint for a key, which becomes the most recently used one."""
+        kept = self._kept.get(key)
+        if kept is None or kept.constraint.vocabulary is not vocabulary:
+            return None
+        self._kept.move_to_end(key)
+        self._count(kept)
+        self._drop_oldest()
+        return kept.constraint
+
+    def add(self, key: tuple[object, ...], constraint: Constraint) -> None:
+        """Remembers a constraint, unless it is too large by itself."""
+        self._forget(key)
+        kept = _Kept(constraint, key)
+        if kept.bytes_counted <= CACHED_BYTES:
+            self._kept[key] = kept
+            self._bytes += kept.bytes_counted
+        self._drop_oldest()
+
+    def forget(self, vocabulary: Vocabulary) -> None:
+        """Forgets the constraints of a vocabulary."""
+        for key in [key for key, kept in self._kept.items() if kept.constraint.vocabulary is vocabulary]:
+            self._forget(key)
+
+    def _forget(self, key: tuple[object, ...]) -> None:
+        kept = self._kept.pop(key, None)
+        if kept is not None:
+            self._bytes -= kept.bytes_counted
+
+    def _count(self, kept: _Kept) -> None:
+        """Takes note of how much a constraint has grown."""
+        now = kept.memory_bytes
+        self._bytes += now - kept.bytes_counted
+        kept.bytes_counted = now
+
+    def _drop_oldest(self) -> None:
+        """Forgets the least recently used constraints, down to what may be remembered."""
+        self._calls_until_count -= 1
+        if self._calls_until_count == 0:
+            self._calls_until_count = CALLS_BETWEEN_COUNTS
+            for kept in self._kept.values():
+                self._count(kept)
+        while len(self._kept) > CACHED_CONSTRAINTS or self._bytes > CACHED_BYTES:
+            _, dropped = self._kept.popitem(last=False)
+            self._bytes -= dropped.bytes_counted
+
+
+def _source_bytes(source: object) -> int:
+    """Bytes of what a constraint is made from, and known by: a ``Source`` or the text of a JSON Schema."""
+    return len(repr(source)) if isinstance(source, Source) else sys.getsizeof(source)
+
+
+cache_counts = CacheCounts()
+"""Of this process."""
+
+_cache = _Remembered()
+_cache_lock = threading.Lock()
+
+
+def compile(  # noqa: A001 - the name of the public function
+    schema: object,
+    vocab: Vocabulary | HasVocabulary | Llama,
+    *,
+    whitespace: str = "flexible",
+    property_order: str = "schema",
+    formats: str = "assert",
+    numbers: str = "canonical",
+    precision: str = "double",
+    escapes: str = "canonical",
+    strict: bool = False,
+    registry: object = None,
+    cache: Directory = None,
+) -> Constraint:
+    r"""Compiles a schema or grammar for a vocabulary; the result is remembered for the next equal call.
+
+    ``schema``: a JSON Schema (dict, bool, or JSON text), anything ``pydantic.TypeAdapter`` takes (a Pydantic model,
+    dataclass, TypedDict, ``list[int]``, ...), a ``Regex``, a ``Lark``, a ``Grammar``, or what ``sequence``, ``choice``,
+    ``repeat`` and ``text`` make of these. ``vocab``: a ``Vocabulary``, or a model (``Model`` or ``llama_cpp.Llama``).
+    The policies say how a language is narrowed on purpose:
+    ``whitespace`` "flexible" (what ``json.dumps`` and pretty printers write), "compact" (none) or "any" (RFC 8259);
+    ``property_order`` "schema" (keys as ``properties`` lists them, then other named ones, then all others) or "any";
+    ``numbers`` "canonical" (no exponent, no ``1.0`` for an integer) or "any" (also ``1.0``, ``1e2``, ``-0``, by value);
+    ``precision`` "double" (numbers are valid both as exact decimals and as the IEEE doubles that most readers make of
+    them) or "decimal" (as exact decimals only);
+    ``escapes`` "canonical" (each character of a string has one spelling) or "any" (all of JSON's: ``\u0061`` is an a);
+    ``formats`` "assert" (known ones are enforced), "annotation" (none) or "strict" (unknown ones are refused).
+    Of a type, the schema is Pydantic's, tightened to what its validators accept (such as the bounds of a date).
+    ``strict``: the schema must keep the structural rules of OpenAI's strict mode (``check_strict(schema,
+    subset="structural")``); a ``SchemaError`` lists all that it breaks. ``strict_schema`` makes a schema keep them.
+    All of these are about JSON Schemas; ValueError where there is none, and for a value that a policy does not have.
+    ``registry``: a mapping from URIs to schemas, such as a ``referencing.Registry``, for references that leave the
+    schema and for metaschemas of one's own; those of the drafts are known, and nothing is ever fetched.
+    ``cache``: the directory where constraints are found that ``Constraint.precompute`` or ``constrain compile`` kept,
+    in any process; nothing else is written there. By default the one that the environment variable CONSTRAIN_CACHE
+    names (none if it is empty or "0"), else the user's cache directory; False for none. A file that is damaged is made
+    anew, with a warning. Each version and build of this package has files of its own, made anew where another has one.
+    Raises SchemaError, UnsupportedSchemaError or UnsatisfiableSchemaError with a JSON Pointer; PatternError;
+    GrammarError; LimitError.
+
+    >>> from constrain import Vocabulary, compile
+    >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
+    >>> compile({"type": "integer", "minimum": 3}, vocabulary).accepts("12")
+    True
+    """
+    return _compile(
+        schema,
+        as_vocabulary(vocab),
+        close_objects=False,
+        cache=cache,
+        whitespace=whitespace,
+        property_order=property_order,
+        formats=formats,
+        numbers=numbers,
+        precision=precision,
+        escapes=escapes,
+        strict=strict,
+        registry=registry,
+    )
+
+
+def _compile(
+    schema: object,
+    vocab: Vocabulary,
+    *,
+    close_objects: bool,
+    cache: Directory = None,
+    elsewhere: Callable[[], Packed] | None = None,
+    **options: Unpack[CompileOptions],
+) -> Constraint:
+    """``compile``, and what ``generate`` asks for: objects are closed, formats kept to what their readers take.
+
+    ``elsewhere``: compiles what is neither remembered nor kept, in place of this process.
+    """
+    if unknown := options.keys() - DEFAULTS.keys():
+        raise TypeError(unknown_names("options", unknown, DEFAULTS))
+    try:
+        with compilation():
+            return _compile_any(schema, vocab, close_objects, cache, elsewhere, options)
+    except RecursionError as error:  # what is nested as deep as it may be needs half of Python's default
+        raise LimitError(
+            f"it is nested too deeply for what is left of Python's stack (sys.getrecursionlimit() is "
+            f"{sys.getrecursionlimit()}); make it flatter, or call this from fewer calls within one another"
+        ) from error
+
+
+def _compile_any(
+    schema: object,
+    vocab: Vocabulary,
+    close_objects: bool,  # noqa: FBT001
+    cache: Directory,
+    elsewhere: Callable[[], Packed] | None,
+    options: CompileOptions,
+) -> Constraint:
+    """Compiles a schema of any kind; the caller counts its steps and handles a ``RecursionError``."""
+    settled: CompileOptions = {**DEFAULTS, **options}
+    registry, strict = settled["registry"], settled["strict"]
+    directory = find_cache(cache) if registry is None else None
+    if isinstance(schema, Grammar | Source):
+        refuse_compile_options(options, f"this is a {type(schema).__name__}")
+        closed = schema.closed() if close_objects and isinstance(schema, Source) else schema
+        return _compile_text(closed, vocab, directory, elsewhere)
+    policies: dict[str, Any] = {name: value for name, value in sorted(settled.items()) if name in CHOICES}
+    text = schema_text(schema, tightened=True)
+    # Pydantic reads 7e35 as a float, and no float of that size as an integer.
+    plain_integers = settled["numbers"] == "any" and is_type(schema)
+    settings = (close_objects, strict, plain_integers)
+
+    def make_schema() -> CompiledSchema:
+        from constrain.json_schema.compiler import compile_schema
+
+        document = parse_schema(text)
+        if strict:
+            from constrain.json_schema.strict.subset import require_strict
+
+            require_strict(document)
+        return compile_schema(
+            document, close_objects=close_objects, plain_integers=plain_integers, registry=registry, **policies
+        )
+
+    def make(keeping: _Keeping | None) -> Constraint:
+        if elsewhere is not None:
+            return Constraint._unpacked(vocab, elsewhere(), lambda: make_schema().grammar, keeping)
+        compiled = make_schema()
+        with limits_at(""):
+            return Constraint(compiled.grammar, vocab, compiled.policies, compiled.warnings, keeping)
+
+    def find_or_make() -> Constraint:
+        return _find_or_make(
+            vocab,
+            directory,
+            lambda: schema_digest(text, (*settings, policies)),
+            lambda: make_schema().grammar,
+            make,
+        )
+
+    if registry is not None:
+        return find_or_make()
+    key = (text, id(vocab), directory and directory.path, *settings, *policies.values())
+    return _remembered(key, vocab, find_or_make)
+
+
+def _compile_text(
+    schema: Grammar | Source, vocab: Vocabulary, directory: Cache | None, elsewhere: Callable[[], Packed] | None
+) -> Constraint:
+    """``compile`` for what is no JSON Schema."""
+    grammar: Callable[[], Grammar]
+    if isinstance(schema, Grammar):
+        digest, grammar = partial(grammar_digest, schema), partial(_itself, schema)
+    else:
+        digest, grammar = partial(source_digest, schema), schema.grammar
+
+    policies = schema.policies_in_force() if isinstance(schema, Source) else {}
+
+    def make(keeping: _Keeping | None) -> Constraint:
+        if elsewhere is not None:
+            return Constraint._unpacked(vocab, elsewhere(), grammar, keeping)
+        with garbage_kept():
+            made = grammar()
+        return Constraint(made, vocab, policies, made.warnings, keeping)
+
+    def find_or_make() -> Constraint:
+        return _find_or_make(vocab, directory, digest, grammar, make)
+
+    if isinstance(schema, Grammar):  # its expressions are compared by identity: looking for equals would be in vain
+        return find_or_make()
+    return _remembered((schema, id(vocab), directory and directory.path), vocab, find_or_make)
+
+
+def _itself(grammar: Grammar) -> Grammar:
+    return grammar
+
+
+def _remembered(key: tuple[object, ...], vocabulary: Vocabulary, make: Callable[[], Constraint]) -> Constraint:
+    """The constraint of the last call with this key, if that is known still, or else what ``make`` makes."""
+    with _cache_lock:
+        known = _cache.find(key, vocabulary)
+        if known is not None:
+            cache_counts.known += 1
+            return known
+        cache_counts.new += 1
+    constraint = make()
+    with _cache_lock:
+        _cache.add(key, constraint)
+    return constraint
+
+
+def forget(vocabulary: Vocabulary) -> None:
+    """Frees what is remembered for a vocabulary that will not be asked for again."""
+    with _cache_lock:
+        _cache.forget(vocabulary)
+
+
+def _find_or_make(
+    vocabulary: Vocabulary,
+    cache: Cache | None,
+    digest: Callable[[], bytes],
+    grammar: Callable[[], Grammar],
+    make: Callable[[_Keeping | None], Constraint],
+) -> Constraint:
+    """What the cache has, or else what ``make`` makes; that takes the place of a file that is of no use."""
+    if cache is None:
+        return make(None)
+    keeping = _Keeping(cache, digest, grammar)
+    try:
+        kept = Constraint._kept(vocabulary, keeping) if cache.has(vocabulary) else None
+    except RejectedFileError as error:
+        cache.warn_rejected(error)
+    else:
+        if kept is not None:
+            return kept
+        if not cache.open() or not cache.has_of_another_build(vocabulary, digest()):
+            return make(keeping)
+    constraint = make(keeping)
+    try:
+        constraint._keep()
+    except (OSError, MemoryError) as error:
+        cache.warn_not_stored(error)
+    return constraint

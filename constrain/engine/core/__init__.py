@@ -1,0 +1,33 @@
+"""The native kernel: regular expressions, lexing, parsing and token masks (see README.md in this folder)."""
+
+from __future__ import annotations
+
+from constrain.engine.core._kernel import (
+    Allowance,
+    CompiledGrammar,
+    Matcher,
+    StorageError,
+    Vocabulary,
+    checksum,
+    has_endless_matches,
+    is_empty,
+    list_matches,
+    matches,
+    offer_seed,
+    seed,
+)
+
+__all__ = [
+    "Allowance",
+    "CompiledGrammar",
+    "Matcher",
+    "StorageError",
+    "Vocabulary",
+    "checksum",
+    "has_endless_matches",
+    "is_empty",
+    "list_matches",
+    "matches",
+    "offer_seed",
+    "seed",
+]

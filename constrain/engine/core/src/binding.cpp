@@ -1,0 +1,698 @@
+// The Python module constrain.engine.core._kernel (documented in ../__init__.pyi).
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <optional>
+
+#include "candidates.h"
+#include "errors.h"
+#include "import.h"
+#include "matcher.h"
+#include "precompute.h"
+#include "storage.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace constrain {
+namespace {
+
+// Holds a grammar's mutex, and hashes with its seed. Never waits for it with the GIL held, so that whoever holds it can
+// take the GIL.
+class Locked {
+ public:
+  explicit Locked(CompiledGrammar& grammar) : Locked(grammar, std::try_to_lock) {
+    if (!lock_) {
+      nb::gil_scoped_release release;
+      lock_.lock();
+    }
+  }
+
+  // For a matcher, which reads its text again if a new generation has begun.
+  explicit Locked(Matcher& matcher) : Locked(matcher.grammar()) {
+    if (matcher.is_current()) return;
+    nb::gil_scoped_release release;
+    matcher.catch_up();
+  }
+
+  // Only if nobody else holds it: then it is true.
+  Locked(CompiledGrammar& grammar, std::try_to_lock_t) : lock_(grammar.mutex(), std::try_to_lock), seed_(grammar.seed()) {}
+  explicit operator bool() const { return lock_.owns_lock(); }
+
+ private:
+  std::unique_lock<std::mutex> lock_;
+  SeedScope seed_;
+};
+
+// What an object with the buffer protocol holds, as bytes.
+class Bytes {
+ public:
+  explicit Bytes(nb::handle object) {
+    if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) < 0) throw nb::python_error();
+  }
+  Bytes(const Bytes&) = delete;
+  Bytes& operator=(const Bytes&) = delete;
+  ~Bytes() { PyBuffer_Release(&view_); }
+
+  std::span<const std::byte> view() const { return {static_cast<const std::byte*>(view_.buf), static_cast<size_t>(view_.len)}; }
+
+ private:
+  Py_buffer view_{};
+};
+
+constexpr size_t many_bytes = size_t{256} << 10;  // that take about 0.1 ms or more to be read, and far more to be taken in
+
+nb::bytes python_bytes(std::string_view text) {
+  if (text.size() < many_bytes) return nb::bytes(text.data(), text.size());
+  nb::bytes result = nb::steal<nb::bytes>(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(text.size())));
+  if (!result.ptr()) throw nb::python_error();
+  char* data = PyBytes_AS_STRING(result.ptr());
+  nb::gil_scoped_release release;  // nobody else has it yet
+  std::memcpy(data, text.data(), text.size());
+  return result;  // moved: its count of references is left alone
+}
+
+// Says that an argument is of the wrong type, and which one is wanted. A Python exception under way gives way to it.
+[[noreturn]] void refuse_type(const char* what, const char* wanted, nb::handle object) {
+  PyErr_Clear();
+  const char* type = Py_TYPE(object.ptr())->tp_name;
+  throw nb::type_error((std::string(what) + " must be " + wanted + ", not " + type).c_str());
+}
+
+// A writable, contiguous, one-dimensional buffer of a given item size, checked with errors that say what is wrong.
+class Buffer {
+ public:
+  Buffer(nb::handle object, const char* what, const char* formats, size_t item_size, size_t items, bool writable) {
+    int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0);
+    if (PyObject_GetBuffer(object.ptr(), &view_, flags) < 0) {
+      const char* wanted = writable ? "a contiguous, writable array (numpy, or anything with the buffer protocol)"
+                                    : "a contiguous array (numpy, or anything with the buffer protocol)";
+      refuse_type(what, wanted, object);
+    }
+    const char* format = view_.format ? view_.format : "B";
+    bool native = std::strchr("><!", format[0]) == nullptr || (format[0] == '<') == (std::endian::native == std::endian::little);
+    bool right_type = native && static_cast<size_t>(view_.itemsize) == item_size && std::strchr(formats, format[std::strlen(format) - 1]);
+    size_t found = static_cast<size_t>(view_.len) / static_cast<size_t>(view_.itemsize ? view_.itemsize : 1);
+    if (right_type && found == items && view_.ndim == 1) return;
+    std::string message = std::string(what) + " must have shape (" + std::to_string(items) + ",) and items of type " +
+                          (formats[0] == 'f' ? "float32" : "uint32") + "; this one has " + std::to_string(view_.ndim) +
+                          " dimension(s), " + std::to_string(found) + " items of format '" + format + "'";
+    PyBuffer_Release(&view_);
+    throw nb::value_error(message.c_str());
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer() { PyBuffer_Release(&view_); }
+
+  template <typename T>
+  std::span<T> as() const {
+    return {static_cast<T*>(view_.buf), static_cast<size_t>(view_.len) / sizeof(T)};
+  }
+
+ private:
+  Py_buffer view_{};
+};
+
+// Converts a Python integer, or any object with __index__ such as a numpy integer. Integers out of range become the
+// nearest Py_ssize_t. Raises TypeError for other objects.
+Py_ssize_t integer_of(nb::handle object, const char* what) {
+  if (!PyIndex_Check(object.ptr())) refuse_type(what, "an integer", object);
+  Py_ssize_t value = PyLong_CheckExact(object.ptr()) ? PyLong_AsSsize_t(object.ptr()) : PyNumber_AsSsize_t(object.ptr(), PyExc_OverflowError);
+  if (value != -1 || !PyErr_Occurred()) return value;
+  if (!PyErr_ExceptionMatches(PyExc_OverflowError)) throw nb::python_error();
+  PyErr_Clear();
+  return PyNumber_AsSsize_t(object.ptr(), nullptr);
+}
+
+uint32_t token_of(const Vocabulary& vocabulary, nb::handle object) {
+  const Py_ssize_t token = integer_of(object, "a token id");
+  if (token >= 0 && static_cast<uint64_t>(token) < vocabulary.size()) return static_cast<uint32_t>(token);
+  throw nb::index_error(("token id " + nb::cast<std::string>(nb::str(object)) + " is not in the vocabulary of " +
+                         std::to_string(vocabulary.size()) + " tokens").c_str());
+}
+
+// Releases the GIL for as long as it lives, if that may be long.
+class Released {
+ public:
+  explicit Released(bool takes_long) {
+    if (takes_long) release_.emplace();
+  }
+
+ private:
+  std::optional<nb::gil_scoped_release> release_;
+};
+
+template <typename F>
+auto without_gil(F&& f) {
+  nb::gil_scoped_release release;
+  return f();
+}
+
+bool knows_mask(Matcher& matcher) {
+  return matcher.ended() || (matcher.known_mask() && matcher.knows_words());
+}
+
+// Whether the mask only has to be looked up: then taking a token needs no search either.
+bool is_quick(Matcher& matcher) {
+  if (matcher.ended() || matcher.known_plain()) return true;
+  try {
+    const Mask* known = matcher.known_mask();
+    return known && matcher.plain(*known);
+  } catch (const LimitError&) {
+    return false;
+  }
+}
+
+// Computes the mask of where the matcher stands, and what budget and limits have to do with it, without the GIL.
+void prepare(Matcher& matcher) {
+  if (knows_mask(matcher)) return;
+  nb::gil_scoped_release release;
+  matcher.prepare();
+}
+
+// Writes the mask of where the matcher stands. What must be computed is computed without the GIL.
+void fill(Matcher& matcher, std::span<uint32_t> words) {
+  if (matcher.ended()) return std::fill(words.begin(), words.end(), 0u);
+  if (is_quick(matcher)) return matcher.fill(*matcher.known_mask(), words);
+  nb::gil_scoped_release release;
+  matcher.fill(matcher.mask(), words);
+}
+
+std::span<const std::string_view> token_views(const nb::tuple& tokens, std::vector<std::string_view>& views) {
+  views.reserve(tokens.size());
+  for (nb::handle token : tokens) {
+    char* data = nullptr;
+    Py_ssize_t size = 0;
+    if (PyBytes_AsStringAndSize(token.ptr(), &data, &size) < 0) throw nb::python_error();
+    views.emplace_back(data, static_cast<size_t>(size));  // the tuple keeps the bytes alive
+  }
+  return views;
+}
+
+void check_ids(const std::vector<int64_t>& ids, size_t count, const char* what) {
+  for (int64_t id : ids) {
+    if (id < 0 || id >= static_cast<int64_t>(count)) {
+      throw nb::value_error((std::string(what) + " id " + std::to_string(id) + " is not among the " + std::to_string(count) + " tokens").c_str());
+    }
+  }
+}
+
+void bind_vocabulary(nb::module_& m) {
+  nb::class_<Vocabulary>(m, "Vocabulary")
+      .def("__init__",
+           [](Vocabulary* self, const nb::list& given, const std::vector<int64_t>& special, const std::vector<int64_t>& eos,
+              const std::vector<std::pair<int64_t, nb::bytes>>& names) {
+             const nb::tuple tokens(given);  // which nobody can change meanwhile
+             std::vector<std::string_view> views;
+             token_views(tokens, views);
+             check_ids(special, views.size(), "special");
+             check_ids(eos, views.size(), "end-of-generation");
+             for (const std::vector<int64_t>* ids : {&special, &eos}) {
+               for (int64_t id : *ids) views[static_cast<size_t>(id)] = {};
+             }
+             std::vector<std::string> marked;
+             marked.reserve(names.size());  // so that views of them stay
+             for (const auto& [id, name] : names) {
+               if (std::find(special.begin(), special.end(), id) == special.end()) throw nb::value_error("only special tokens have names");
+               marked.push_back(mark_begin + std::string(name.c_str(), name.size()) + mark_end);
+               views[static_cast<size_t>(id)] = marked.back();
+             }
+             std::vector<uint32_t> special_ids(special.begin(), special.end()), eos_ids(eos.begin(), eos.end());
+             nb::gil_scoped_release release;
+             new (self) Vocabulary(std::move(views), std::move(special_ids), std::move(eos_ids));
+           },
+           "tokens"_a, "special"_a, "eos"_a, "names"_a = nb::list())
+      .def_prop_ro("n_vocab", &Vocabulary::size)
+      .def("token_bytes",
+           [](const Vocabulary& self, nb::handle token) {
+             return python_bytes(self.text(token_of(self, token)));
+           },
+           nb::arg("token_id").none())
+      .def("knows", [](const Vocabulary& self, const nb::bytes& token) { return self.find({token.c_str(), token.size()}) != Vocabulary::no_token; }, "token"_a)
+      .def_prop_ro("memory_bytes", [](const Vocabulary& self) { return self.memory_bytes() + self.store_bytes(); })
+      .def("description", [](const Vocabulary& self) { return python_bytes(without_gil([&] { return self.description(); })); })
+      .def("store", [](const Vocabulary& self) { return python_bytes(without_gil([&] { return self.stored(); })); })
+      .def("restore",
+           [](const Vocabulary& self, nb::handle stored) {
+             const Bytes bytes(stored);
+             Released released(bytes.view().size() >= many_bytes);
+             self.restore(bytes.view());
+           },
+           "stored"_a);
+}
+
+// What several questions may take together. Not to be used by two threads at once.
+struct Allowance {
+  size_t left;
+};
+
+// One question about one expression. Each starts from an empty store: nothing accumulates but the work.
+class Question {
+ public:
+  Question(nb::handle expression, Allowance* allowance)
+      : allowance_(allowance), expression(import(expression)) {}
+  Question(const Question&) = delete;
+  Question& operator=(const Question&) = delete;
+  ~Question() { settle(); }
+
+ private:
+  ExprId import(nb::handle object) {
+    try {
+      return import_expression(store, object, allowance_ ? allowance_->left : ~size_t{0});
+    } catch (...) {
+      settle();
+      throw;
+    }
+  }
+  void settle() {
+    if (allowance_) allowance_->left -= std::min(allowance_->left, store.work());
+  }
+
+  Allowance* allowance_;
+
+ public:
+  ExpressionStore store;
+  const ExprId expression;
+};
+
+void bind_questions(nb::module_& m) {
+  nb::class_<Allowance>(m, "Allowance")
+      .def(nb::init<size_t>(), "work"_a)
+      .def_ro("left", &Allowance::left);
+  m.def("is_empty",
+        [](nb::handle expression, Allowance* allowance) {
+          return Question(expression, allowance).expression == ExprId::nothing;
+        },
+        "expression"_a, "allowance"_a = nb::none());
+  m.def("matches",
+        [](nb::handle expression, nb::bytes text, Allowance* allowance) {
+          Question question(expression, allowance);
+          ExpressionStore& store = question.store;
+          LongWork work(store, text.size() >= many_bytes);
+          return store.nullable(store.derivative(question.expression, {text.c_str(), text.size()}));
+        },
+        "expression"_a, "text"_a, "allowance"_a = nb::none());
+  m.def("has_endless_matches",
+        [](nb::handle expression, size_t max_states, Allowance* allowance) {
+          Question question(expression, allowance);
+          LongWork work(question.store);
+          return question.store.has_endless_matches(question.expression, max_states);
+        },
+        "expression"_a, "max_states"_a, "allowance"_a = nb::none());
+  m.def("list_matches",
+        [](nb::handle expression, size_t limit, Allowance* allowance) -> nb::object {
+          Question question(expression, allowance);
+          const std::optional<std::vector<std::string>> found = [&] {
+            LongWork work(question.store);
+            return question.store.matches(question.expression, limit);
+          }();
+          if (!found) return nb::none();
+          nb::list result;
+          for (const std::string& text : *found) result.append(nb::bytes(text.data(), text.size()));
+          return result;
+        },
+        "expression"_a, "limit"_a, "allowance"_a = nb::none());
+}
+
+constexpr size_t default_memory_limit = size_t{64} << 20;
+
+// Limits by name, other than they are: for tests.
+Limits limits_of(const nb::dict& given) {
+  Limits limits;
+  for (const auto& [key, value] : given) {
+    const auto name = nb::cast<std::string>(key);
+    const auto number = nb::cast<uint32_t>(value);
+    if (name == "MAX_MASK_WORK") {
+      limits.mask_work = number;
+    } else if (name == "MAX_CALL_WORK") {
+      limits.call_work = number;
+    } else if (name == "MAX_INTERSECTION_STATES") {
+      limits.intersection_states = number;
+    } else if (name == "MAX_LENGTH_SETS") {
+      limits.length_sets = number;
+    } else if (name == "MAX_NESTED_DECISIONS") {
+      limits.nested_decisions = number;
+    } else if (name == "MAX_BUDGET_QUESTIONS") {
+      limits.budget_questions = limits.budget_searches = number;
+    } else {
+      throw nb::value_error(("there is no limit " + name).c_str());
+    }
+  }
+  return limits;
+}
+
+// The error with the name of its terminal, and the place that this comes from.
+LimitError placed(const LimitError& error, nb::handle grammar) {
+  if (!error.terminal) return error;
+  nb::object terminal = grammar.attr("terminals")[*error.terminal];
+  LimitError result("terminal " + nb::cast<std::string>(terminal.attr("name")) + ": " + error.what(), error.limit);
+  result.pointer = nb::cast<std::string>(terminal.attr("pointer"));
+  return result;
+}
+
+void bind_grammar(nb::module_& m) {
+  nb::class_<CompiledGrammar>(m, "CompiledGrammar")
+      .def("__init__",
+           [](CompiledGrammar* self, nb::handle grammar, std::shared_ptr<Vocabulary> vocabulary, size_t limit, const nb::dict& limits) {
+             const Limits chosen = limits_of(limits);
+             try {
+               Grammar imported = import_grammar(grammar);
+               nb::gil_scoped_release release;
+               new (self) CompiledGrammar(std::move(imported), std::move(vocabulary), limit, chosen);
+             } catch (const LimitError& error) {
+               throw placed(error, grammar);
+             }
+           },
+           "grammar"_a, "vocabulary"_a, "memory_limit"_a = default_memory_limit, "limits"_a = nb::dict())
+      .def_static(
+          "restore",
+          [](nb::handle stored, std::shared_ptr<Vocabulary> vocabulary, size_t limit) {
+            auto owner = std::make_shared<const Bytes>(stored);  // let go with the grammar: by Python, so with the GIL
+            Released released(owner->view().size() >= many_bytes);
+            return std::make_shared<CompiledGrammar>(CompiledGrammar::Stored{owner->view(), owner}, std::move(vocabulary), limit);
+          },
+          "stored"_a, "vocabulary"_a, "memory_limit"_a = default_memory_limit)
+      .def("precompute",
+           [](CompiledGrammar& self, size_t max_masks, size_t max_bytes) {
+             std::optional<Exploration> exploration;
+             {
+               Locked lock(self);
+               nb::gil_scoped_release release;
+               exploration.emplace(self);
+             }
+             bool more = true;
+             while (more && exploration->places() < max_masks && exploration->memory_bytes() < max_bytes) {
+               {
+                 Locked lock(self);  // for one mask each time, so that others can go on
+                 nb::gil_scoped_release release;
+                 more = exploration->advance();
+               }
+               if (PyErr_CheckSignals() != 0) throw nb::python_error();
+             }
+             return exploration->places();
+           },
+           "max_masks"_a, "max_bytes"_a)
+      .def("store",
+           [](CompiledGrammar& self) {
+             std::string stored;
+             {
+               Locked lock(self);
+               nb::gil_scoped_release release;
+               stored = self.stored();
+             }
+             return python_bytes(stored);
+           })
+      .def("accepts",
+           [](CompiledGrammar& self, nb::bytes text) {
+             Locked lock(self);
+             nb::gil_scoped_release release;
+             return self.accepts({text.c_str(), text.size()});
+           },
+           "text"_a)
+      .def_prop_ro("n_words", [](CompiledGrammar& self) { return self.vocabulary().words(); })
+      .def_prop_ro("memory_bytes", &CompiledGrammar::memory_bytes)
+      .def("stats", [](CompiledGrammar& self) {
+        Locked lock(self);
+        nb::dict result;
+        result["memory_bytes"] = self.table_bytes();
+        result["generation"] = self.generation();
+        result["limited_masks"] = self.limited_masks();
+        result["shared_masks"] = self.automaton()->shared_masks();
+        result["rules"] = self.grammar().rules.size();
+        result["states"] = self.grammar().states.size();
+        result["terminals"] = self.grammar().terminals.size();
+        return result;
+      });
+}
+
+nb::tuple names_of(LimitSet limits) {
+  nb::list names;
+  limits.each([&](Limit limit) {
+    const std::string_view name = limit_names[static_cast<size_t>(limit)];
+    names.append(nb::str(name.data(), name.size()));
+  });
+  return nb::tuple(names);
+}
+
+void bind_matcher(nb::module_& m) {
+  nb::class_<Matcher>(m, "Matcher")
+      .def("__init__",
+           [](Matcher* self, std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_t> max_tokens,
+              const std::vector<std::optional<uint64_t>>& lexeme_limits) {
+             Locked lock(*grammar);
+             nb::gil_scoped_release release;
+             new (self) Matcher(grammar, max_tokens, lexeme_limits);
+           },
+           "grammar"_a, "max_tokens"_a = nb::none(), "lexeme_limits"_a = std::vector<std::optional<uint64_t>>())
+      .def("__init__",
+           [](Matcher* self, Matcher& other) {
+             Locked lock(other.grammar());
+             new (self) Matcher(other);
+           },
+           "other"_a)
+      .def("fill_bitmask",
+           [](Matcher& self, nb::handle bitmask) {
+             Buffer buffer(bitmask, "bitmask", "IiLl", 4, self.grammar().vocabulary().words(), true);
+             std::span<uint32_t> words = buffer.as<uint32_t>();
+             Locked lock(self);
+             fill(self, words);
+           },
+           nb::arg("bitmask").none())
+      .def("fill_candidates",
+           [](Matcher& self, nb::handle logits, nb::handle candidates) {
+             const Vocabulary& vocabulary = self.grammar().vocabulary();
+             Buffer scores(logits, "logits", "f", 4, vocabulary.size(), false);
+             Py_buffer out;
+             if (PyObject_GetBuffer(candidates.ptr(), &out, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE) < 0) {
+               refuse_type("candidates", "a contiguous, writable array of llama_token_data (numpy, or anything with the buffer protocol)", candidates);
+             }
+             struct Release {
+               Py_buffer* view;
+               ~Release() { PyBuffer_Release(view); }
+             } release_out{&out};
+             if (static_cast<size_t>(out.len) < vocabulary.size() * sizeof(Candidate)) {
+               throw nb::value_error(("candidates must hold " + std::to_string(vocabulary.size()) + " llama_token_data (12 bytes each)").c_str());
+             }
+             std::span<const float> values = scores.as<const float>();
+             auto* target = static_cast<Candidate*>(out.buf);
+             Locked lock(self);
+             std::vector<uint32_t> words(vocabulary.words());
+             fill(self, words);
+             return gather(words, values, target);
+           },
+           nb::arg("logits").none(), nb::arg("candidates").none())
+      .def("accept",
+           [](Matcher& self, nb::handle token) {
+             uint32_t id = token_of(self.grammar().vocabulary(), token);
+             Locked lock(self);
+             Released released(!is_quick(self) || self.is_full());
+             return self.accept(id);
+           },
+           nb::arg("token_id").none())
+      .def("accept_many",
+           [](Matcher& self, nb::handle tokens) {
+             std::vector<uint32_t> ids;
+             nb::object listed = nb::steal(PySequence_Fast(tokens.ptr(), ""));
+             if (!listed.ptr()) {
+               if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
+               refuse_type("token_ids", "a list of token ids", tokens);
+             }
+             for (nb::handle token : listed) ids.push_back(token_of(self.grammar().vocabulary(), token));
+             Locked lock(self);
+             size_t n = 0;
+             while (n < ids.size() && is_quick(self) && !self.is_full()) {
+               if (!self.accept(ids[n])) return n;
+               ++n;
+             }
+             Released released(n < ids.size());
+             while (n < ids.size() && self.accept(ids[n])) ++n;
+             return n;
+           },
+           nb::arg("token_ids").none())
+      .def("rollback",
+           [](Matcher& self, nb::handle tokens) {
+             const Py_ssize_t count = integer_of(tokens, "count");
+             Locked lock(self.grammar());
+             if (count < 0 || static_cast<size_t>(count) > self.accepted()) {
+               throw nb::value_error(("cannot roll back " + nb::cast<std::string>(nb::str(tokens)) + " tokens of " + std::to_string(self.accepted()) + " accepted").c_str());
+             }
+             self.rollback(static_cast<size_t>(count));
+           },
+           nb::arg("count").none())
+      .def("reset",
+           [](Matcher& self) {
+             Locked lock(self.grammar());
+             self.reset();
+           })
+      .def_prop_ro("n_accepted", [](Matcher& self) { return self.accepted(); })
+      .def_prop_ro("is_accepting",
+                   [](Matcher& self) {
+                     Locked lock(self);
+                     return self.accepting();
+                   })
+      .def_prop_ro("is_finished",
+                   [](Matcher& self) {
+                     Locked lock(self);
+                     return self.finished();
+                   })
+      .def_prop_ro("min_tokens_left",
+                   [](Matcher& self) {
+                     Locked lock(self);
+                     nb::gil_scoped_release release;
+                     return self.tokens_to_finish();
+                   })
+      .def_prop_ro("is_narrowed",
+                   [](Matcher& self) {
+                     Locked lock(self.grammar());
+                     return self.narrowed() || self.shortened() > 0 || self.limited_masks() > 0;
+                   })
+      .def_prop_ro("is_narrowed_by_budget",
+                   [](Matcher& self) {
+                     Locked lock(self.grammar());
+                     return self.narrowed();
+                   })
+      .def_prop_ro("n_shortened",
+                   [](Matcher& self) {
+                     Locked lock(self.grammar());
+                     return self.shortened();
+                   })
+      .def_prop_ro("limited_masks",
+                   [](Matcher& self) {
+                     Locked lock(self.grammar());
+                     return self.limited_masks();
+                   })
+      .def_prop_ro("limits_met",
+                   [](Matcher& self) {
+                     Locked lock(self.grammar());
+                     return names_of(self.limits_met());
+                   })
+      .def("completion_tokens",
+           [](Matcher& self) {
+             Locked lock(self);
+             nb::gil_scoped_release release;
+             return self.completion();
+           })
+      .def("shortest_completion",
+           [](Matcher& self) {
+             std::string text;
+             {
+               Locked lock(self);
+               nb::gil_scoped_release release;
+               if (!self.ended()) text = self.shortest_completion();
+             }
+             return nb::bytes(text.data(), text.size());
+           })
+      .def("forced_bytes",
+           [](Matcher& self) {
+             std::string text;
+             {
+               Locked lock(self);
+               Released released(!knows_mask(self));
+               text = self.forced_bytes();
+             }
+             return nb::bytes(text.data(), text.size());
+           })
+      .def("forced_after",
+           [](Matcher& self, nb::handle before) {
+             if (!PyBytes_Check(before.ptr())) refuse_type("before", "bytes", before);
+             const std::string_view known(PyBytes_AS_STRING(before.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(before.ptr())));
+             std::pair<std::string, std::vector<uint32_t>> result;
+             {
+               Locked lock(self);
+               Released released(!knows_mask(self));
+               result = self.forced_after(known);
+             }
+             return std::pair(nb::bytes(result.first.data(), result.first.size()), std::move(result.second));
+           },
+           nb::arg("before").none())
+      .def_prop_ro("knows_mask",
+                   [](Matcher& self) {
+                     Locked lock(self);
+                     return knows_mask(self);
+                   })
+      .def_prop_ro("is_quick",
+                   [](Matcher& self) {
+                     Locked lock(self);
+                     return is_quick(self);
+                   })
+      .def_prop_ro("is_in_use", [](Matcher& self) { return !Locked(self.grammar(), std::try_to_lock); })
+      .def("compute_mask",
+           [](Matcher& self) {
+             Locked lock(self);
+             prepare(self);
+           })
+      .def("diagnose",
+           [](Matcher& self, nb::handle token) {
+             uint32_t id = token_of(self.grammar().vocabulary(), token);
+             Locked lock(self);
+             Explanation why = [&] {
+               nb::gil_scoped_release release;
+               return self.explain(id);
+             }();
+             return std::tuple(why.allowed, why.at_end, why.at_limit, names_of(why.limits), why.offset, why.terminals);
+           },
+           nb::arg("token_id").none());
+}
+
+}  // namespace
+
+NB_MODULE(_kernel, m) {
+  nb::set_leak_warnings(false);  // objects that callers keep in module globals outlive the module: no concern of theirs
+  nb::register_exception_translator([](const std::exception_ptr& p, void*) {
+    auto raise = [](const char* name, const char* message) {
+      nb::object type = nb::module_::import_("constrain.errors").attr(name);
+      PyErr_SetString(type.ptr(), message);
+    };
+    try {
+      std::rethrow_exception(p);
+    } catch (const GrammarError& e) {
+      raise("GrammarError", e.what());
+    } catch (const LimitError& e) {
+      nb::object type = nb::module_::import_("constrain.errors").attr("LimitError");
+      nb::object pointer = e.pointer.empty() ? nb::none() : nb::object(nb::str(e.pointer.c_str(), e.pointer.size()));
+      nb::object error = type(e.what(), "pointer"_a = pointer);
+      PyErr_SetObject(type.ptr(), error.ptr());
+    } catch (const ModelError& e) {
+      raise("ModelError", e.what());
+    } catch (const BudgetError& e) {
+      nb::object type = nb::module_::import_("constrain.errors").attr("BudgetError");
+      nb::object error = type(e.what(), "needed"_a = e.needed);
+      PyErr_SetObject(type.ptr(), error.ptr());
+    }
+  });
+  nb::exception<StorageError>(m, "StorageError", PyExc_ValueError);
+  m.def("checksum",
+        [](nb::handle data) {
+          const Bytes bytes(data);
+          const Hash sum = [&] {
+            Released released(bytes.view().size() >= many_bytes);
+            return checksum(bytes.view());
+          }();
+          return python_bytes({reinterpret_cast<const char*>(&sum), sizeof sum});
+        },
+        "data"_a);
+  m.def("seed", [] { return python_bytes({reinterpret_cast<const char*>(&process_seed()), sizeof(Hash)}); });
+  m.def("offer_seed",
+        [](nb::bytes seed) {
+          Hash offered;
+          if (seed.size() != sizeof offered) throw nb::value_error("a seed has 16 bytes");
+          std::memcpy(&offered, seed.c_str(), sizeof offered);
+          return offer_seed(offered);
+        },
+        "seed"_a);
+  bind_vocabulary(m);
+  bind_grammar(m);
+  bind_matcher(m);
+  bind_questions(m);
+}
+
+}  // namespace constrain

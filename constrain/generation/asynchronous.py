@@ -1,0 +1,103 @@
+"""``agenerate``, ``acomplete`` and ``astream``: the asynchronous twins, many at once on one model."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from constrain.generation.completion import Completion, Finished
+from constrain.generation.job import Job, Run
+from constrain.generation.planning import prepare
+from constrain.llama.lookup import as_model
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from typing_extensions import Unpack
+
+    from constrain.chat.reading.events import StreamEvent
+    from constrain.generation.options import ChatOptions
+    from constrain.language.grammar import Grammar
+    from constrain.language.source import Source
+    from constrain.llama.lookup import AnyModel, Prompt
+
+T = TypeVar("T")
+
+
+@overload
+async def agenerate(model: AnyModel, prompt: Prompt, *, schema: type[T], **options: Unpack[ChatOptions]) -> T: ...
+
+
+@overload
+async def agenerate(
+    model: AnyModel, prompt: Prompt, *, schema: Grammar | Source | None = None, **options: Unpack[ChatOptions]
+) -> str: ...
+
+
+@overload
+async def agenerate(model: AnyModel, prompt: Prompt, *, schema: Any, **options: Unpack[ChatOptions]) -> Any: ...
+
+
+async def agenerate(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]) -> Any:
+    """``generate`` for asynchronous code. As many run at once as ``Model(..., parallel=...)`` says; the others queue.
+
+    A task that is cancelled leaves the model before its next step.
+
+    >>> asyncio.run(agenerate(None, "Is the sky blue?", schema={"const": "yes"}))
+    'yes'
+    """
+    return (await acomplete(model, prompt, schema=schema, **options)).value
+
+
+async def acomplete(
+    model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]
+) -> Completion:
+    """``complete`` for asynchronous code; see ``agenerate``."""
+    run = Run(await asyncio.to_thread(_prepare, model, prompt, schema, options))
+    try:
+        await asyncio.to_thread(run.submit)
+        await asyncio.wrap_future(run.request.done)
+    finally:
+        run.request.done.cancel()  # where the task was cancelled
+    return run.finish()[1]
+
+
+async def astream(
+    model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]
+) -> AsyncIterator[StreamEvent | Finished]:
+    """``stream`` for asynchronous code; see ``agenerate``. Closing the iterator cancels the generation.
+
+    The model does not wait for the reader: other requests share its steps.
+    """
+    job = await asyncio.to_thread(_prepare, model, prompt, schema, options)
+    loop = asyncio.get_running_loop()
+    events: asyncio.Queue[StreamEvent | None] = asyncio.Queue()
+
+    def show(event: StreamEvent) -> None:
+        loop.call_soon_threadsafe(events.put_nowait, event)
+
+    def ended(future: asyncio.Future[None]) -> None:
+        if not future.cancelled():
+            future.exception()  # Where the reader has left, nobody else asks.
+        events.put_nowait(None)
+
+    run = Run(job, show)
+    try:
+        await asyncio.to_thread(run.submit)
+        done = asyncio.wrap_future(run.request.done)
+        done.add_done_callback(ended)
+        while (event := await events.get()) is not None:
+            yield event
+        await done
+        last, completion = run.finish()
+        for event in last:
+            yield event
+        yield Finished(completion)
+    finally:
+        run.request.done.cancel()  # where the reader left
+
+
+def _prepare(model: AnyModel, prompt: Prompt, schema: Any, options: ChatOptions) -> Job:
+    job = prepare(as_model(model), prompt, schema, options)
+    _ = job.model.scheduler  # Its context is made here, not in the thread of the event loop.
+    return job

@@ -1,0 +1,172 @@
+"""``generate_batch`` and ``complete_batch``: many prompts, several at once."""
+
+from __future__ import annotations
+
+from concurrent.futures import ALL_COMPLETED, FIRST_EXCEPTION, wait
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from constrain.errors import ConstrainError, OutputValidationError
+from constrain.generation.job import Job, Run
+from constrain.generation.options import options_beside
+from constrain.generation.planning import prepare
+from constrain.llama.lookup import as_model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from typing_extensions import Unpack
+
+    from constrain.generation.completion import Completion
+    from constrain.generation.options import ChatOptions
+    from constrain.llama.lookup import AnyModel, Prompt
+
+T = TypeVar("T")
+
+
+@overload
+def generate_batch(
+    model: AnyModel, prompts: Iterable[Prompt], *, schema: type[T], **options: Unpack[ChatOptions]
+) -> list[T]: ...
+
+
+@overload
+def generate_batch(
+    model: AnyModel,
+    prompts: Iterable[Prompt],
+    *,
+    schema: Any = None,
+    schemas: Iterable[Any] | None = None,
+    n: int | None = None,
+    return_errors: bool = False,
+    **options: Unpack[ChatOptions],
+) -> list[Any]: ...
+
+
+def generate_batch(
+    model: AnyModel,
+    prompts: Iterable[Prompt],
+    *,
+    schema: Any = None,
+    schemas: Iterable[Any] | None = None,
+    n: int | None = None,
+    return_errors: bool = False,
+    **options: Unpack[ChatOptions],
+) -> list[Any]:
+    """Has a model answer many prompts, several at once, and returns the values in the order of the prompts.
+
+    Arguments, errors and the form of the list are those of ``complete_batch``.
+
+    >>> generate_batch(None, ["Is the sky blue?", "Is grass red?"], schema={"const": "yes"})
+    ['yes', 'yes']
+    """
+    outcomes = _complete(_jobs(model, prompts, schema, schemas, n, options), return_errors=return_errors)
+    return _returned(list(map(_value, outcomes)), n, return_errors=return_errors)
+
+
+def complete_batch(
+    model: AnyModel,
+    prompts: Iterable[Prompt],
+    *,
+    schema: Any = None,
+    schemas: Iterable[Any] | None = None,
+    n: int | None = None,
+    return_errors: bool = False,
+    **options: Unpack[ChatOptions],
+) -> list[Any]:
+    """Has a model answer many prompts, several at once, and returns all that is known of the answers.
+
+    ``Model(..., parallel=...)`` says how many at once. What prompts begin with in common is evaluated once. The answers
+    are those of ``complete``, one prompt after the other, up to what rounding in llama.cpp does to the logits.
+
+    Args:
+        model: as for ``complete``.
+        prompts: each as for ``complete``.
+        schema: what all answers must be, as for ``complete``.
+        schemas: in its place, one for each prompt; ``None`` among them lets the model say anything.
+        n: how many answers to each prompt; with a ``seed``, answer ``i`` is drawn with ``seed + i``.
+        return_errors: what goes wrong with one answer alone (``OutputValidationError``, ``BudgetError``, a prompt too
+            long for the context) takes its place in the list. Otherwise the first error is raised. It ends the batch,
+            unless it is an ``OutputValidationError``: that is raised when all is answered, and has the list in its
+            ``outcomes``.
+        options: as for ``complete``, for all; ``timeout`` counts for each answer from its beginning on.
+
+    Returns a list with a ``Completion`` for each prompt, or, if ``n`` is given, a list of ``n`` of them. Errors are
+    those of ``complete``.
+    """
+    outcomes = _complete(_jobs(model, prompts, schema, schemas, n, options), return_errors=return_errors)
+    return _returned(outcomes, n, return_errors=return_errors)
+
+
+def _jobs(
+    model: AnyModel,
+    prompts: Iterable[Prompt],
+    schema: Any,
+    schemas: Iterable[Any] | None,
+    n: int | None,
+    options: ChatOptions,
+) -> list[Job]:
+    """All answers that are wanted; those to one prompt follow one another."""
+    if isinstance(prompts, str):
+        raise TypeError("prompts is a single text; it must be a list of prompts")
+    prompts = list(prompts)
+    schemas = None if schemas is None else list(schemas)
+    if n is not None and n < 1:
+        raise ValueError(f"n is {n}; it must be 1 or more")
+    if schemas is not None and (schema is not None or len(schemas) != len(prompts)):
+        raise ValueError(f"schemas must hold one for each of the {len(prompts)} prompts, and schema be left out")
+    loaded = as_model(model)
+    each = [schema] * len(prompts) if schemas is None else schemas
+    jobs = [
+        prepare(loaded, prompt, one, options if schemas is None else options_beside(options, one))
+        for prompt, one in zip(prompts, each, strict=True)
+    ]
+    return jobs if n is None else [job.sample(number) for job in jobs for number in range(n)]
+
+
+def _complete(jobs: list[Job], *, return_errors: bool) -> list[Completion | ConstrainError]:
+    """The answers, and errors in the place of some: without ``return_errors`` only of those that were finished."""
+    runs = [Run(job) for job in jobs]
+    try:
+        for run in runs:
+            _submit(run, return_errors=return_errors)
+        futures = [run.request.done for run in runs]
+        finished, _ = wait(futures, return_when=ALL_COMPLETED if return_errors else FIRST_EXCEPTION)
+        for future in finished:
+            if not return_errors:
+                future.result()  # raises the error, if there is one
+        return [_outcome(run) for run in runs]
+    finally:
+        for run in runs:  # After an error or Ctrl-C nobody waits for the others.
+            run.request.done.cancel()
+
+
+def _returned(outcomes: list[Any], n: int | None, *, return_errors: bool) -> list[Any]:
+    """The list for the caller. Raises the first error in it unless errors are wanted there."""
+    listed = outcomes if n is None else [outcomes[start : start + n] for start in range(0, len(outcomes), n)]
+    error = next((one for one in outcomes if isinstance(one, ConstrainError)), None)
+    if error is None or return_errors:
+        return listed
+    if isinstance(error, OutputValidationError):
+        error.outcomes = listed
+    raise error
+
+
+def _submit(run: Run, *, return_errors: bool) -> None:
+    try:
+        run.submit()
+    except ConstrainError as error:
+        if not return_errors:
+            raise
+        run.request.done.set_exception(error)
+
+
+def _outcome(run: Run) -> Completion | ConstrainError:
+    try:
+        run.request.done.result()
+        return run.finish()[1]
+    except ConstrainError as error:
+        return error
+
+
+def _value(outcome: Completion | ConstrainError) -> Any:
+    return outcome if isinstance(outcome, ConstrainError) else outcome.value

@@ -1,0 +1,107 @@
+"""``generate``, ``complete`` and ``stream``: from a prompt and a schema to a value."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from constrain.generation.completion import Completion, Finished, Timings
+from constrain.generation.planning import prepare
+from constrain.llama.lookup import as_model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from typing_extensions import Unpack
+
+    from constrain.chat.reading.events import StreamEvent
+    from constrain.generation.job import Job
+    from constrain.generation.options import ChatOptions
+    from constrain.language.grammar import Grammar
+    from constrain.language.source import Source
+    from constrain.llama.lookup import AnyModel, Prompt
+
+T = TypeVar("T")
+
+
+@overload
+def generate(model: AnyModel, prompt: Prompt, *, schema: type[T], **options: Unpack[ChatOptions]) -> T: ...
+
+
+@overload
+def generate(
+    model: AnyModel, prompt: Prompt, *, schema: Grammar | Source | None = None, **options: Unpack[ChatOptions]
+) -> str: ...
+
+
+@overload
+def generate(model: AnyModel, prompt: Prompt, *, schema: Any, **options: Unpack[ChatOptions]) -> Any: ...
+
+
+def generate(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]) -> Any:
+    """Has a model answer a prompt, in exactly the shape asked for, and returns the value.
+
+    Arguments and errors are those of ``complete``.
+
+    >>> generate(None, "Is the sky blue on a clear day?", schema=bool, seed=1) in (True, False)
+    True
+    """
+    return complete(model, prompt, schema=schema, **options).value
+
+
+def complete(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]) -> Completion:
+    """Has a model answer a prompt, and returns the answer with all that is known of it.
+
+    Args:
+        model: a ``Model``, a ``llama_cpp.Llama``, the path of a GGUF file, or ``None`` for the small model of the
+            ``demo`` extra. A path is loaded once and kept until another one is named; a ``Model`` of your own has
+            more options and lives as long as you keep it.
+        prompt: a text, or a list of messages ``{"role": ..., "content": ...}``. It goes through the model's chat
+            template, if it has one. Text never becomes special tokens.
+        schema: what the answer must be: a type (whatever ``pydantic.TypeAdapter`` takes: Pydantic models,
+            dataclasses, ``TypedDict``, ``Literal``, enums, unions, ``list[...]``), a JSON Schema as ``dict`` or JSON
+            text, a ``Regex``, a ``Lark``, or a ``Grammar``. ``None`` lets the model say anything. Objects are closed:
+            keys that the schema does not declare are left out, unless it says ``additionalProperties`` itself.
+        options: see ``ChatOptions`` and ``Options``.
+
+    Raises ``SchemaError`` and ``LimitError`` for a schema that cannot be used, ``BudgetError`` if ``max_tokens`` is
+    too small for any answer, ``ModelError`` if the model cannot be loaded or the prompt does not fit,
+    ``OutputValidationError`` if the type's own validators reject the answer, ``ValueError`` for an option out of
+    range.
+    """
+    *_, last = stream(model, prompt, schema=schema, **options)
+    assert isinstance(last, Finished)
+    return last.completion
+
+
+def stream(
+    model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: Unpack[ChatOptions]
+) -> Iterator[StreamEvent | Finished]:
+    """Has a model answer a prompt, and yields the text as it is written and last the finished answer.
+
+    Arguments and errors are those of ``complete``. The schema is compiled at once; the model is taken when the first
+    event is asked for, and other callers wait until the last one was read or the iterator is closed.
+
+    >>> events = list(stream(None, "Name a colour.", schema={"enum": ["red", "blue"]}, temperature=0))
+    >>> "".join(event.text for event in events[:-1]) == events[-1].completion.text
+    True
+    """
+    return _run(prepare(as_model(model), prompt, schema, options))
+
+
+def _run(job: Job) -> Iterator[StreamEvent | Finished]:
+    from constrain.llama.decoding.decode import Decoding
+
+    writing = job.begin()
+    answer, progress = writing.answer, writing.progress
+    waiting = time.perf_counter()
+    with job.model.turn() as context:
+        queue_seconds = time.perf_counter() - waiting
+        if job.request.timeout is not None:
+            answer.deadline = time.monotonic() + job.request.timeout
+        decoding = Decoding(context, answer)
+        for _ in decoding.steps():
+            yield from progress.take()
+    yield from progress.finish()
+    timings = Timings(job.compile_seconds, queue_seconds, decoding.prompt_seconds, decoding.generation_seconds)
+    yield Finished(writing.completion(decoding.cached_tokens, timings))

@@ -1,0 +1,200 @@
+"""``run_tools``: the model calls tools and is given their results, until it answers without a call."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from constrain.chat.answers.choice import read_choice
+from constrain.chat.answers.choices import Calls
+from constrain.chat.reading.reply import Reply
+from constrain.chat.tools.definition import as_tools
+from constrain.errors import ConstrainError, ToolError
+from constrain.generation.asynchronous import acomplete
+from constrain.generation.generate import complete
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typing_extensions import Unpack
+
+    from constrain.chat.tools.calls import ToolCall
+    from constrain.generation.completion import Completion
+    from constrain.generation.options import ChatOptions
+    from constrain.llama.lookup import AnyModel, Prompt
+
+MAX_STEPS = 10
+"""Answers of the model in one run, unless ``max_steps`` says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRun:
+    """What came of ``run_tools``.
+
+    Attributes:
+        reply: the last answer.
+        messages: the whole conversation, ``reply`` included: the prompt of a next question, once that is added.
+        completions: all answers of the model, in order.
+    """
+
+    reply: Reply
+    messages: list[dict[str, Any]] = field(repr=False)
+    completions: tuple[Completion, ...] = field(repr=False)
+
+    @property
+    def value(self) -> Any:
+        """The text of the last answer, or the value of ``schema``."""
+        return self.reply.content
+
+
+def run_tools(
+    model: AnyModel,
+    prompt: Prompt,
+    *,
+    schema: Any = None,
+    max_steps: int = MAX_STEPS,
+    context: Any = None,
+    show_error: Callable[[ToolCall, Exception], str] | None = None,
+    **options: Unpack[ChatOptions],
+) -> ToolRun:
+    """Has a model answer a prompt with the help of tools: runs what it calls and shows it the results.
+
+    Args:
+        model: as for ``complete``.
+        prompt: as for ``complete``.
+        schema: what answers without calls must be, as for ``complete``.
+        options: as for ``complete``, with ``tools``, which must all have a function. ``tool_choice`` is for the first
+            answer; from then on the model may choose, among the tools that a list allows or else among all.
+        max_steps: the most answers of the model. The last of them cannot call any more, so the run ends with content;
+            a single one can, if ``tool_choice`` wants it to.
+        context: handed to tools that take one.
+        show_error: the text that the model is given of an exception in a tool, ``Error: ...`` by default. What it
+            raises itself, ends the run, as Ctrl-C does.
+
+    Raises as ``complete`` does, and ``ToolError`` for tools that cannot be run: without a function, or ``async`` where
+    an event loop runs (there is ``arun_tools`` for that).
+
+    >>> def double(number: int) -> int:
+    ...     return 2 * number
+    >>> run = run_tools(None, "What is 7 doubled?", tools=[double], tool_choice="required", max_steps=2, max_tokens=60)
+    >>> run.messages[1]["tool_calls"][0]["function"]["name"], run.messages[2]["role"]
+    ('double', 'tool')
+    """
+    state = _State(prompt, options, max_steps)
+    while True:
+        completion = complete(model, state.messages, schema=schema, **state.step())
+        for call in state.note(completion):
+            try:
+                result = result_text(call.call(context=context))
+            except ToolError:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever a tool raises is shown to the model
+                result = _shown(call, error, show_error)
+            state.answer(call, result)
+        if state.is_done:
+            return state.outcome()
+
+
+async def arun_tools(
+    model: AnyModel,
+    prompt: Prompt,
+    *,
+    schema: Any = None,
+    max_steps: int = MAX_STEPS,
+    context: Any = None,
+    show_error: Callable[[ToolCall, Exception], str] | None = None,
+    **options: Unpack[ChatOptions],
+) -> ToolRun:
+    """``run_tools`` for asynchronous code; the calls of one answer run side by side."""
+    state = _State(prompt, options, max_steps)
+
+    async def run(call: ToolCall) -> str:
+        try:
+            return result_text(await call.acall(context=context))
+        except ToolError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a tool raises is shown to the model
+            return _shown(call, error, show_error)
+
+    while True:
+        completion = await acomplete(model, state.messages, schema=schema, **state.step())
+        calls = state.note(completion)
+        for call, result in zip(calls, await asyncio.gather(*map(run, calls)), strict=True):
+            state.answer(call, result)
+        if state.is_done:
+            return state.outcome()
+
+
+def result_text(result: Any) -> str:
+    """The result of a tool as the model reads it: a text as it is, anything else as JSON (or as its ``str``)."""
+    if isinstance(result, str):
+        return result
+    from pydantic_core import to_json
+
+    return to_json(result, fallback=str).decode()
+
+
+class _State:
+    """A run between two steps."""
+
+    def __init__(self, prompt: Prompt, options: ChatOptions, max_steps: int) -> None:
+        tools = as_tools(options.get("tools") or ())
+        if not tools:
+            raise ValueError("run_tools needs tools; without them, there is complete")
+        for tool in tools:
+            if tool.function is None:
+                raise ToolError(f"tool {tool.name!r} has no function to run; make it with one, or use complete")
+        if max_steps < 1:
+            raise ValueError(f"max_steps is {max_steps}; it must be 1 or more")
+        start = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+        self.messages: list[dict[str, Any]] = [dict(message) for message in start]
+        self.is_done = False
+        self._options: ChatOptions = {**options, "tools": tools}
+        self._choice = read_choice(options.get("tool_choice"), tools)
+        self._left = max_steps
+        self._completions: list[Completion] = []
+
+    def step(self) -> ChatOptions:
+        """The options of the next answer."""
+        choice = self._choice
+        if self._left == 1 and (self._completions or choice.calls is Calls.AUTO):
+            return {**self._options, "tool_choice": "none"}
+        if not self._completions:
+            return self._options
+        if choice.allowed is None or choice.single:
+            return {**self._options, "tool_choice": "auto"}
+        allowed = {"type": "allowed_tools", "mode": "auto", "tools": choice.allowed}
+        return {**self._options, "tool_choice": allowed}
+
+    def note(self, completion: Completion) -> tuple[ToolCall, ...]:
+        """Takes an answer in; returns the calls to run."""
+        self._left -= 1
+        self._completions.append(completion)
+        reply = self.reply
+        self.messages.append(reply.message())
+        self.is_done = not reply.calls or self._left == 0
+        return reply.calls
+
+    def answer(self, call: ToolCall, result: str) -> None:
+        """Takes the result of a call in. Halves of surrogate pairs, as in names of files, are escaped."""
+        content = result.encode(errors="backslashreplace").decode()
+        self.messages.append({"role": "tool", "tool_call_id": call.id, "content": content})
+
+    @property
+    def reply(self) -> Reply:
+        """The last one."""
+        reply = self._completions[-1].value
+        assert isinstance(reply, Reply)
+        return reply
+
+    def outcome(self) -> ToolRun:
+        """What came of it."""
+        return ToolRun(self.reply, self.messages, tuple(self._completions))
+
+
+def _shown(call: ToolCall, error: Exception, show: Callable[[ToolCall, Exception], str] | None) -> str:
+    if show is not None:
+        return show(call, error)
+    text = error.message if isinstance(error, ConstrainError) else str(error)
+    return f"Error: {type(error).__name__}: {text}"

@@ -1,0 +1,258 @@
+"""``explain``: where a text stops matching a schema or grammar, and what could have stood there."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from constrain.engine.constraint import _compile, name_terminal
+from constrain.inspection.characters import CharacterRange, in_words, next_bytes, next_characters
+from constrain.language.grammar import Grammar
+from constrain.language.source import Source
+from constrain.language.special import split_special, terminal_special
+from constrain.lark.places import excerpt, line_and_column
+from constrain.remembering import remembered
+from constrain.vocabulary.vocabulary import Vocabulary, as_vocabulary
+
+if TYPE_CHECKING:
+    from llama_cpp import Llama
+    from typing_extensions import Unpack
+
+    from constrain.engine.constraint import Constraint, Matcher
+    from constrain.language.policies import CompileOptions
+    from constrain.vocabulary.vocabulary import HasVocabulary
+
+SHOWN_TERMINALS = 20
+"""Terminals that ``str()`` of an explanation lists before it says how many more there are."""
+
+SHOWN_COMPLETION = 200
+"""Characters of a shortest completion that ``str()`` of an explanation shows."""
+
+_END, _NO_TEXT = 256, 257
+"""Tokens of the byte vocabulary, beside the bytes themselves."""
+
+
+class ExpectedTerminal(NamedTuple):
+    """A terminal that could have gone on or begun: its name, and where it comes from (a JSON Pointer), if known.
+
+    The name of a terminal of a Lark grammar holds its line and column.
+    """
+
+    name: str
+    pointer: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenStep:
+    """One token of a text.
+
+    ``offset``: the byte of the text at which it begins. ``n_allowed``: how many tokens were allowed in its place,
+    end-of-generation included. ``is_allowed``: whether it was one of them. ``min_tokens_left``: how many tokens a short
+    text takes from before it to the end.
+    """
+
+    token: int
+    text: bytes
+    offset: int
+    n_allowed: int
+    is_allowed: bool
+    min_tokens_left: int
+
+
+@dataclass(frozen=True, slots=True)
+class TextExplanation:
+    """How far a text matches. ``str()`` says it in a few lines.
+
+    ``offset``: bytes of the text that some text of the language begins with, up to a whole character; ``line`` and
+    ``column`` of that place count from 1, lines end with a line feed, columns are characters.
+    ``expected``: the terminals that could go on or begin there. ``next_characters``: the characters that could come
+    next; ``next_bytes``: the bytes, also of languages that are not UTF-8.
+    ``is_complete``: the text up to there is in the language. ``completion``: a shortest text after which it is.
+    ``steps``: the tokens up to the first that is not allowed, or up to end-of-generation, if a vocabulary was given.
+    """
+
+    text: bytes
+    offset: int
+    line: int
+    column: int
+    expected: tuple[ExpectedTerminal, ...]
+    next_characters: tuple[CharacterRange, ...]
+    next_bytes: bytes
+    is_complete: bool
+    completion: bytes
+    steps: tuple[TokenStep, ...] = ()
+
+    @property
+    def accepted(self) -> bytes:
+        """The text up to the place."""
+        return self.text[: self.offset]
+
+    @property
+    def matches(self) -> bool:
+        """Whether the whole text is in the language."""
+        return self.is_complete and self.offset == len(self.text)
+
+    def __str__(self) -> str:
+        if self.matches:
+            return "\n".join(["the text matches", *self._next("it may go on with")])
+        place = f"line {self.line}, column {self.column} (byte {self.offset})"
+        ended = self.offset == len(self.text)
+        first = f"the text is not whole: it ends at {place}" if ended else f"the text stops matching at {place}"
+        before = self.accepted.decode(errors="replace")
+        after = self.text[self.offset :].decode(errors="replace")
+        lines = [first, excerpt(before + after, len(before)), *self._expected(), *self._next("next may come")]
+        if self.is_complete:
+            lines.append("what stands before this place is a whole text")
+        else:
+            lines.append(f"a shortest way to finish from here: {_quoted(self.completion)}")
+        return "\n".join(lines)
+
+    def _expected(self) -> list[str]:
+        if not self.expected:
+            return ["expected: the end of the text"]
+        names = [name_terminal(*terminal) for terminal in self.expected[:SHOWN_TERMINALS]]
+        if len(self.expected) > SHOWN_TERMINALS:
+            names.append(f"{len(self.expected) - SHOWN_TERMINALS} more")
+        if len(names) == 1:
+            return [f"expected: {names[0]}"]
+        return ["expected one of:", *(f"    {name}" for name in names)]
+
+    def _next(self, lead: str) -> list[str]:
+        if self.next_characters:
+            return [f"{lead}: {in_words(self.next_characters)}"]
+        return [f"{lead}: byte {', '.join(f'{byte:#04x}' for byte in self.next_bytes)}"] if self.next_bytes else []
+
+
+def explain(
+    schema: object,
+    text: bytes | str,
+    vocabulary: Vocabulary | HasVocabulary | Llama | None = None,
+    *,
+    closed: bool = False,
+    **policies: Unpack[CompileOptions],
+) -> TextExplanation:
+    """Says where a text stops matching, what was expected there, and what it lacks.
+
+    ``schema`` and policies as for ``compile``; ``closed``: as ``generate`` does it, without keys that a schema does
+    not declare. With a ``vocabulary`` that has ``encode``, the steps are those of the text's own tokens. A ``str``
+    is taken as UTF-8; the names of special tokens that a grammar names stand for these tokens. Raises what
+    ``compile`` does; ValueError for a vocabulary without ``encode``.
+
+    >>> found = explain({"enum": ["red", "green"]}, '"rot"')
+    >>> found.matches, found.offset, found.next_characters, found.completion
+    (False, 2, (CharacterRange(first='e', last='e'),), b'ed"')
+    """
+    if closed and isinstance(schema, Grammar | Source):
+        raise ValueError(f"closed is about JSON Schemas, but this is a {type(schema).__name__}")
+    whole = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text  # it stops at a lone surrogate
+    names = _special_names(schema)
+    constraint = _compile(schema, _byte_vocabulary(names), close_objects=closed, cache=False, **policies)
+    matcher = constraint.matcher()
+    tokens: list[int] = []
+    offsets = [0]
+    for part, is_special in _parts(whole, names):
+        tokens += [constraint.vocabulary.special_tokens[part.decode()]] if is_special else part
+        sizes = [len(part)] if is_special else range(1, len(part) + 1)
+        offsets += [offsets[-1] + size for size in sizes]
+    count = matcher.accept_many(tokens)
+    offset = offsets[count]
+    if offset < len(whole) or not matcher.is_accepting:
+        begin = _character_start(whole, offset) if count and tokens[count - 1] < _END else offset
+        matcher.rollback(offset - begin)
+        offset = begin
+    before = whole[:offset].decode(errors="replace")
+    line, column = line_and_column(before, len(before))
+    following = next_bytes(matcher)
+    return TextExplanation(
+        whole,
+        offset,
+        line,
+        column,
+        _expected_terminals(matcher),
+        next_characters(matcher),
+        following,
+        matcher.is_accepting,
+        b"".join(split_special(matcher.shortest_completion())),
+        ()
+        if vocabulary is None
+        else _steps(
+            _compile(schema, as_vocabulary(vocabulary), close_objects=closed, **policies), _parts(whole, names)
+        ),
+    )
+
+
+def _special_names(schema: object) -> tuple[str, ...]:
+    """The special tokens that a grammar names."""
+    grammar = schema.grammar() if isinstance(schema, Source) else schema
+    if not isinstance(grammar, Grammar):
+        return ()
+    names = (terminal_special(terminal) for terminal in grammar.terminals)
+    return tuple(dict.fromkeys(name for name in names if name is not None))
+
+
+def _parts(text: bytes, names: tuple[str, ...]) -> list[tuple[bytes, bool]]:
+    """The text, cut where the names of special tokens stand; with each part, whether it is one."""
+    if not names:
+        return [(text, False)]
+    longest_first = sorted((name.encode() for name in names), key=len, reverse=True)
+    parts = re.split(b"(%b)" % b"|".join(map(re.escape, longest_first)), text)
+    return [(part, index % 2 == 1) for index, part in enumerate(parts) if part]
+
+
+VOCABULARY_BYTES = 8 << 20
+"""Bytes that the remembered vocabularies of bytes and special tokens may take together."""
+
+
+@remembered(64, VOCABULARY_BYTES, lambda names: 50_000 + sum(map(len, names)))
+def _byte_vocabulary(names: tuple[str, ...]) -> Vocabulary:
+    """Token ``i`` is byte ``i``; one more ends the text, one is never allowed, and then come special ones."""
+    tokens = [bytes([byte]) for byte in range(256)] + [b"", b""] + [b""] * len(names)
+    return Vocabulary.from_tokens(tokens, eos=[_END], special={_NO_TEXT: "", **dict(enumerate(names, _NO_TEXT + 1))})
+
+
+def _expected_terminals(matcher: Matcher) -> tuple[ExpectedTerminal, ...]:
+    """The terminals that may go on or begin at a place, in the grammar's order."""
+    *_, terminals = matcher.diagnose(_NO_TEXT)
+    places = matcher.constraint._terminal_places()
+    return tuple(dict.fromkeys(ExpectedTerminal(*places[index]) for index in terminals))
+
+
+def _character_start(text: bytes, offset: int) -> int:
+    """Where the UTF-8 character begins that a place is inside of, or else the place itself."""
+    for start in range(offset - 1, max(offset - 4, -1), -1):
+        lead = text[start]
+        if not 0x80 <= lead < 0xC0:
+            length = 1 + (lead >= 0xC2) + (lead >= 0xE0) + (lead >= 0xF0) if lead < 0xF5 else 1
+            return start if offset < start + length else offset
+    return offset
+
+
+def _steps(constraint: Constraint, parts: list[tuple[bytes, bool]]) -> tuple[TokenStep, ...]:
+    vocabulary = constraint.vocabulary
+    if vocabulary.encode is None:
+        raise ValueError("the vocabulary has no encode, so the tokens of the text are not known; see from_llama")
+    matcher, row = constraint.matcher(), constraint.allocate_bitmask()[0]
+    steps: list[TokenStep] = []
+    tokens: list[tuple[int, bytes]] = []
+    for part, is_special in parts:
+        if is_special and part.decode() in vocabulary.special_tokens:
+            tokens.append((vocabulary.special_tokens[part.decode()], part))
+        else:
+            tokens += [(token, vocabulary.token_bytes(token)) for token in vocabulary.encode(part)]
+    offset = 0
+    for token, part in [*tokens, (vocabulary.eos[0], b"")]:
+        matcher.fill_bitmask(row)
+        n_allowed, left = int.from_bytes(row.tobytes(), "little").bit_count(), matcher.min_tokens_left
+        steps.append(TokenStep(token, part, offset, n_allowed, matcher.accept(token), left))
+        if not steps[-1].is_allowed:
+            break
+        offset += len(part)
+    return tuple(steps)
+
+
+def _quoted(text: bytes) -> str:
+    """A text for people, cut if it is long."""
+    decoded = text.decode(errors="replace")
+    more = len(decoded) - SHOWN_COMPLETION
+    return repr(decoded[:SHOWN_COMPLETION]) + (f" and {more} characters more" if more > 0 else "")

@@ -1,0 +1,153 @@
+"""``compile_schema``: a JSON Schema to a grammar, from documents to rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from constrain.errors import SchemaError, UnsatisfiableSchemaError, limits_at
+from constrain.json_schema.documents.dialects import DRAFT_4_URI, sign_of_draft_4
+from constrain.json_schema.documents.documents import Documents
+from constrain.json_schema.documents.dynamic_scope import DynamicScopeNeeded
+from constrain.json_schema.documents.references import References
+from constrain.json_schema.emission.emitter import Emitter
+from constrain.json_schema.keywords.expansion import Expansion
+from constrain.json_schema.policies import Policies
+from constrain.json_schema.spelling.languages import begin_compilation
+from constrain.json_schema.values.contradictions import why_empty
+from constrain.json_schema.values.doubles import settle_numbers, split_whole_numbers
+from constrain.json_schema.values.productivity import expand_all, mark_productive
+from constrain.work import compilation, garbage_kept, steps_taken
+
+if TYPE_CHECKING:
+    from constrain.json_schema.emission.arguments import Writing
+    from constrain.language.grammar import Grammar
+
+
+@dataclass(frozen=True)
+class CompiledSchema:
+    """A grammar for the values of a schema, the policies in force, and what a reader should know."""
+
+    grammar: Grammar
+    policies: dict[str, str | bool]
+    warnings: tuple[str, ...]
+    raw_arguments: frozenset[str] = frozenset()
+    """Of arguments of a call: those that are strings written as they are."""
+    steps: int = 0
+    """Steps that compiling took, of ``MAX_EXPANSION_WORK``."""
+
+    @property
+    def part(self) -> Grammar:
+        """The grammar as a part of another one, with the warnings."""
+        return replace(self.grammar, warnings=self.warnings)
+
+
+class _Asked(NamedTuple):
+    """What to compile a schema with."""
+
+    documents: Documents
+    policies: Policies
+    keys_apart: bool
+    plain_integers: bool
+    arguments: Writing | None
+
+
+def compile_schema(
+    schema: object,
+    *,
+    whitespace: str = "flexible",
+    property_order: str = "schema",
+    formats: str = "assert",
+    numbers: str = "canonical",
+    precision: str = "double",
+    escapes: str = "canonical",
+    close_objects: bool = False,
+    registry: object = None,
+    keys_apart: bool = False,
+    plain_integers: bool = False,
+    arguments: Writing | None = None,
+) -> CompiledSchema:
+    """The grammar whose texts are the JSON texts of the values of ``schema``, under the given policies.
+
+    ``schema``: a parsed JSON Schema (dict or bool). ``registry``: a mapping from URIs to schemas (for example a
+    ``referencing.Registry``) for references that leave the document; nothing is ever fetched.
+    ``keys_apart``: no key is one lexeme with its colon, so that two such grammars can be read side by side.
+    ``plain_integers``: integers have neither a fraction nor an exponent, whatever ``numbers`` says.
+    ``arguments``: the texts are the arguments of a call, an object that is written like this.
+    Raises SchemaError (malformed), UnsupportedSchemaError (a keyword that cannot be enforced exactly),
+    UnsatisfiableSchemaError (no value), PatternError and LimitError; ``pointer`` names the place.
+
+    >>> compile_schema({"type": "array", "items": {"type": "boolean"}}).warnings
+    ()
+    """
+    policies = Policies(whitespace, property_order, formats, numbers, precision, escapes, close_objects)
+    policies.check()
+    with compilation(), garbage_kept(), limits_at(""):
+        before = steps_taken()
+        compiled = _in_its_dialect(schema, _Asked(Documents(registry), policies, keys_apart, plain_integers, arguments))
+        return replace(compiled, steps=steps_taken() - before)
+
+
+def _in_its_dialect(schema: object, asked: _Asked) -> CompiledSchema:
+    """The schema read as one of its dialect; without ``$schema``, as one of draft 4 if it makes sense only there."""
+    try:
+        return _in_dialect(schema, asked)
+    except UnsatisfiableSchemaError:
+        raise
+    except SchemaError:
+        sign = sign_of_draft_4(schema)
+        if sign is None:
+            raise
+    assert isinstance(schema, dict)
+    compiled = _in_dialect({"$schema": DRAFT_4_URI, **schema}, asked)
+    return replace(compiled, warnings=(f"there is no $schema; {sign} is of draft 4", *compiled.warnings))
+
+
+def _in_dialect(schema: object, asked: _Asked) -> CompiledSchema:
+    """The schema read as one of its dialect; with objects left open if nothing is left of it where they are closed."""
+    try:
+        return _for_references(schema, asked)
+    except UnsatisfiableSchemaError:
+        if not asked.policies.close_objects:
+            raise
+    compiled = _for_references(schema, asked._replace(policies=asked.policies._replace(close_objects=False)))
+    note = "objects may have keys that the schema does not declare: without them, too few values are different"
+    return replace(compiled, warnings=(note, *compiled.warnings))
+
+
+def _for_references(schema: object, asked: _Asked) -> CompiledSchema:
+    try:
+        return _compile(References(schema, asked.documents), asked)
+    except DynamicScopeNeeded:
+        pass  # few schemas have dynamic references; the others do not pay for them
+    return _compile(References(schema, asked.documents, dynamic=True), asked)
+
+
+def _compile(references: References, asked: _Asked) -> CompiledSchema:
+    begin_compilation()
+    policies = asked.policies
+    goals = Expansion(references, policies)
+    root = goals.root()
+    order = expand_all(goals, root)
+    plainly = goals.has_integers_by_spelling and goals.negates_integers
+    if plainly:
+        split_whole_numbers(order)
+    if policies.precision == "double":
+        settle_numbers(goals, order)
+    mark_productive(order, close_objects=policies.close_objects)
+    if goals.has_unique_items:
+        from constrain.json_schema.values.unique_items import settle_unique_items
+
+        order = settle_unique_items(goals, root, order)
+    if not root.productive:
+        raise why_empty(goals, root)
+    emitter = Emitter(
+        policies,
+        plain_integers=goals.has_integers_by_spelling or asked.plain_integers,
+        plainly_whole=plainly,
+        keys_apart=asked.keys_apart,
+        arguments=asked.arguments,
+    )
+    grammar = emitter.emit(root, order)
+    raw = emitter.raw_arguments() if asked.arguments is not None else frozenset()
+    return CompiledSchema(grammar, policies._asdict(), goals.report(), raw)

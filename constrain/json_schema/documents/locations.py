@@ -1,0 +1,94 @@
+"""Sources, resources and locations, as data: where a subschema is.
+
+A location is one subschema at one place. A resource is a source (a schema with a base URI) as seen from one dynamic
+scope (``constrain.json_schema.documents.dynamic_scope``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from constrain.json_schema.documents.dialects import escape
+
+if TYPE_CHECKING:
+    from constrain.json_schema.documents.dialects import Declared, Dialect
+
+    Place = tuple[str, dict[str, object]]  # where in a source, as a JSON Pointer from its root, and the schema there
+
+
+class Source:
+    """A schema with a base URI of its own: a whole document, or a subschema with an ``$id``.
+
+    ``pointer`` and ``depth`` are those of its root. ``anchors`` (``None``: not looked for yet) and ``dynamic`` (only
+    filled in where dynamic scopes are kept) say where names are; ``None`` stands for a name that several schemas
+    have. ``embedded``: by identity of the subschema. ``resources``: the source as seen from each dynamic scope.
+    """
+
+    __slots__ = ("anchors", "base", "declared", "depth", "dynamic", "embedded", "pointer", "resources", "schema")
+
+    def __init__(self, schema: object, base: str, declared: Declared, pointer: str, depth: int) -> None:
+        self.schema = schema
+        self.base = base
+        self.declared = declared
+        self.pointer = pointer
+        self.depth = depth
+        self.anchors: dict[str, Place | None] | None = None
+        self.dynamic: dict[str, Place | None] = {}
+        self.embedded: dict[int, Source] = {}
+        self.resources: dict[Scope, Resource] = {}
+
+
+class Scope:
+    """For each dynamic anchor, the outermost resource that declares it."""
+
+    __slots__ = ("outermost",)
+
+    def __init__(self, outermost: dict[str, Source]) -> None:
+        self.outermost = outermost
+
+
+NO_SCOPE = Scope({})
+"""What is outside of a document, and everything where no dynamic scopes are kept."""
+
+
+class Resource:
+    """A source as seen from a dynamic scope, which includes the source itself; holds the locations inside it."""
+
+    __slots__ = ("base", "dialect", "locations", "root", "scope", "source", "targets")
+
+    def __init__(self, source: Source, scope: Scope) -> None:
+        self.source = source
+        self.scope = scope
+        self.base = source.base
+        self.dialect: Dialect = source.declared.dialect
+        self.locations: dict[int, Location] = {}
+        self.targets: dict[str | tuple[str, str], Location] = {}
+        self.root: Location
+
+
+class Location:
+    """One subschema at one place; ``shapes`` and ``goal`` are filled in when first asked for."""
+
+    __slots__ = ("depth", "expanding", "goal", "order", "parent", "resource", "schema", "shapes", "token")
+
+    def __init__(self, schema: object, parent: Location | None, token: str, resource: Resource, order: int) -> None:
+        self.schema = schema
+        self.parent = parent
+        self.token = token
+        self.resource = resource
+        self.order = order
+        self.depth: int = 0 if parent is None else parent.depth + 1
+        self.expanding = False
+        self.shapes: Any = None  # ``Shapes``, and below a ``Goal``: neither is known here
+        self.goal: Any = None
+
+    def pointer(self, *tokens: str | int) -> str:
+        """The JSON Pointer of this location, or of something inside it; built on demand, O(depth)."""
+        parts = []
+        location: Location | None = self
+        while location is not None:
+            parts.append(location.token)
+            location = location.parent
+        parts.reverse()
+        parts += [escape(str(token)) for token in tokens]
+        return "".join(parts)

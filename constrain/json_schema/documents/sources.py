@@ -1,0 +1,305 @@
+"""Sources: schemas with a base URI of their own, what is named in them, and which of them a reference names.
+
+All of this is static: it does not depend on the way on which an evaluation came to a reference.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import unquote
+
+from constrain.errors import LimitError, SchemaError, UnsupportedSchemaError
+from constrain.json_schema.documents.dialects import (
+    ANCHOR_KEYWORDS,
+    MAX_SCHEMA_DEPTH,
+    RECURSIVE_ANCHOR,
+    Declared,
+    escape,
+    is_schema_position,
+    subschemas,
+    without_keywords,
+)
+from constrain.json_schema.documents.documents import NEWEST, is_perhaps_embedded, split_uri
+from constrain.json_schema.documents.dynamic_scope import RECURSIVE
+from constrain.json_schema.documents.locations import Source
+
+if TYPE_CHECKING:
+    from constrain.json_schema.documents.documents import Documents
+    from constrain.json_schema.documents.locations import Location, Place
+
+Key = TypeVar("Key")
+
+
+class Sources:
+    """The sources of one document and of those that it refers to.
+
+    ``dynamic``: whether dynamic anchors are looked for.
+    """
+
+    def __init__(self, document: object, documents: Documents, *, dynamic: bool) -> None:
+        self._documents = documents
+        self._dynamic = dynamic
+        self._may_be_old = (
+            isinstance(document, dict)
+            and "definitions" in document
+            and document.keys().isdisjoint(("$schema", "$defs"))
+        )
+        self._named: dict[str, Source | None] | None = None
+        self._remote: dict[tuple[str, Declared | None], Source | None] = {}
+        self._searched: set[Declared] = set()
+        self.document = self._root_source(document, "", NEWEST, "")
+        if dynamic:
+            self._names()
+
+    def find(self, at: Location, reference: str, keyword: str) -> tuple[Source, str, object]:
+        """The source, the place in it and the schema that a reference names by itself."""
+        resource = at.resource
+        if reference.startswith("#"):
+            source, fragment = resource.source, reference[1:]
+        else:
+            uri, fragment = split_uri(resource.base, reference, at.pointer(keyword))
+            source = resource.source if uri == resource.base else self._named_source(at, uri, reference, keyword)
+        if not fragment:
+            return source, "", source.schema
+        fragment = unquote(fragment)
+        if fragment.startswith("/"):
+            found = self._walk(source, fragment)
+            if found is None:
+                raise SchemaError(f"{keyword} {reference!r:.200} points to nothing", pointer=at.pointer(keyword))
+            if not isinstance(found[2], (dict, bool)):
+                raise SchemaError(
+                    f"{keyword} {reference!r:.200} points to something that is no schema", pointer=at.pointer(keyword)
+                )
+            return found
+        if source.anchors is None:
+            self._names()
+        if source.anchors is None:  # inside the value of an unknown keyword
+            self.index(source)
+        assert source.anchors is not None
+        anchor = source.anchors.get(fragment)
+        if anchor is None:
+            several = "that several schemas have" if fragment in source.anchors else "that no schema has"
+            raise SchemaError(
+                f"{keyword} {reference!r:.200} names an anchor {several} (a JSON Pointer begins with a slash)",
+                pointer=at.pointer(keyword),
+            )
+        return source, *anchor
+
+    def _walk(self, source: Source, pointer: str) -> tuple[Source, str, object] | None:
+        """Follows a JSON Pointer from the root of ``source``, into embedded resources where it meets them."""
+        node, token, start = source.schema, "", 0
+        steps = pointer[1:].split("/")
+        for index, part in enumerate(steps):
+            token += "/" + part
+            step = part
+            if "~" in part:
+                if re.search("~(?![01])", part):
+                    return None
+                step = steps[index] = part.replace("~1", "/").replace("~0", "~")
+            if isinstance(node, dict) and step in node:
+                node = node[step]
+            elif isinstance(node, list) and (number := _array_index(step)) is not None and number < len(node):
+                node = node[number]
+            else:
+                return None
+            if isinstance(node, dict) and ("$id" in node or "id" in node):
+                dialect = source.declared.dialect
+                # what a reference points to is meant as a schema, wherever it is
+                if index == len(steps) - 1 or is_schema_position(source.schema, steps[start : index + 1], dialect):
+                    inner = self.embedded(source, node, source.pointer, token, source.depth + index + 1 - start)
+                    if inner is not None:
+                        source, node, token, start = inner, inner.schema, "", index + 1
+        return source, token, node
+
+    # Sources.
+
+    def _root_source(self, document: object, base: str, inherited: Declared, pointer: str) -> Source:
+        declared = inherited
+        if isinstance(document, dict):
+            declared = self._documents.declared(document, inherited, pointer)
+            identifier = document.get(declared.dialect.id_keyword)
+            if isinstance(identifier, str):
+                base = split_uri(base, identifier, pointer + escape(declared.dialect.id_keyword))[0]
+        return _source(document, base, declared, pointer, 0)
+
+    def embedded(self, outer: Source, schema: dict[str, object], prefix: str, token: str, depth: int) -> Source | None:
+        """The source that ``schema`` (at ``prefix + token``) starts, if its ``$id`` is one and not just an anchor."""
+        source = outer.embedded.get(id(schema))
+        if source is not None:
+            return source
+        declared = outer.declared
+        keyword = declared.dialect.id_keyword
+        identifier = schema.get(keyword)
+        if identifier is None and "$schema" in schema:
+            keyword = "$id"  # of another draft, within draft 4; the other way round, "id" has a meaning of its own
+            identifier = schema.get(keyword)
+        if not isinstance(identifier, str) or identifier.startswith("#"):
+            return None
+        if "$schema" in schema:
+            declared = self._documents.declared(schema, declared, prefix + token)
+        pointer = prefix + token
+        if "$ref" in schema:
+            if self._may_be_old and "$schema" not in schema:
+                raise UnsupportedSchemaError(
+                    f"{keyword} beside $ref starts a resource from 2019-09 on, and is ignored before: say with $schema "
+                    "which draft this is",
+                    pointer=pointer,
+                )
+            if declared.dialect.ref_ignores_siblings:
+                return None
+        base = split_uri(outer.base, identifier, pointer + escape(keyword))[0]
+        source = outer.embedded[id(schema)] = _source(schema, base, declared, pointer, depth)
+        return source
+
+    def _named_source(self, at: Location, uri: str, reference: str, keyword: str) -> Source:
+        """The source with the base URI ``uri``: in this document, in one already met, or in a new one."""
+        named = self._names()
+        declared = at.resource.source.declared
+        if uri in named:
+            source = named[uri]
+        else:
+            if (uri, None) not in self._remote and (uri, declared) not in self._remote:
+                self._retrieve(at, uri, reference, keyword)
+            source = self._remote[(uri, None) if (uri, None) in self._remote else (uri, declared)]
+        if source is None:
+            raise SchemaError(
+                f"{keyword} {reference!r:.200} names a resource, but several schemas have its URI",
+                pointer=at.pointer(keyword),
+            )
+        return source
+
+    def _retrieve(self, at: Location, uri: str, reference: str, keyword: str) -> None:
+        """Enters what ``uri`` names into the table; a document without ``$schema`` inherits the dialect of ``at``."""
+        document = self._documents.find(uri, at.pointer(keyword))
+        declared = at.resource.source.declared
+        if document is None or is_perhaps_embedded(document):
+            self._search(declared)
+            if (uri, None) in self._remote or (uri, declared) in self._remote:
+                return
+        if document is None:
+            raise UnsupportedSchemaError(
+                f"{keyword} {reference!r:.200} is not in this document and not in the registry",
+                pointer=at.pointer(keyword),
+            )
+        if not isinstance(document, (dict, bool)):
+            raise SchemaError(f"the document {uri!r:.200} is no schema", pointer=at.pointer(keyword))
+        source = self._root_source(document, uri, declared, uri + "#")
+        self._enter_remote(uri, document, declared, self.index(source))
+
+    def _search(self, declared: Declared) -> None:
+        """Enters all resources that are embedded in documents of the registry.
+
+        A ``referencing.Registry`` lists them as if they were documents, but what they mean depends on those around
+        them: the base of a relative ``$id``, the dialect.
+        """
+        if declared in self._searched:
+            return
+        self._searched.add(declared)
+        found: list[tuple[str, object, list[Source]]] = []
+        for uri, document in self._documents.registered():
+            # a document that cannot be used is reported where a reference names it
+            with suppress(SchemaError):
+                source = self._root_source(document, uri, declared, uri + "#")
+                found.append((uri, document, self.index(source)))
+        inside = {identity for _, _, sources in found for source in sources for identity in source.embedded}
+        for uri, document, sources in found:
+            if id(document) not in inside:
+                self._enter_remote(uri, document, declared, sources)
+
+    def _enter_remote(self, uri: str, document: object, declared: Declared, sources: list[Source]) -> None:
+        key = None if isinstance(document, dict) and "$schema" in document else declared
+        if (uri, key) not in self._remote:
+            self._remote[uri, key] = sources[0]
+            for source in sources:
+                _enter_name(self._remote, (source.base, key), source)
+
+    # Names.
+
+    def _names(self) -> dict[str, Source | None]:
+        """The sources of the document by base URI; made when the first reference needs it."""
+        if self._named is None:
+            self._named = {}
+            for source in self.index(self.document):
+                _enter_name(self._named, source.base, source)
+        return self._named
+
+    def index(self, start: Source) -> list[Source]:
+        """Enters the anchors of ``start`` and of everything embedded in it; returns all those sources."""
+        found = [start]
+        stack: list[tuple[Source, str, dict[str, object], int]] = []
+        start.anchors = {}
+        if isinstance(start.schema, dict):
+            stack.append((start, "", start.schema, start.depth))
+        while stack:
+            source, token, schema, depth = stack.pop()
+            if depth > MAX_SCHEMA_DEPTH:
+                raise LimitError(f"the schema is nested deeper than MAX_SCHEMA_DEPTH = {MAX_SCHEMA_DEPTH}")
+            if token and ("$id" in schema or "id" in schema):
+                inner = self.embedded(source, schema, source.pointer, token, depth)
+                if inner is not None:
+                    assert isinstance(inner.schema, dict)
+                    source, token, schema = inner, "", inner.schema
+                    inner.anchors = {}
+                    found.append(inner)
+            self._enter_anchors(source, token, schema)
+            for steps, inside in subschemas(schema, source.declared.dialect):
+                stack.append((source, token + "".join(map(escape, steps)), inside, depth + 1))
+        return found
+
+    def _enter_anchors(self, source: Source, token: str, schema: dict[str, object]) -> None:
+        """Enters the names of one schema, which is at ``token`` in ``source``."""
+        dialect = source.declared.dialect
+        place = token, schema
+        names = [schema.get(keyword) for keyword in ANCHOR_KEYWORDS[dialect]]
+        identifier = schema.get(dialect.id_keyword)
+        # drafts 4 to 7 name a place by a fragment in the $id, and so do many schemas that declare no draft
+        if isinstance(identifier, str) and not (dialect.ref_ignores_siblings and "$ref" in schema):
+            names.append(unquote(identifier.partition("#")[2]))
+        assert source.anchors is not None
+        for name in names:
+            if isinstance(name, str) and name and not name.startswith("/"):
+                _enter_anchor(source.anchors, name, place)
+        if self._dynamic:
+            dynamic = schema.get("$dynamicAnchor") if "$dynamicAnchor" in ANCHOR_KEYWORDS[dialect] else None
+            if isinstance(dynamic, str) and dynamic:
+                _enter_anchor(source.dynamic, dynamic, place)
+            if not token and dialect in RECURSIVE_ANCHOR and schema.get("$recursiveAnchor") is True:
+                source.dynamic[RECURSIVE] = place
+
+
+def _enter_name(table: dict[Key, Source | None], name: Key, source: Source) -> None:
+    """Enters a source under its URI; ``None`` takes the place of schemas that differ."""
+    other = table.setdefault(name, source)
+    if other is not None and other is not source and not _equal(other.schema, source.schema):
+        table[name] = None
+
+
+def _enter_anchor(table: dict[str, Place | None], name: str, place: Place) -> None:
+    """Enters a place under the name of an anchor; ``None`` takes the place of schemas that differ."""
+    other = table.setdefault(name, place)
+    if other is not None and other[1] is not place[1] and not _equal(other[1], place[1]):
+        table[name] = None
+
+
+def _equal(a: object, b: object) -> bool:
+    """Whether two schemas are written alike; Python takes 1 for equal to true."""
+    try:
+        return a == b and repr(a) == repr(b)
+    except RecursionError:  # nested too deeply to be used in any case
+        return False
+
+
+def _source(schema: object, base: str, declared: Declared, pointer: str, depth: int) -> Source:
+    """A source without the keywords that its dialect leaves out."""
+    if declared.left_out and isinstance(schema, dict):
+        schema = without_keywords(schema, declared)
+    return Source(schema, base, declared, pointer, depth)
+
+
+def _array_index(step: str) -> int | None:
+    """A step of a JSON Pointer as an array index (RFC 6901 section 4): digits without a leading zero."""
+    if step.isascii() and step.isdigit() and (step == "0" or step[0] != "0"):
+        return int(step)
+    return None

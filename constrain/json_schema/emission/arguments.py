@@ -1,0 +1,126 @@
+"""How arguments of a call are written: as a JSON object, or with an outermost object of another form.
+
+Only the outermost object is another one, and maybe how ``true``, ``false`` and ``null`` are spelled; what is within is
+JSON. So the automata of objects stay what they are, and the lexemes that they are made of are exchanged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from constrain.errors import UnsupportedSchemaError
+from constrain.json_schema.shapes.strings import content
+from constrain.json_schema.spelling.punctuation import Punctuation
+from constrain.language.grammar import Kind, Role, Terminal
+from constrain.language.tree import (
+    ANY_BYTE,
+    ANY_BYTES,
+    EMPTY_TEXT,
+    Complement,
+    Expression,
+    Intersection,
+    Literal,
+    LiteralSet,
+    Repetition,
+)
+from constrain.regex.anchors import sequence, union
+from constrain.regex.spelling import out_of_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from constrain.json_schema.shapes.strings import StringShape
+
+
+@dataclass(frozen=True, slots=True)
+class Outermost:
+    """An object without brackets: ``before_key key after_key value behind_value``, with ``between`` two of these.
+
+    ``identifiers``: whether keys must be names of variables. ``raw_strings``: whether the values of members that are
+    strings, whatever they are, stand as they are; they do not hold ``behind_value``.
+    """
+
+    before_key: str = ""
+    after_key: str = ""
+    behind_value: str = ""
+    between: str = ""
+    identifiers: bool = False
+    raw_strings: bool = False
+
+    def punctuation(self) -> Punctuation:
+        """Its lexemes; those without text are left out of the grammar."""
+        nothing = Terminal("", EMPTY_TEXT)
+        between = Terminal(self.between, Literal(self.between.encode()), role=Role.NONE) if self.between else nothing
+        return Punctuation(nothing, nothing, nothing, nothing, nothing, nothing, between, nothing, EMPTY_TEXT, None)
+
+    def key(self, name: str) -> bytes:
+        """How a key is written. Raises UnsupportedSchemaError."""
+        if self.identifiers and not (name.isidentifier() and name.isascii()):
+            raise UnsupportedSchemaError(
+                f"{name!r:.80} is no name of an argument in calls that are written as in Python", pointer=""
+            )
+        if not name or (self.after_key and (self.after_key[0] in name)) or "\n" in name or not name.isprintable():
+            raise UnsupportedSchemaError(
+                f"{name!r:.80} cannot be written as the name of an argument, which stands between "
+                f"{self.before_key!r} and {self.after_key!r}",
+                pointer="",
+            )
+        return f"{self.before_key}{name}{self.after_key}".encode()
+
+    def raw(self, shapes: tuple[StringShape, ...]) -> Terminal:
+        """Strings of any of the shapes, and what is behind the value. Raises UnsupportedSchemaError for none."""
+        from constrain.json_schema.spelling.languages import has_text
+
+        end = self.behind_value.encode()
+        texts: list[Expression] = []
+        for shape in shapes:
+            if shape.values is None:
+                texts.append(out_of_json(content(shape)))
+            else:
+                texts.append(LiteralSet(tuple(value.encode("utf-8", "surrogatepass") for value in shape.values)))
+        early = sequence(ANY_BYTES, Literal(end), Repetition(ANY_BYTE, 1, None))
+        expression = Intersection((sequence(union(texts), Literal(end)), Complement(early)))
+        if not has_text((expression,), 0, None):
+            raise UnsupportedSchemaError(
+                f"all strings that are allowed here hold {self.behind_value!r}, with which values end in this form",
+                pointer="",
+            )
+        return Terminal("string", expression, kind=Kind.STRING)
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """How arguments are written.
+
+    ``constants``: what stands for ``true``, ``false`` and ``null``, if others do. ``any_escapes``: whether the escapes
+    of strings may be any of JSON's; otherwise they are those of the canonical spelling, whatever the policy.
+    """
+
+    outermost: Outermost | None = None
+    constants: Mapping[bytes, bytes] = field(default_factory=dict)
+    any_escapes: bool = True
+
+    def of_scalar(self, terminal: Terminal) -> Terminal:
+        """The same with its own constants; strings are in quotes and stay what they are."""
+        match terminal.expression:
+            case Literal(text) if text in self.constants:
+                return replace(terminal, expression=Literal(self.constants[text]))
+            case LiteralSet(texts) if not self.constants.keys().isdisjoint(texts):
+                return replace(terminal, expression=LiteralSet(tuple(self.constants.get(text, text) for text in texts)))
+        return terminal
+
+
+JSON_ARGUMENTS = Writing()
+
+PYTHON_ARGUMENTS = Writing(
+    Outermost(after_key="=", between=", ", identifiers=True),
+    {b"true": b"True", b"false": b"False", b"null": b"None"},
+    any_escapes=False,
+)
+"""Keyword arguments. A string is spelled as in JSON, with escapes that mean the same in Python."""
+
+XML_ARGUMENTS = Writing(
+    Outermost(before_key="<parameter=", after_key=">\n", behind_value="\n</parameter>\n", raw_strings=True)
+)
+"""An element for each argument: strings as they are, other values as JSON."""

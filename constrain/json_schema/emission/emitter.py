@@ -1,0 +1,357 @@
+"""Shapes to grammar: one rule per goal that has arrays or objects; scalars are terminals on the edges around them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from constrain.errors import LimitError, UnsatisfiableSchemaError, UnsupportedSchemaError
+from constrain.json_schema.emission.arrays import add_array
+from constrain.json_schema.emission.combined import add_combined
+from constrain.json_schema.emission.emitting import Emitting
+from constrain.json_schema.emission.objects import add_object
+from constrain.json_schema.emission.scalars import number_spellings, scalar_terminals
+from constrain.json_schema.formulas.closing import emitted, emitted_strings, has_value, is_productive
+from constrain.json_schema.shapes.arrays import unproductive_item
+from constrain.json_schema.shapes.data import NO_SHAPES, NOTHING, Goal, ObjectShape
+from constrain.json_schema.shapes.goal import place
+from constrain.json_schema.shapes.number_texts import BYTES_PER_STEP, scalar_steps
+from constrain.json_schema.shapes.numeric import plainly_whole
+from constrain.json_schema.spelling.canonical import spell_string
+from constrain.json_schema.spelling.punctuation import PUNCTUATION
+from constrain.json_schema.values.productivity import children
+from constrain.language.grammar import EPSILON, Edge, Grammar, Kind, Role, Rule, Terminal
+from constrain.language.rule_automaton import END, START, RuleAutomaton
+from constrain.language.tree import EMPTY_TEXT, Concatenation, Expression, Literal
+from constrain.work import spend
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from constrain.json_schema.emission.arguments import Outermost, Writing
+    from constrain.json_schema.emission.string_spellings import StringSpellings
+    from constrain.json_schema.policies import Policies
+    from constrain.json_schema.shapes.data import Shapes
+    from constrain.json_schema.shapes.strings import StringShape
+
+MAX_EDGES = 2_000_000
+"""Edges of one grammar: the largest real schemas make about 100,000."""
+
+
+RULE_STEPS = 10
+"""Steps of a compilation that a rule takes; ``EDGE_STEPS``: each of its edges, in the kernel too."""
+
+EDGE_STEPS = 4
+
+TERMINAL_STEPS = 15
+"""Steps that a terminal takes, without what is in its expression."""
+
+
+class Emitter(Emitting):
+    """Terminals and rules of one grammar while they are collected."""
+
+    def __init__(
+        self,
+        policies: Policies,
+        *,
+        plain_integers: bool = False,
+        plainly_whole: bool = False,
+        keys_apart: bool = False,
+        arguments: Writing | None = None,
+    ) -> None:
+        self.punctuation = PUNCTUATION[policies.whitespace]
+        self.policies = policies
+        self._arguments = arguments
+        self._outermost: Outermost | None = None
+        """How the object is written whose rule is being made, if it is not JSON."""
+        self._outermost_symbols: dict[str, int] = {}
+        self._outermost_values: dict[Goal, tuple[int, ...]] = {}
+        self._raw: set[int] = set()
+        self._plainly_whole = plainly_whole
+        any_escapes = policies.escapes == "any" and (arguments is None or arguments.any_escapes)
+        self._string_spellings = _string_spellings() if any_escapes else None
+        self._number_spellings = number_spellings(policies.numbers, policies.precision, plain_integers=plain_integers)
+        self.terminals: list[Terminal] = []
+        self.rules: list[Rule | None] = []
+        self._ids: dict[int, int] = {}
+        self._keys: dict[str, int] = {}
+        self._bare_keys: dict[str, int] = {}
+        self._undeclared: dict[int, Terminal] = {}
+        self._symbols: dict[Goal, tuple[int, ...]] = {}
+        self._scalars: dict[object, list[Terminal]] = {}
+        self._queue: list[tuple[Goal, int]] = []
+        self._ambiguous: set[Goal] = set()
+        self._always_apart = keys_apart
+        self.keys_apart = keys_apart
+        """Whether declared keys are read apart from their colons in the rule that is being made."""
+        self._edges = 0
+
+    def emit(self, root: Goal, reachable: Iterable[Goal]) -> Grammar:
+        """The grammar of a productive goal; ``reachable``: itself and all goals it leads to."""
+        self._ambiguous = ambiguous_goals(reachable)
+        around = self.punctuation.around
+        if self._arguments is not None:
+            self.rules.append(None)
+            self._emit_arguments(root, self._arguments)
+        elif around is None and root.shapes is not None and not _has_scalars(root.shapes):
+            self.symbols(root)
+        else:
+            self._emit_start(root, around)
+        goal = root
+        try:
+            for goal, rule in self._queue:
+                self._emit_rule(goal, rule)
+        except LimitError as error:
+            place(error, goal)
+            raise
+        rules = tuple(rule for rule in self.rules if rule is not None)
+        return Grammar(
+            tuple(self.terminals),
+            rules,
+            self_delimiting=True,
+            numbers_by_double=self.policies.precision == "double",
+            strings_by_value=self._string_spellings is not None,
+        )
+
+    def _emit_start(self, root: Goal, around: Terminal | None) -> None:
+        self.rules.append(None)
+        edges = [Edge(START, symbol, END) for symbol in self.symbols(root)]
+        accepting: tuple[int, ...] = (END,)
+        if around is not None:
+            white = self.add(around)
+            edges += [Edge(2, symbol, END) for symbol in self.symbols(root)]
+            edges += [Edge(START, white, 2), Edge(END, white, 3)]
+            accepting = (END, 3)
+        self.rules[0] = Rule("text", tuple(edges), accepting)
+
+    def _emit_arguments(self, root: Goal, writing: Writing) -> None:
+        """Adds the objects of a goal, and nothing else of it, as the first rule."""
+        assert root.shapes is not None
+        objects = root.shapes._replace(
+            simple=0,
+            numbers=(),
+            strings=(),
+            arrays=(),
+            combined=tuple(each for each in root.shapes.combined if isinstance(each.base, ObjectShape)),
+        )
+        if not any(map(is_productive, objects.objects)) and not any(map(has_value, objects.combined)):
+            raise UnsatisfiableSchemaError("arguments are an object, but no object satisfies their schema", pointer="")
+        json_punctuation = self.punctuation
+        if writing.outermost is not None:
+            self._outermost, self.punctuation = writing.outermost, writing.outermost.punctuation()
+        try:
+            self._emit_rule(root, 0, objects_only=True)
+        finally:
+            self._outermost, self.punctuation = None, json_punctuation
+
+    def raw_arguments(self) -> frozenset[str]:
+        """The arguments that are strings written as they are. Raises UnsupportedSchemaError if one is in some calls."""
+        assert self.rules[0] is not None
+        onward: dict[int, list[Edge]] = {}
+        for edge in self.rules[0].edges:
+            onward.setdefault(edge.source, []).append(edge)
+        keys = {symbol: name for name, symbol in self._outermost_symbols.items()}
+        ways: dict[str, set[bool]] = {}
+        for edge in self.rules[0].edges:
+            if edge.symbol is not EPSILON and edge.symbol in keys:
+                places = [edge.target]
+                for place in places:  # a key may be apart from a colon without text
+                    places += [each.target for each in onward.get(place, ()) if each.symbol is EPSILON]
+                read = (each.symbol for place in places for each in onward.get(place, ()))
+                found = {symbol in self._raw for symbol in read if symbol is not EPSILON}
+                ways.setdefault(keys[edge.symbol], set()).update(found)
+        for name, found in ways.items():
+            if len(found) > 1:
+                raise UnsupportedSchemaError(
+                    f"the argument {name!r:.80} is a string beside some arguments and another value beside others: "
+                    "this form does not say which it is",
+                    pointer="",
+                )
+        return frozenset(name for name, found in ways.items() if True in found)
+
+    def add(self, terminal: Terminal) -> int | None:
+        """The symbol of a terminal that may have no text at all; the same object is added once."""
+        return EPSILON if terminal.expression is EMPTY_TEXT else self._symbol(terminal)
+
+    def _symbol(self, terminal: Terminal) -> int:
+        symbol = self._ids.get(id(terminal))
+        if symbol is None:
+            symbol = self._ids[id(terminal)] = len(self.terminals)
+            self.terminals.append(terminal)
+        return symbol
+
+    def _argument(self, name: str, outermost: Outermost) -> int:
+        symbol = self._outermost_symbols.get(name)
+        if symbol is None:
+            terminal = Terminal(f"argument {name}", Literal(outermost.key(name)), "", Role.LABEL, name.encode())
+            symbol = self._outermost_symbols[name] = self._symbol(terminal)
+        return symbol
+
+    def key(self, name: str) -> int:
+        """The symbol of a declared key, its colon included unless ``keys_apart``."""
+        if self._outermost is not None:
+            return self._argument(name, self._outermost)
+        keys = self._bare_keys if self.keys_apart else self._keys
+        symbol = keys.get(name)
+        if symbol is None:
+            spend(TERMINAL_STEPS + len(name) // BYTES_PER_STEP)
+            spelled = spell_string(name)
+            tail = self.punctuation.colon_tail
+            key: Expression = Literal(spelled)
+            if self._string_spellings is not None:
+                key = self._string_spellings.of(key)
+            if self.keys_apart:
+                expression = key
+            elif isinstance(key, Literal) and isinstance(tail, Literal):
+                expression = Literal(spelled + tail.text)
+            else:
+                expression = Concatenation((key, tail))
+            symbol = keys[name] = len(self.terminals)
+            self.terminals.append(Terminal(f"key {name}", expression, "", Role.LABEL, spelled))
+        return symbol
+
+    def undeclared_key(self, expression: Expression) -> int:
+        """The symbol of a class of undeclared keys, without the colon; the same expression is added once."""
+        if self._outermost is not None:
+            raise UnsupportedSchemaError(
+                "arguments that a schema does not declare by name cannot be written in this form", pointer=""
+            )
+        terminal = self._undeclared.get(id(expression))
+        if terminal is None:
+            terminal = Terminal("key", expression, "", Role.LABEL, kind=Kind.STRING)
+            if self._string_spellings is not None:
+                terminal = self._string_spellings.of_terminal(terminal)
+            self._undeclared[id(expression)] = terminal
+        return self._symbol(terminal)
+
+    def symbols(self, goal: Goal) -> tuple[int, ...]:
+        """The symbols that read a value of a productive goal; reserves its rule if it needs one."""
+        if self._outermost is not None:
+            return self._argument_symbols(goal, self._outermost)
+        return self._json_symbols(goal)
+
+    def _argument_symbols(self, goal: Goal, outermost: Outermost) -> tuple[int, ...]:
+        """The symbols that read a value of the outermost object, and what is behind it."""
+        symbols = self._outermost_values.get(goal)
+        if symbols is None:
+            shapes = goal.shapes
+            assert shapes is not None
+            if outermost.raw_strings and shapes.strings and shapes == NO_SHAPES._replace(strings=shapes.strings):
+                symbols = (self._symbol(outermost.raw(self._strings(goal))),)
+                self._raw.update(symbols)
+            else:
+                symbols = self._json_symbols(goal)
+                if outermost.behind_value:
+                    behind = self._symbol(Terminal(outermost.behind_value, Literal(outermost.behind_value.encode())))
+                    edges = [Edge(START, symbol, 2) for symbol in symbols]
+                    symbols = (~len(self.rules),)
+                    self.rules.append(Rule("argument", (*edges, Edge(2, behind, END)), (END,)))
+            self._outermost_values[goal] = symbols
+        return symbols
+
+    def _json_symbols(self, goal: Goal) -> tuple[int, ...]:
+        symbols = self._symbols.get(goal)
+        if symbols is None:
+            shapes = goal.shapes
+            assert shapes is not None
+            strings = self._strings(goal)
+            key = (shapes.simple, shapes.numbers, tuple(map(_identity, strings)))
+            terminals = self._scalars.get(key)
+            if terminals is None:
+                try:
+                    spend(TERMINAL_STEPS + scalar_steps(shapes, self.policies.numbers, self.policies.precision))
+                    scalars = shapes if strings is shapes.strings else shapes._replace(strings=strings)
+                    if self._plainly_whole:
+                        scalars = scalars._replace(numbers=plainly_whole(scalars.numbers))
+                    terminals = scalar_terminals(scalars, goal.location, self._number_spellings)
+                    if self._arguments is not None and self._arguments.constants:
+                        terminals = [self._arguments.of_scalar(terminal) for terminal in terminals]
+                    if self._string_spellings is not None:
+                        terminals = list(map(self._string_spellings.of_terminal, terminals))
+                except LimitError as error:
+                    place(error, goal)
+                    raise
+                self._scalars[key] = terminals
+            found = [self._symbol(terminal) for terminal in terminals]
+            if (
+                any(unproductive_item(array) is None for array in shapes.arrays)
+                or any(map(is_productive, shapes.objects))
+                or any(map(has_value, shapes.combined))
+            ):
+                found.append(~len(self.rules))
+                self._queue.append((goal, len(self.rules)))
+                self.rules.append(None)
+            symbols = self._symbols[goal] = tuple(found)
+        return symbols
+
+    def _strings(self, goal: Goal) -> tuple[StringShape, ...]:
+        try:
+            return emitted_strings(goal, close_objects=self.policies.close_objects)
+        except LimitError as error:
+            place(error, goal)
+            raise
+
+    def _emit_rule(self, goal: Goal, rule: int, *, objects_only: bool = False) -> None:
+        automaton = RuleAutomaton()
+        self.keys_apart = self._always_apart or goal in self._ambiguous
+        assert goal.shapes is not None
+        for array in goal.shapes.arrays:
+            if not objects_only and unproductive_item(array) is None:
+                automaton.begin_alternative()
+                add_array(self, automaton, array)
+        objects, combinations = emitted(goal, close_objects=self.policies.close_objects)
+        for shape in objects:
+            automaton.begin_alternative()
+            add_object(self, automaton, shape)
+        for combined in combinations:
+            if objects_only and not isinstance(combined.base, ObjectShape):
+                continue
+            automaton.begin_alternative()
+            add_combined(self, automaton, combined)
+        self._edges += len(automaton.edges)
+        spend(RULE_STEPS + EDGE_STEPS * len(automaton.edges))
+        if self._edges > MAX_EDGES:
+            raise LimitError(f"the grammar has more edges than MAX_EDGES = {MAX_EDGES}")
+        name = "value" if goal.location is None else goal.location.pointer() or "/"
+        self.rules[rule] = Rule(name, tuple(automaton.edges), (END,), tuple(automaton.slots))
+
+
+def ambiguous_goals(goals: Iterable[Goal]) -> set[Goal]:
+    """The goals that may be read side by side with others of a different kind, some with undeclared keys.
+
+    There, one and the same key may be a declared one and an undeclared one. Both must end at the closing quote then:
+    a lexeme that goes on to the colon would be preferred to one that ends before it.
+    """
+    found = {
+        goal
+        for goal in goals
+        if (shapes := goal.shapes) and (len(shapes.arrays) > 1 or len(shapes.objects) > 1 or shapes.combined)
+    }
+    stack = list(found)
+    while stack:
+        for child in children(stack.pop()):
+            if child not in found:
+                found.add(child)
+                stack.append(child)
+    takes_any_key = any(
+        shape.patterns or shape.additional is not NOTHING
+        for goal in found
+        if goal.shapes
+        for shape in (*goal.shapes.objects, *(combined.base for combined in goal.shapes.combined))
+        if isinstance(shape, ObjectShape)
+    )
+    return found if takes_any_key else set()
+
+
+def _identity(shape: StringShape) -> tuple[object, ...]:
+    """Equal for equal shapes whose patterns are the same objects; patterns are not hashed, which takes long."""
+    return tuple(map(id, shape.parts)), shape.minimum, shape.maximum, shape.values
+
+
+def _string_spellings() -> StringSpellings:
+    from constrain.json_schema.emission.string_spellings import StringSpellings  # few ask for it
+
+    return StringSpellings()
+
+
+def _has_scalars(shapes: Shapes) -> bool:
+    return bool(shapes.simple or shapes.numbers or shapes.strings)

@@ -1,0 +1,112 @@
+"""Terminals for null, booleans, numbers and strings."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from constrain.errors import UnsupportedSchemaError
+from constrain.json_schema.shapes.data import ANY_SHAPES, FALSE, NULL, TRUE, Shapes
+from constrain.json_schema.shapes.keys import JSON_STRING, quoted
+from constrain.json_schema.shapes.number_texts import CANONICAL, NumberSpellings
+from constrain.json_schema.shapes.numeric import (
+    ANY_INTEGER,
+    ANY_NUMBER,
+    NumberShape,
+)
+from constrain.json_schema.shapes.strings import ANY_STRING, StringShape, content
+from constrain.json_schema.spelling.canonical import spell_string
+from constrain.json_schema.spelling.numbers import number_expression
+from constrain.language.grammar import Kind, Terminal
+from constrain.language.tree import NOTHING, Expression, Literal, LiteralSet
+
+if TYPE_CHECKING:
+    from constrain.json_schema.documents.locations import Location
+
+
+NULL_VALUE = Terminal("null", Literal(b"null"))
+BOOLEAN_VALUE = Terminal("boolean", LiteralSet((b"true", b"false")))
+SIMPLE_VALUE = Terminal("constant", LiteralSet((b"true", b"false", b"null")))
+INTEGER = Terminal("integer", number_expression(integer=True, by_double=True), kind=Kind.NUMBER)
+LONG_INTEGER = Terminal("integer", number_expression(integer=True), kind=Kind.NUMBER)
+NUMBER = Terminal("number", number_expression(integer=False), kind=Kind.NUMBER)
+STRING = Terminal("string", JSON_STRING, kind=Kind.STRING)
+_SIMPLE = {NULL: b"null", FALSE: b"false", TRUE: b"true"}
+_SIMPLE_TERMINALS = {NULL: NULL_VALUE, FALSE | TRUE: BOOLEAN_VALUE}
+
+
+def number_spellings(numbers: str, precision: str, *, plain_integers: bool) -> NumberSpellings:
+    """The spellings of a shape's numbers under the policies ``numbers`` and ``precision``.
+
+    ``plain_integers``: an integer has neither fraction nor exponent, whatever its value (draft 4).
+    """
+    by_double = precision == "double"
+    if numbers == "canonical":
+        return CANONICAL[by_double]
+    from constrain.json_schema.emission import number_spellings as spellings
+
+    return spellings.ALL_BUT_OF_INTEGERS[by_double] if plain_integers else spellings.ALL[by_double]
+
+
+def scalar_terminals(shapes: Shapes, location: Location | None, spellings: NumberSpellings) -> list[Terminal]:
+    """Terminals that together read the scalar values of ``shapes``; those of frequent shapes are shared constants."""
+    canonical = spellings in CANONICAL.values()
+    if shapes is ANY_SHAPES:
+        return [STRING, NUMBER if canonical else _any_number(spellings), SIMPLE_VALUE]
+    terminals: list[Terminal] = []
+    literals: list[bytes] = []
+    if shapes.simple:
+        shared = _SIMPLE_TERMINALS.get(shapes.simple)
+        if shared is not None and not (shapes.numbers and shapes.numbers[0].values):
+            terminals.append(shared)
+        else:
+            literals += (text for bit, text in _SIMPLE.items() if shapes.simple & bit)
+    for number in shapes.numbers:
+        if canonical and number is ANY_NUMBER:
+            terminals.append(NUMBER)
+        elif canonical and number is ANY_INTEGER:
+            terminals.append(INTEGER if spellings is CANONICAL[True] else LONG_INTEGER)
+        elif canonical and number.values is not None and number.integer:
+            literals += (str(int(value)).encode() for value in number.values)
+        else:
+            _add_numbers(spellings(number), number, location, terminals)
+    if shapes.numbers and not terminals and not literals:
+        raise UnsupportedSchemaError(
+            "the numbers allowed here are all larger than a float can hold", pointer=_pointer(location)
+        )
+    for string in shapes.strings:
+        if string is ANY_STRING:
+            terminals.append(STRING)
+        else:
+            _add_string(string, location, terminals, literals)
+    if literals:
+        expression = Literal(literals[0]) if len(literals) == 1 else LiteralSet(tuple(literals))
+        terminals.append(Terminal("constant", expression, _pointer(location)))
+    return terminals
+
+
+def _add_numbers(
+    expression: Expression, shape: NumberShape, location: Location | None, terminals: list[Terminal]
+) -> None:
+    if expression == NOTHING:
+        return
+    name = "constant" if shape.values is not None else "integer" if shape.integer else "number"
+    terminals.append(Terminal(name, expression, _pointer(location), kind=Kind.NUMBER))
+
+
+@lru_cache(maxsize=2)
+def _any_number(spellings: NumberSpellings) -> Terminal:
+    return Terminal("number", spellings(ANY_NUMBER), kind=Kind.NUMBER)
+
+
+def _add_string(
+    shape: StringShape, location: Location | None, terminals: list[Terminal], literals: list[bytes]
+) -> None:
+    if shape.values is None:
+        terminals.append(Terminal("string", quoted(content(shape)), _pointer(location), kind=Kind.STRING))
+    else:
+        literals += map(spell_string, shape.values)
+
+
+def _pointer(location: Location | None) -> str:
+    return "" if location is None else location.pointer()

@@ -1,0 +1,116 @@
+"""The automaton of an object with its keys in any order: one state that offers every key not used yet.
+
+Every declared key has a counter that says whether it was used, so edges and slots are linear in the number of keys and
+only the sets of keys that occur are ever distinguished. ``others`` counts members that are not required, so that a
+maximum always leaves room for the required ones; ``total`` counts all, where bounds or a last key ask for it.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, NamedTuple
+
+from constrain.errors import LimitError
+from constrain.language.grammar import EPSILON, TEXT_SET, Action, Condition, Edge
+from constrain.language.rule_automaton import END, RuleAutomaton
+
+if TYPE_CHECKING:
+    from constrain.json_schema.emission.emitting import Emitting
+    from constrain.json_schema.shapes.data import Goal, ObjectShape
+    from constrain.json_schema.shapes.keys import KeyClass
+
+
+MAX_NEW_KEYS = 300
+"""Undeclared keys that an object must have: to finish takes all of them, each apart from those before."""
+
+MAX_KEY_CHOICES = 200_000
+"""Choices of keys in any order on the way to a least number of members: what it takes to find one way to finish."""
+
+
+class Member(NamedTuple):
+    """A declared key that some value satisfies."""
+
+    key: int  # terminal
+    goal: Goal
+    required: bool
+
+
+def check_new_keys(shape: ObjectShape, members: list[Member]) -> None:
+    """Raises LimitError where too many undeclared keys are needed."""
+    if shape.minimum - len(members) > MAX_NEW_KEYS:
+        raise LimitError(f"an object needs more undeclared keys than MAX_NEW_KEYS = {MAX_NEW_KEYS}")
+
+
+def _check_choices(shape: ObjectShape, members: list[Member]) -> None:
+    if shape.minimum > len(shape.required) and shape.minimum * len(members) > MAX_KEY_CHOICES:
+        raise LimitError(
+            f"minProperties times the number of keys in any order is greater than MAX_KEY_CHOICES = {MAX_KEY_CHOICES}"
+        )
+
+
+def add_key(emitter: Emitting, automaton: RuleAutomaton, edge: Edge) -> int:
+    """Adds an edge that reads a declared key, one for the colon if that is apart; returns where the value begins."""
+    automaton.edges.append(edge)
+    if not emitter.keys_apart:
+        return edge.target
+    value = automaton.state()
+    automaton.edges.append(Edge(edge.target, emitter.add(emitter.punctuation.colon), value))
+    return value
+
+
+def add_unordered(
+    emitter: Emitting,
+    automaton: RuleAutomaton,
+    shape: ObjectShape,
+    opened: int,
+    members: list[Member],
+    classes: list[KeyClass],
+) -> None:
+    """Adds the members and the end of an object, from the state after the opening brace to END."""
+    _check_choices(shape, members)
+    edges = automaton.edges
+    needed = sum(member.required for member in members)
+    available = len(members) + sum(key_class.number for key_class in classes)
+    greatest = available if shape.maximum is None else min(available, shape.maximum)
+    offer, following = automaton.state(), automaton.state()
+    edges.append(Edge(opened, EPSILON, offer))
+
+    every: list[tuple[Action, int]] = []
+    more: tuple[Condition, ...] = ()
+    enough: tuple[Condition, ...] = ()
+    if greatest != inf or shape.minimum > max(needed, 1):
+        total = automaton.slot(shape.minimum if greatest == inf else int(greatest))
+        every.append((Action.INCREMENT, total))
+        if greatest != inf:
+            more = (Condition(total, 0, int(greatest) - 1),)
+        if shape.minimum > max(needed, 1):
+            enough = (Condition(total, shape.minimum, None),)
+    optional = list(every)
+    fits: tuple[Condition, ...] = ()
+    if greatest < available:
+        others = automaton.slot(int(greatest) - needed)
+        optional.append((Action.INCREMENT, others))
+        fits = (Condition(others, 0, int(greatest) - needed - 1),)
+    if needed:
+        found = automaton.slot(needed)
+        enough += (Condition(found, needed, None),)
+
+    for key, goal, required in members:
+        used = automaton.slot(1)
+        actions = [*every, (Action.INCREMENT, found)] if required else optional
+        conditions = (Condition(used, 0, 0), *(() if required else fits))
+        edge = Edge(offer, key, automaton.state(), conditions, (*actions, (Action.INCREMENT, used)))
+        value = add_key(emitter, automaton, edge)
+        edges += [Edge(value, symbol, following) for symbol in emitter.symbols(goal)]
+    if classes:
+        texts = automaton.slot(TEXT_SET)
+        colon = emitter.add(emitter.punctuation.colon)
+        for key_class in classes:
+            read, value = automaton.state(), automaton.state()
+            symbol = emitter.undeclared_key(key_class.expression)
+            edges.append(Edge(offer, symbol, read, fits, (*optional, (Action.REMEMBER, texts)), texts))
+            edges.append(Edge(read, colon, value))
+            edges += [Edge(value, symbol, following) for symbol in emitter.symbols(key_class.goal)]
+    if greatest > 1:
+        edges.append(Edge(following, emitter.add(emitter.punctuation.comma), offer, more))
+    edges.append(Edge(following, emitter.add(emitter.punctuation.close_object), END, enough))

@@ -1,0 +1,116 @@
+r"""What is written of a format in generation, where its readers take less than the format allows.
+
+A schema that says ``format: email`` and no more mostly comes from a type that checks its strings once more, such as
+Pydantic's ``EmailStr`` or ``z.string().email()``, and these refuse some of what the RFCs allow:
+
+- email: a local part without quotes, of letters, digits and ``_'+-``; a domain of two labels or more, whose last one
+  has letters alone and is of no special use (RFC 6761), of at most 63 characters;
+- date-time: with a capital ``T`` and ``Z``, to the nanosecond. Offsets stay: a time would be another one without them
+  (zod 3 has to be told of them: ``datetime({ offset: true })``; zod 4 says so itself, with a pattern);
+- ipv6: an IPv4 address at the end only behind ``::``, and at most four groups before that;
+- uri: what the URL Standard of WHATWG can read, too: of its special schemes (such as ``https``), a host that is a name
+  or an address, and a port that there is.
+
+Each is part of what ``expressions`` has. All of that is written where nothing would be left otherwise, or where it
+takes too long to tell.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from constrain.json_schema.formats.expressions import DELIMITERS, PERCENT, UNRESERVED, day
+from constrain.json_schema.formats.hosts import MAX_LOCAL_PART_LENGTH, groups_of_ipv6, ipv4, label_of
+from constrain.language.tree import ANY_JSON_CHAR, ByteClass, Complement, Expression, Intersection, Window
+from constrain.regex.builders import either, many, optional, sequence, tree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+MAX_MAIL_HOST_LENGTH = 63
+"""That of a label (RFC 1035, section 2.3.4): so none is too long, and none has to be counted."""
+
+SPECIAL_USE_DOMAINS = ("arpa", "invalid", "local", "localhost", "onion", "test")
+"""RFC 6761 and its successors: top-level domains at which nobody has a mailbox."""
+
+SPECIAL_SCHEMES = ("file", "ftp", "http", "https", "ws", "wss")
+"""URL Standard, section 4.2: those whose host is read as a domain or an address."""
+
+
+def generated_format(name: str) -> Expression:
+    """What is written of one of GENERATED_FORMATS."""
+    return _BUILDERS[name]()
+
+
+@cache
+def _email() -> Expression:
+    # No apostrophe at the very end: that is how zod has it.
+    local = tree(r"(?:[A-Za-z0-9_'+\-]+\.)*[A-Za-z0-9_'+\-]*[A-Za-z0-9_+\-]")
+    domain = many(sequence(label_of(None), r"\."), 1)
+    host = Window(sequence(domain, _top_level()), ByteClass(((0x2D, 0x7A),)), 1, MAX_MAIL_HOST_LENGTH)
+    return sequence(Window(local, ANY_JSON_CHAR, 1, MAX_LOCAL_PART_LENGTH), "@", host)
+
+
+def _top_level() -> Expression:
+    return Intersection((tree("[A-Za-z]{2,}"), Complement(_any_case(SPECIAL_USE_DOMAINS))))
+
+
+def _any_case(words: tuple[str, ...]) -> Expression:
+    return either(*("".join(f"[{letter}{letter.upper()}]" for letter in word) for word in words))
+
+
+@cache
+def _date_time() -> Expression:
+    return sequence(day(), r"T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+\-](?:[01]\d|2[0-3]):[0-5]\d)")
+
+
+@cache
+def _ipv6() -> Expression:
+    group = "[0-9A-Fa-f]{1,4}"
+    mapped = sequence(either(r"::(?:ffff:)?", rf"{group}(?::{group}){{0,3}}::"), ipv4())
+    return either(groups_of_ipv6(), mapped)
+
+
+@cache
+def _uri() -> Expression:
+    plain = f"{UNRESERVED}{DELIMITERS}"
+    character = tree(f"[{plain}:@]|{PERCENT}")
+    segments = many(sequence("/", many(character)))
+    user = optional(f"(?:(?:[{plain}]|{PERCENT})+(?::(?:[{plain}]|{PERCENT})*)?|:(?:[{plain}]|{PERCENT})+)@")
+    address = sequence(r"\[", groups_of_ipv6(), r"\]")
+    host = either(_named_host(), ipv4(), address)
+    port = optional(r":(?:[1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5])")
+    network = sequence("://", user, host, port, segments)
+    file = sequence("://", optional(_named_host()), many(sequence("/", many(character)), 1))
+    absolute = sequence(":/", optional(many(character, 1), segments))
+    rootless = sequence(":", many(character, 1), segments)
+    other = Intersection((tree(r"[A-Za-z][A-Za-z0-9+.\-]*"), Complement(_any_case(SPECIAL_SCHEMES))))
+    forms = either(
+        sequence(_any_case(("http", "https", "ws", "wss", "ftp")), network),
+        sequence(_any_case(("file",)), file),
+        sequence(other, either(network, sequence(":///", many(character), segments), absolute, rootless)),
+    )
+    tail = rf"(?:\?(?:[{plain}:@/?]|{PERCENT})*)?(?:#(?:[{plain}:@/?]|{PERCENT})*)?"
+    return sequence(forms, tail)
+
+
+def _named_host() -> Expression:
+    """A name whose last label begins with a letter, so that it is not taken for an IPv4 address.
+
+    No label is Punycode, which may be wrong; the URL Standard does not bound lengths.
+    """
+    name = tree(r"(?:[A-Za-z0-9](?:[A-Za-z0-9_\-]*[A-Za-z0-9])?\.)*[A-Za-z](?:[A-Za-z0-9_\-]*[A-Za-z0-9])?")
+    return Intersection((name, Complement(tree(r"(?:[^.]*\.)*[Xx][Nn]--.*"))))
+
+
+_BUILDERS: dict[str, Callable[[], Expression]] = {
+    "date-time": _date_time,
+    "email": _email,
+    "ipv6": _ipv6,
+    "uri": _uri,
+}
+
+GENERATED_FORMATS = frozenset(_BUILDERS)
+"""The formats of which less is written in generation."""

@@ -1,0 +1,272 @@
+"""Closing objects for generation: keys that no schema that holds declares are left out.
+
+Done once, on the finished shape, as with ``unevaluatedProperties: false`` (2020-12 Core, section 11.3). So a schema
+that applies to an object and holds for it declares its keys, ``if`` among them, and where it says something about
+additional keys itself, the object may have any that it allows. What stands under ``not`` declares nothing, and be it
+under two of them.
+
+An object in which no schema declares a key stays open, and so does one of which nothing would be left. What that means
+for alternatives (``anyOf``) is in ``constrain.json_schema.formulas.alternatives``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from constrain.errors import LimitError
+from constrain.json_schema.formats.expressions import format_expression
+from constrain.json_schema.formats.generated import generated_format
+from constrain.json_schema.formulas.complements import has_keys
+from constrain.json_schema.shapes.combined import names_in_order
+from constrain.json_schema.shapes.data import (
+    ANY,
+    NOTHING,
+    And,
+    Atom,
+    Combined,
+    Formula,
+    KeyPattern,
+    Not,
+    ObjectShape,
+    Or,
+)
+from constrain.json_schema.shapes.keys import capacity
+from constrain.json_schema.shapes.objects import apart, unproductive_member
+from constrain.json_schema.spelling.languages import has_text, is_surely_empty, matching
+
+if TYPE_CHECKING:
+    from constrain.json_schema.shapes.data import Goal
+    from constrain.json_schema.shapes.goals import Goals
+    from constrain.json_schema.shapes.strings import StringShape
+
+MAX_OCCURRENCES = 20_000
+"""Places of shapes in the formulas of one object."""
+
+
+def emitted(goal: Goal, *, close_objects: bool) -> tuple[list[ObjectShape], list[Combined]]:
+    """The objects of a productive goal, and its combinations, as the grammar has them.
+
+    Those that have a value are there, closed if that is asked for.
+    """
+    shapes = goal.shapes
+    assert shapes is not None
+    objects = [shape for shape in shapes.objects if is_productive(shape)]
+    combined = [shape for shape in shapes.combined if has_value(shape)]
+    if not close_objects:
+        return objects, combined
+    if goal.together:
+        apart = {id(member) for group in goal.together for member in group.members}
+        objects = [shape for shape in objects if id(shape) not in apart]
+        combined = [shape for shape in combined if id(shape) not in apart]
+    objects = [shape if id(shape) in goal.left_open else _closed(shape) for shape in objects]
+    combined = [shape.emitted for shape in combined]
+    for group in goal.together:
+        left = [each for each in group.closed if has_value(each)]
+        for shape in left or filter(has_value, group.members):
+            if isinstance(shape, Combined):
+                combined.append(shape)
+            else:
+                objects.append(shape)
+    return objects, combined
+
+
+def emitted_strings(goal: Goal, *, close_objects: bool) -> tuple[StringShape, ...]:
+    """The strings of a goal as the grammar has them: in generation, of some formats what their readers take."""
+    assert goal.shapes is not None
+    strings = goal.shapes.strings
+    if not close_objects or not any(shape.formats for shape in strings):
+        return strings
+    return tuple(map(generated, strings))
+
+
+def closed_forms(goal: Goal) -> tuple[list[ObjectShape], list[Combined]]:
+    """The objects of a goal, and its combinations: closed, and be it that nothing is left, but for those left open."""
+    shapes = goal.shapes
+    assert shapes is not None
+    apart = {id(member) for group in goal.together for member in group.members}
+    objects = [
+        _without_undeclared(shape) if _closes(shape) and id(shape) not in goal.left_open else shape
+        for shape in shapes.objects
+        if id(shape) not in apart
+    ]
+    combined = [shape.closed or shape for shape in shapes.combined if id(shape) not in apart]
+    for group in goal.together:
+        for shape in group.closed or group.members:
+            if isinstance(shape, Combined):
+                combined.append(shape)
+            else:
+                objects.append(shape)
+    return objects, combined
+
+
+def leave_open(goal: Goal) -> bool:
+    """Leaves open of what nothing would be left otherwise; whether that is anything."""
+    shapes = goal.shapes
+    assert shapes is not None
+    apart = {id(member) for group in goal.together for member in group.members}
+    objects = [
+        id(shape)
+        for shape in shapes.objects
+        if id(shape) not in apart and _closes(shape) and id(shape) not in goal.left_open
+        if is_productive(shape) and not is_productive(_without_undeclared(shape))
+    ]
+    goal.left_open += tuple(objects)
+    combined = [
+        shape
+        for shape in shapes.combined
+        if id(shape) not in apart and shape.closed is not None
+        if has_value(shape) and not has_value(shape.closed)
+    ]
+    for shape in combined:
+        shape.closed = None
+    groups = [
+        group.closed != () and any(map(has_value, group.members)) and not any(map(has_value, group.closed))
+        for group in goal.together
+    ]
+    goal.together = tuple(
+        group._replace(closed=()) if opened else group for group, opened in zip(goal.together, groups, strict=True)
+    )
+    return bool(objects or combined or any(groups))
+
+
+def has_value(shape: ObjectShape | Combined) -> bool:
+    """Whether some object has this shape, or some array or object is of this combination."""
+    if isinstance(shape, Combined):
+        return shape.automaton is not None and shape.automaton.is_productive()
+    return is_productive(shape)
+
+
+def is_productive(shape: ObjectShape) -> bool:
+    """Whether some object has this shape."""
+    return unproductive_member(shape) is None and (shape.minimum == 0 or capacity(shape) >= shape.minimum)
+
+
+def _closed(shape: ObjectShape) -> ObjectShape:
+    """The shape without the keys that it does not declare, unless it declares none or nothing would be left."""
+    if not _closes(shape):
+        return shape
+    without = _without_undeclared(shape)
+    return without if is_productive(without) else shape
+
+
+def _closes(shape: ObjectShape) -> bool:
+    return shape.open and _names_keys(shape)
+
+
+def _without_undeclared(shape: ObjectShape) -> ObjectShape:
+    return shape._replace(additional=NOTHING)
+
+
+def declares_keys(shape: ObjectShape | Combined) -> bool:
+    """Whether it names keys that may be there; those that ``not`` and ``propertyNames`` exclude do not count."""
+    if isinstance(shape, Combined):
+        assert isinstance(shape.base, ObjectShape)
+        return _names_keys(shape.base) or any(_names_keys(each.shape) for each in _asserted(shape.formulas))
+    return _names_keys(shape)
+
+
+def _names_keys(shape: ObjectShape) -> bool:
+    return any(goal is not NOTHING for goal in shape.properties.values()) or any(
+        pattern.goal is not NOTHING for pattern in shape.patterns
+    )
+
+
+def closed_combination(goals: Goals, shape: Combined) -> Combined | None:
+    """The combination without the keys that no schema that holds declares; ``None`` for one that stays as it is."""
+    base = shape.base
+    assert isinstance(base, ObjectShape)
+    if not base.open:
+        return None
+    asserted = _asserted(shape.formulas)
+    declaring = [each for each in asserted if each.shape.open]
+    free = [each.holding for each in asserted if not each.shape.open]  # they say what all other keys are to be
+    patterns = list(base.patterns)
+    for each in declaring:
+        cells = apart(goals, patterns, [pattern._replace(goal=ANY) for pattern in each.shape.patterns])
+        patterns = [*cells.both, *cells.left, *cells.right]
+    formulas: list[Formula] = []
+    properties: dict[str, Goal] = {}
+    for name in names_in_order(shape):  # all of them, so that they come in the same order as without closing
+        if name in base.properties:
+            properties[name] = base.properties[name]
+            continue
+        holding = [*(each.holding for each in declaring if _declares(each.shape, name)), *free]
+        in_base = any(matching(pattern.expression, (name,)) for pattern in base.patterns)
+        properties[name] = _goal(patterns, name) if in_base or holding else NOTHING
+        if holding and not in_base:
+            formulas.append(Or((Not(has_keys(name)), *holding)))
+    named = dict.fromkeys(properties, ANY)
+    for pattern in patterns:
+        if pattern.goal is not NOTHING and not _overlaps(base, pattern):
+            holding = [*(each.holding for each in declaring if _overlaps(each.shape, pattern)), *free]
+            none_matches = Atom(ObjectShape(named, (), (pattern._replace(goal=NOTHING),)))
+            formulas.append(Or((none_matches, *holding)))
+    if free:
+        declared = tuple(pattern._replace(goal=ANY) for pattern in patterns)
+        formulas.append(Or((Atom(ObjectShape(named, (), declared, NOTHING)), *free)))
+    additional = base.additional if free else NOTHING
+    closed = base._replace(properties=properties, patterns=tuple(patterns), additional=additional, open=False)
+    return Combined(closed, (*formulas, *shape.formulas))  # diagrams stay smaller if a key comes before its shapes
+
+
+class _Asserted(NamedTuple):
+    """A shape that applies and holds if ``holding`` does."""
+
+    shape: ObjectShape
+    holding: Formula
+
+
+def _asserted(formulas: tuple[Formula, ...]) -> list[_Asserted]:
+    """The shapes of objects that the formulas ask for: nothing under a ``Not``, and be it two of them."""
+    found: list[_Asserted] = []
+    seen: set[tuple[Formula, tuple[Formula, ...]]] = set()
+    stack: list[tuple[Formula, tuple[Formula, ...]]] = [(formula, ()) for formula in reversed(formulas)]
+    while stack:
+        formula, around = stack.pop()
+        if (formula, around) in seen:
+            continue
+        seen.add((formula, around))
+        if len(seen) > MAX_OCCURRENCES:
+            raise LimitError(f"shapes occur in formulas more often than MAX_OCCURRENCES = {MAX_OCCURRENCES} allows")
+        match formula:
+            case Atom():
+                if isinstance(formula.shape, ObjectShape):
+                    found.append(_Asserted(formula.shape, And((*around, formula))))
+            case And(parts):
+                stack += ((part, (*around, formula)) for part in reversed(parts))
+            case Or(parts):
+                stack += ((part, around) for part in reversed(parts))
+    return found
+
+
+def _declares(shape: ObjectShape, name: str) -> bool:
+    return name in shape.properties or any(matching(pattern.expression, (name,)) for pattern in shape.patterns)
+
+
+def _overlaps(shape: ObjectShape, cell: KeyPattern) -> bool:
+    """Whether one of the shape's patterns matches the keys of the cell, which matches none or all of them."""
+    return any(not is_surely_empty((pattern.expression, cell.expression)) for pattern in shape.patterns)
+
+
+def _goal(patterns: list[KeyPattern], name: str) -> Goal:
+    return next((pattern.goal for pattern in patterns if matching(pattern.expression, (name,))), ANY)
+
+
+def generated(shape: StringShape) -> StringShape:
+    """What is written of this shape in generation: some of its strings, or all of them."""
+    for name in shape.formats:
+        whole = format_expression(name)
+        parts = tuple(generated_format(name) if part is whole else part for part in shape.parts)
+        if _has_some(shape._replace(parts=parts)):
+            shape = shape._replace(parts=parts, wider=None)
+    return shape._replace(formats=()) if shape.formats else shape
+
+
+def _has_some(shape: StringShape) -> bool:
+    """Whether it is clear that there are such strings, within the limits of such questions."""
+    if len(shape.parts) == 1 and shape.minimum == 0 and shape.maximum is None:
+        return True
+    try:
+        return has_text(shape.parts, shape.minimum, shape.maximum)
+    except LimitError:
+        return False

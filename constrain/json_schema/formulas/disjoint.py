@@ -1,0 +1,191 @@
+"""Proofs that no value satisfies two disjunctions of shapes at once: what makes ``oneOf`` a plain alternation.
+
+A proof is looked for only where it is cheap: types, constants, bounds, lengths, and for objects a required key whose
+values differ (a discriminator) or that the other side does not allow. "Not proved" is the answer to all else.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from constrain.errors import LimitError
+from constrain.json_schema.documents.keyword_sets import IN_PLACE_APPLICATORS
+from constrain.json_schema.shapes.arrays import item_goal
+from constrain.json_schema.shapes.data import FALSE, NOTHING, NULL, TRUE, ArrayShape, Goal, ObjectShape, Shapes
+from constrain.json_schema.shapes.numeric import intersect_numbers
+from constrain.json_schema.shapes.objects import key_goals
+from constrain.json_schema.shapes.shapes import all_but_one, intersect, union
+from constrain.json_schema.shapes.strings import StringShape, definition, intersect_strings, shorter
+from constrain.json_schema.spelling.languages import is_surely_empty
+from constrain.work import spend
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from constrain.json_schema.shapes.goals import Goals
+
+MAX_BRANCH_PAIRS = 50_000
+"""Pairs of ``oneOf`` branches compared: about 300 branches."""
+
+COMPARISON_STEPS = 10
+"""Steps of a compilation that comparing two alternatives takes, or two arrays or objects of them."""
+
+DISCRIMINATOR_DEPTH = 2
+"""Levels below the value at which differing members are looked for."""
+
+
+def find_overlap(goals: Goals, branches: list[Shapes]) -> tuple[int, int] | None:
+    """Two branches that are not proved disjoint, by index; ``None`` if all are."""
+    shared = _shared_constant(branches)
+    if shared is not None:
+        return shared
+    kinds = [_kinds(branch) for branch in branches]
+    pairs = 0
+    unlisted: list[int] = []  # branches with more than listed values
+    for index, (constants, others) in enumerate(kinds):
+        for earlier in range(index) if others else unlisted:
+            if not ((constants | others) & kinds[earlier][1] or others & kinds[earlier][0]):
+                continue
+            pairs += 1
+            spend(1)
+            if pairs > MAX_BRANCH_PAIRS:
+                raise LimitError(f"oneOf has more pairs of branches than MAX_BRANCH_PAIRS = {MAX_BRANCH_PAIRS}")
+            if not are_disjoint(goals, branches[earlier], branches[index], DISCRIMINATOR_DEPTH):
+                return earlier, index
+        if others:
+            unlisted.append(index)
+    return None
+
+
+def exclusive_union(goals: Goals, alternatives: list[Shapes], context: Shapes) -> Shapes:
+    """What satisfies ``context`` and exactly one of the alternatives."""
+    from constrain.json_schema.formulas.complements import complement
+
+    narrowed = [intersect(goals, context, alternative) for alternative in alternatives]
+    if find_overlap(goals, narrowed) is None:
+        return union(narrowed)
+    if len(narrowed) ** 2 > 2 * MAX_BRANCH_PAIRS:
+        raise LimitError(f"oneOf has more pairs of branches than MAX_BRANCH_PAIRS = {MAX_BRANCH_PAIRS}")
+    overlapping: list[set[int]] = [{index} for index in range(len(narrowed))]
+    for first, second in combinations(range(len(narrowed)), 2):
+        if find_overlap(goals, [narrowed[first], narrowed[second]]) is not None:
+            overlapping[first].add(second)
+            overlapping[second].add(first)
+    exclusive = list(narrowed)
+    others: dict[int, Shapes] = {}
+    shared: dict[frozenset[int], list[Sequence[Shapes]]] = {}
+    for index, indices in enumerate(overlapping):
+        if len(indices) == 1:
+            continue
+        among = sorted(indices)
+        for other in among:
+            if other not in others:
+                others[other] = complement(goals, alternatives[other])
+        if all(overlapping[other] == indices for other in among):
+            key = frozenset(indices)
+            if key not in shared:
+                shared[key] = all_but_one(goals, [others[other] for other in among])
+            excluded = shared[key][among.index(index)]
+        else:
+            excluded = [others[other] for other in among if other != index]
+        for shapes in excluded:
+            exclusive[index] = intersect(goals, exclusive[index], shapes)
+    return union(exclusive)
+
+
+def _shared_constant(branches: list[Shapes]) -> tuple[int, int] | None:
+    """Two branches that list the same scalar."""
+    seen: dict[object, int] = {}
+    for index, branch in enumerate(branches):
+        values: list[object] = [("simple", bit) for bit in (NULL, FALSE, TRUE) if branch.simple & bit]
+        for shape in branch.numbers + branch.strings:
+            values += dict.fromkeys(shape.values or ())
+        for value in values:
+            if seen.setdefault(value, index) != index:
+                return seen[value], index
+    return None
+
+
+def _kinds(branch: Shapes) -> tuple[int, int]:
+    """Bits for the types of which a branch has listed values, and of which it has others."""
+    constants = others = 0
+    for bit, shapes in ((1, branch.numbers), (2, branch.strings)):
+        for shape in shapes:
+            if shape.values is None:
+                others |= bit
+            else:
+                constants |= bit
+    for combined in branch.combined:
+        others |= 4 if isinstance(combined.base, ArrayShape) else 8
+    return constants, others | (4 if branch.arrays else 0) | (8 if branch.objects else 0)
+
+
+def without_formulas(shapes: Shapes) -> Shapes:
+    """Shapes that hold for all these values, and maybe for others."""
+    arrays = tuple(shape.base for shape in shapes.combined if isinstance(shape.base, ArrayShape))
+    objects = tuple(shape.base for shape in shapes.combined if isinstance(shape.base, ObjectShape))
+    return shapes._replace(arrays=shapes.arrays + arrays, objects=shapes.objects + objects, combined=())
+
+
+def are_disjoint(goals: Goals, a: Shapes, b: Shapes, depth: int) -> bool:
+    """Whether it is proved that no value has a shape of both; looks ``depth`` levels into objects and arrays."""
+    if a.simple & b.simple:
+        return False
+    spend(COMPARISON_STEPS)
+    if a.combined or b.combined:  # what they have in common has the shapes they begin with in common
+        a, b = without_formulas(a), without_formulas(b)
+    return (
+        not any(intersect_numbers(x, y) is not None for x in a.numbers for y in b.numbers)
+        and all(_disjoint_strings(x, y) for x in a.strings for y in b.strings)
+        and all(_disjoint_arrays(goals, x, y, depth) for x in a.arrays for y in b.arrays)
+        and all(_disjoint_objects(goals, x, y, depth) for x in a.objects for y in b.objects)
+    )
+
+
+def _disjoint_strings(a: StringShape, b: StringShape) -> bool:
+    if a.values is not None or b.values is not None:
+        return intersect_strings(a, b) is None
+    shape = StringShape(definition(a) + definition(b), max(a.minimum, b.minimum), shorter(a.maximum, b.maximum))
+    if shape.maximum is not None and shape.maximum < shape.minimum:
+        return True
+    return bool(shape.parts) and is_surely_empty(shape.parts, shape.minimum, shape.maximum)
+
+
+def _disjoint_goals(goals: Goals, a: Goal, b: Goal, depth: int) -> bool:
+    if a is NOTHING or b is NOTHING:
+        return True
+    if depth == 0 or a is b or not (_is_cheap(a) and _is_cheap(b)):
+        return False
+    return are_disjoint(goals, goals.shapes(a), goals.shapes(b), depth - 1)
+
+
+def _is_cheap(goal: Goal) -> bool:
+    """Whether the goal is expanded already or expands without expanding others, which may be under way."""
+    if goal.shapes is not None:
+        return True
+    location = goal.location
+    if location is None:
+        return _is_cheap(goal.negated) if goal.negated is not None else all(map(_is_cheap, goal.parts))
+    if location.shapes is not None or not isinstance(location.schema, dict):
+        return True
+    return not location.expanding and IN_PLACE_APPLICATORS.isdisjoint(location.schema)
+
+
+def _disjoint_arrays(goals: Goals, a: ArrayShape, b: ArrayShape, depth: int) -> bool:
+    spend(COMPARISON_STEPS)
+    least = max(a.minimum, b.minimum)
+    if (a.maximum is not None and a.maximum < least) or (b.maximum is not None and b.maximum < least):
+        return True
+    compared = min(least, max(len(a.prefix), len(b.prefix)) + 1)
+    return any(_disjoint_goals(goals, item_goal(a, i), item_goal(b, i), depth) for i in range(compared))
+
+
+def _disjoint_objects(goals: Goals, a: ObjectShape, b: ObjectShape, depth: int) -> bool:
+    spend(COMPARISON_STEPS + len(a.required) + len(b.required))
+    required = dict.fromkeys(a.required + b.required)
+    least = max(a.minimum, b.minimum, len(required))
+    if (a.maximum is not None and a.maximum < least) or (b.maximum is not None and b.maximum < least):
+        return True
+    ours, theirs = key_goals(a, required), key_goals(b, required)
+    return any(_disjoint_goals(goals, ours[key], theirs[key], depth) for key in required)

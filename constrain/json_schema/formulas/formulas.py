@@ -1,0 +1,289 @@
+"""Boolean formulas over shapes, and binary decision diagrams (Bryant 1986) that decide them.
+
+A formula says which of several shapes one value must and must not have. Formulas share parts and compare by identity,
+so that deeply nested ``oneOf`` stays small; the diagrams are ordered by the variables' numbers and canonical: equal
+conditions are equal numbers.
+"""
+
+# ruff: noqa: FBT001  (truth values are what this is about)
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from constrain.errors import LimitError
+from constrain.json_schema.shapes.combined import atoms
+from constrain.json_schema.shapes.data import And, Atom, Formula, Not, Or
+from constrain.work import spend
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+
+CHOICE_STEPS = 1
+"""Steps of a compilation that a case takes of which a diagram is made; ``MEMORY_SHARE``: bytes of it in a step."""
+
+MEMORY_SHARE = 100
+
+MAX_DECISIONS = 30_000
+"""Nodes of the decision diagrams of one value: real schemas need some dozens."""
+
+
+def negated(formula: Formula) -> Formula:
+    """The formula that holds where this one does not."""
+    return formula.part if isinstance(formula, Not) else Not(formula)
+
+
+def listed_atoms(formulas: tuple[Formula, ...], limit: int) -> list[Atom]:
+    """The same as a list. Raises LimitError at once where there are too many for diagrams of ``limit`` nodes."""
+    found = list(islice(atoms(formulas), limit + 1))
+    if len(found) > limit:
+        raise too_many(limit)
+    return found
+
+
+def too_many(limit: int) -> LimitError:
+    """The error for diagrams that grow too large."""
+    return LimitError(f"schemas combine to more cases than MAX_DECISIONS = {limit} allows")
+
+
+FALSE, TRUE = 0, 1
+"""The diagrams of the conditions that never and always hold."""
+
+NO_VARIABLE = 1 << 60
+"""Comes after all variables: what those two ask for."""
+
+
+class Decisions:
+    """Decision diagrams that share their nodes. A node asks for one variable: ``low`` if it is false, ``high`` if true.
+
+    No node asks for a variable that one above it has asked for, and none has two equal branches. Diagrams are as deep
+    as there are variables, so nothing here recurs.
+    """
+
+    def __init__(self, limit: int = MAX_DECISIONS) -> None:
+        self._limit = limit
+        self._nodes: list[tuple[int, int, int]] = [(NO_VARIABLE, 0, 0), (NO_VARIABLE, 1, 1)]
+        self._supports: list[int] = [0, 0]
+        self._ids: dict[tuple[int, int, int], int] = {}
+        self._choices: dict[tuple[int, int, int], int] = {}
+        self._settings: dict[tuple[int, bool], dict[int, int]] = {}  # by variable and value: what nodes come to
+
+    def variable(self, number: int) -> int:
+        """The condition that this variable is true."""
+        return self._node(number, FALSE, TRUE)
+
+    def conjunction(self, literals: Iterable[tuple[int, bool]]) -> int:
+        """The condition that these variables have these values."""
+        node = TRUE
+        for variable, wanted in sorted(set(literals), reverse=True):
+            asked = self.variable(variable)
+            node = self.choose(asked, node, FALSE) if wanted else self.choose(asked, FALSE, node)
+        return node
+
+    def support(self, node: int) -> int:
+        """The variables that the condition depends on, as bits."""
+        return self._supports[node]
+
+    def size(self, node: int) -> int:
+        """The number of questions that the diagram has."""
+        seen: set[int] = set()
+        stack = [node]
+        while stack:
+            top = stack.pop()
+            if top > TRUE and top not in seen:
+                seen.add(top)
+                stack += self._nodes[top][1:]
+        return len(seen)
+
+    def question(self, node: int) -> tuple[int, int, int]:
+        """The variable that a node asks for, and what it comes to if that is false and if it is true."""
+        return self._nodes[node]
+
+    def _node(self, variable: int, low: int, high: int) -> int:
+        if low == high:
+            return low
+        key = variable, low, high
+        found = self._ids.get(key)
+        if found is None:
+            if len(self._nodes) > self._limit:
+                raise too_many(self._limit)
+            found = self._ids[key] = len(self._nodes)
+            self._nodes.append(key)
+            support = self._supports[low] | self._supports[high] | 1 << variable
+            spend(CHOICE_STEPS + support.bit_length() // (8 * MEMORY_SHARE))
+            self._supports.append(support)
+        return found
+
+    def choose(self, condition: int, then: int, otherwise: int) -> int:  # noqa: C901  (the innermost loop: in one piece)
+        """``then`` where ``condition`` holds, ``otherwise`` elsewhere."""
+        if condition <= TRUE:
+            return then if condition else otherwise
+        if then == otherwise:
+            return then
+        nodes, choices = self._nodes, self._choices
+        known = len(choices)
+        stack = [(condition, then, otherwise)]
+        while True:
+            key = stack[-1]
+            found = choices.get(key)
+            if found is None:
+                condition, then, otherwise = key
+                asked, low, high = nodes[condition]
+                then_asked, then_low, then_high = nodes[then]
+                other_asked, other_low, other_high = nodes[otherwise]
+                variable = min(asked, then_asked, other_asked)
+                if asked != variable:
+                    low = high = condition
+                if then_asked != variable:
+                    then_low = then_high = then
+                if other_asked != variable:
+                    other_low = other_high = otherwise
+                lower: int | None
+                if low <= TRUE:
+                    lower = then_low if low else other_low
+                elif then_low == other_low:
+                    lower = then_low
+                else:
+                    lower = choices.get((low, then_low, other_low))
+                    if lower is None:
+                        stack.append((low, then_low, other_low))
+                higher: int | None
+                if high <= TRUE:
+                    higher = then_high if high else other_high
+                elif then_high == other_high:
+                    higher = then_high
+                else:
+                    higher = choices.get((high, then_high, other_high))
+                    if higher is None:
+                        stack.append((high, then_high, other_high))
+                if lower is None or higher is None:
+                    continue
+                found = choices[key] = self._node(variable, lower, higher)
+            stack.pop()
+            if not stack:
+                spend(CHOICE_STEPS * (len(choices) - known))
+                return found
+
+    def set(self, node: int, variable: int, value: bool) -> int:
+        """What is left of a condition once a variable is known."""
+        bit = 1 << variable
+        if not self._supports[node] & bit:
+            return node
+        known = self._settings.setdefault((variable, value), {})
+        found = known.get(node)
+        if found is not None:
+            return found
+        nodes, supports = self._nodes, self._supports
+        stack = [node]
+        while stack:
+            top = stack[-1]
+            asked, low, high = nodes[top]
+            if asked == variable:
+                known[top] = high if value else low
+            else:
+                low_waits = supports[low] & bit and low not in known
+                high_waits = supports[high] & bit and high not in known
+                if low_waits or high_waits:
+                    if low_waits:
+                        stack.append(low)
+                    if high_waits:
+                        stack.append(high)
+                    continue
+                known[top] = self._node(asked, known.get(low, low), known.get(high, high))
+            stack.pop()
+        return known[node]
+
+    def cofactor(self, node: int, answers: Mapping[int, bool]) -> int:
+        """What is left of a condition once several variables are known."""
+        bits = sum(1 << variable for variable in answers)
+        nodes, supports = self._nodes, self._supports
+        found: dict[int, int] = {}
+        stack = [node]
+        while stack:
+            top = stack[-1]
+            if top in found:
+                stack.pop()
+                continue
+            asked, low, high = nodes[top]
+            if not supports[top] & bits:
+                found[top] = top
+            elif asked in answers:
+                branch = high if answers[asked] else low
+                if branch in found:
+                    found[top] = found[branch]
+                else:
+                    stack.append(branch)
+            elif low in found and high in found:
+                found[top] = self._node(asked, found[low], found[high])
+            else:
+                stack += (low, high)
+        return found[node]
+
+    def restrict(self, node: int, known: int, unset: int = -1) -> int:
+        """A condition that agrees with ``node`` where ``known`` holds (and ``unset`` is false), smaller if it can be.
+
+        Where one branch of ``known`` never holds, the other branch of ``node`` is taken without asking (Coudert and
+        Madre 1990). So it is TRUE if ``known`` implies it. ``node`` does not ask for ``unset``.
+        """
+        nodes = self._nodes
+        found: dict[tuple[int, int], int] = {}
+        stack = [(node, known)]
+        while stack:
+            key = stack[-1]
+            node, known = key
+            asked, low, high = nodes[node]
+            known_asked, known_low, known_high = nodes[known]
+            if node <= TRUE or known <= TRUE:
+                found[key] = node
+            elif known_asked < asked:
+                either = known_low if known_asked == unset else self.choose(known_low, TRUE, known_high)
+                if (node, either) not in found:
+                    stack.append((node, either))
+                    continue
+                found[key] = found[node, either]
+            else:
+                if known_asked > asked:
+                    known_low = known_high = known
+                lower, higher = found.get((low, known_low)), found.get((high, known_high))
+                if known_low == FALSE:
+                    lower = higher
+                elif lower is None:
+                    stack.append((low, known_low))
+                if known_high == FALSE:
+                    higher = lower
+                elif higher is None:
+                    stack.append((high, known_high))
+                if lower is None or higher is None:
+                    continue
+                found[key] = self._node(asked, lower, higher)
+            stack.pop()
+        return found[key]
+
+    def follow(self, node: int, answers: Sequence[bool]) -> int:
+        """What a condition comes to if each variable has the value at its index in ``answers``."""
+        while node > TRUE:
+            variable, low, high = self._nodes[node]
+            node = high if answers[variable] else low
+        return node
+
+    def build(self, formula: Formula, of_atom: Callable[[Atom], int], known: dict[Formula, int]) -> int:
+        """The diagram of a formula; ``known`` remembers those of its parts."""
+        found = known.get(formula)
+        if found is None:
+            match formula:
+                case Atom():
+                    found = of_atom(formula)
+                case Not(part):
+                    found = self.choose(self.build(part, of_atom, known), FALSE, TRUE)
+                case And(parts):
+                    found = TRUE
+                    for part in parts:
+                        found = self.choose(found, self.build(part, of_atom, known), FALSE)
+                case Or(parts):
+                    found = FALSE
+                    for part in parts:
+                        found = self.choose(found, TRUE, self.build(part, of_atom, known))
+            known[formula] = found
+        return found

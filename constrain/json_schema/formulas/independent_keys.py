@@ -1,0 +1,266 @@
+"""Objects whose formulas fall into groups that have no key in common: one small automaton for each group.
+
+One automaton for all of them would have the product of their states. Here a rule keeps the state of each group in a
+counter of its own. That is possible where the formulas say nothing of undeclared keys and of the number of members:
+then the groups do not depend on one another, and an object is complete once each of them is.
+
+The state of a group is a decision diagram, as in ``constrain.json_schema.formulas.shape_automaton``; reading or
+skipping a key leaves it or leads to one about fewer questions, so states can be numbered in the order in which they are
+passed.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, NamedTuple
+
+from constrain.errors import LimitError
+from constrain.json_schema.formulas.formulas import FALSE
+from constrain.json_schema.formulas.object_questions import AboutKeys, AboutShapes, ObjectQuestions
+from constrain.json_schema.formulas.shape_automaton import Case, Cases
+from constrain.json_schema.shapes.combined import atoms
+from constrain.json_schema.shapes.data import ANY, NOTHING, Combined, Goal, ObjectShape
+from constrain.json_schema.shapes.key_partition import partition
+from constrain.json_schema.shapes.objects import key_goals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from constrain.json_schema.shapes.data import Formula
+    from constrain.json_schema.shapes.goals import Goals
+    from constrain.json_schema.shapes.keys import KeyClass
+
+MIN_GROUPS = 5
+"""Fewer groups than these are cheap enough in one automaton, which needs no memory."""
+
+MAX_GROUP_STATES = 200
+"""States of one group: more are left to one automaton for all keys."""
+
+
+class Change(NamedTuple):
+    """A key that is read with a value for ``goal``, or skipped (``goal`` is ``None``), and the states around it.
+
+    States are numbered; ``place`` is the key's place in the object.
+    """
+
+    place: int
+    before: int
+    after: int
+    goal: Goal | None
+
+
+class Group:
+    """The automaton of the formulas that name some keys. State 0 is where it starts."""
+
+    def __init__(self, places: list[int]) -> None:
+        self.places = places  # of its keys, ascending
+        self.changes: list[Change] = []
+        self.accepting: set[int] = set()  # where all its keys have had their turn, or in any order: may be missing
+        self.states = 0
+
+    def useful(self, *, any_order: bool) -> list[Change]:
+        """The changes on the way to an accepting state, by goals that are known to be productive."""
+        changes = [change for change in self.changes if change.goal is None or change.goal.productive]
+        if any_order:  # every change leads to a state with a greater number, or to the same
+            live = set(self.accepting)
+            for change in sorted(changes, key=lambda change: -change.before):
+                if change.after in live:
+                    live.add(change.before)
+            return [change for change in changes if change.before in live and change.after in live]
+        found: list[Change] = []
+        live = set(self.accepting)
+        for place in reversed(self.places):
+            here = [change for change in changes if change.place == place and change.after in live]
+            live = {change.before for change in here}
+            found += here
+        return found
+
+    def is_productive(self, *, any_order: bool) -> bool:
+        """Whether some object is known to satisfy the formulas."""
+        return 0 in self.accepting or any(change.before == 0 for change in self.useful(any_order=any_order))
+
+
+class IndependentKeys:
+    """The keys of an object in their order, its groups, and the classes of undeclared keys.
+
+    ``free``: goals of keys that are in no group, by place, and whether they are required.
+    """
+
+    def __init__(self, names: list[str], *, any_order: bool) -> None:
+        self.names = names
+        self.any_order = any_order
+        self.groups: list[Group] = []
+        self.free: dict[int, tuple[Goal, bool]] = {}
+        self.classes: list[tuple[KeyClass, Goal]] = []
+
+    def goals(self) -> Iterable[Goal]:
+        """The goals of all members."""
+        for group in self.groups:
+            yield from (change.goal for change in group.changes if change.goal is not None)
+        yield from (goal for goal, _ in self.free.values())
+        yield from (goal for _, goal in self.classes)
+
+    def has_endless_keys(self) -> bool:
+        """Whether there are objects with any of endlessly many keys."""
+        return any(goal.productive for _, goal in self.classes)
+
+    def useful_goals(self) -> Iterable[Goal]:
+        """The goals of members that objects have; two values of every optional key are enough for endlessly many."""
+        return self.goals()
+
+    def is_productive(self) -> bool:
+        """Whether some object is known to satisfy everything."""
+        return all(goal.productive for goal, required in self.free.values() if required) and all(
+            group.is_productive(any_order=self.any_order) for group in self.groups
+        )
+
+    def blockers(self) -> list[Goal] | None:
+        """The goals that are not known to be productive; ``None`` if some value is known."""
+        if self.is_productive():
+            return None
+        return [goal for goal in self.goals() if not goal.productive]
+
+
+def independent_keys(goals: Goals, shape: Combined) -> IndependentKeys | None:
+    """The groups of a combination, or ``None`` where there are few or they depend on one another."""
+    base = shape.base
+    assert isinstance(base, ObjectShape)
+    if len(shape.formulas) < MIN_GROUPS or base.minimum > len(base.required) or base.maximum is not None:
+        return None
+    parts = _parts(shape.formulas)
+    if parts is None or len(parts) < MIN_GROUPS:
+        return None
+    any_order = goals.policies.property_order == "any"
+    names = dict.fromkeys(base.properties)  # in the order that one automaton for all keys has
+    for atom in atoms(shape.formulas):
+        assert isinstance(atom.shape, ObjectShape)
+        names.update(dict.fromkeys((*atom.shape.properties, *atom.shape.required)))
+    names.update(dict.fromkeys(base.required))
+    result = IndependentKeys(list(names), any_order=any_order)
+    for shared in partition([base], result.names):
+        if shared.keys.number != inf:
+            return None
+        result.classes.append((shared.keys, shared.goals[0]))
+    places = {name: place for place, name in enumerate(names)}
+    base_goals = key_goals(base, names)
+    required = set(base.required)
+    grouped: set[str] = set()
+    for keys, formulas in parts:
+        own = sorted(keys, key=places.__getitem__)
+        grouped.update(own)
+        kept = ObjectShape(
+            {name: base_goals[name] for name in own}, tuple(name for name in own if name in required), (), NOTHING
+        )
+        group = _group(goals, Combined(kept, formulas), [places[name] for name in own], any_order=any_order)
+        if group is None:
+            return None
+        result.groups.append(group)
+    result.free = {place: (base_goals[name], name in required) for name, place in places.items() if name not in grouped}
+    return result
+
+
+def _parts(formulas: tuple[Formula, ...]) -> list[tuple[set[str], tuple[Formula, ...]]] | None:
+    """The formulas in groups, each with its keys; ``None`` if some formula asks for more than named keys."""
+    owner: dict[str, int] = {}
+    parts: dict[int, tuple[set[str], list[Formula]]] = {}
+    for number, formula in enumerate(formulas):
+        keys: set[str] = set()
+        for atom in atoms((formula,)):
+            shape = atom.shape
+            if not isinstance(shape, ObjectShape) or shape.patterns or shape.additional is not ANY:
+                return None
+            if shape.maximum is not None or shape.minimum > len(shape.required):
+                return None
+            keys.update(shape.properties, shape.required)
+        together = [formula]
+        for other in sorted({owner[key] for key in keys if key in owner}):
+            theirs, earlier = parts.pop(other)
+            keys |= theirs
+            together = earlier + together
+        parts[number] = keys, together
+        owner.update(dict.fromkeys(keys, number))
+    return [(keys, tuple(together)) for keys, together in parts.values()]
+
+
+def _group(goals: Goals, shape: Combined, places: list[int], *, any_order: bool) -> Group | None:
+    if not any_order:
+        try:
+            return _explored(goals, AboutShapes(shape, any_order=False), places)
+        except LimitError:
+            pass  # variables for keys may do better
+    return _explored(goals, AboutKeys(shape, any_order=any_order), places)
+
+
+def _explored(  # noqa: C901  (two short loops over the same few names)
+    goals: Goals, questions: ObjectQuestions, places: list[int]
+) -> Group | None:
+    cases = Cases(goals, questions.decisions)
+    group = Group(places)
+    required = set(questions.base.required)
+    names = questions.names
+    base_goals = questions.key_goals[0]
+    found: list[tuple[int, int, int, Goal | None]] = []  # index of a key, the diagrams before and after it
+
+    def read(node: int, index: int, position: int) -> Iterable[tuple[int, Goal]]:
+        case = Case(base_goals[names[index]], questions.present(node, index), (0,))
+        for each in cases.split(case, questions.about_value(index)):
+            yield questions.settled(each.node, position), each.goal
+
+    nodes = {questions.node: None} if questions.node != FALSE else {}
+    if questions.any_order:
+        queue = list(nodes)
+        for node in queue:
+            goals.explore()
+            for index in range(len(names)):
+                for after, goal in read(node, index, 0):
+                    if after != FALSE:
+                        found.append((index, node, after, goal))
+                        if after not in nodes:
+                            nodes[after] = None
+                            queue.append(after)
+            if len(queue) > MAX_GROUP_STATES:
+                return None
+        ends = queue
+    else:
+        level = dict(nodes)
+        for index, name in enumerate(names):
+            following: dict[int, None] = {}
+            for node in level:
+                goals.explore()
+                ways: list[tuple[int, Goal | None]] = list(read(node, index, index + 1))
+                if name not in required:
+                    ways.append((questions.settled(questions.skipped(node, index), index + 1), None))
+                for after, wanted in ways:
+                    if after != FALSE:
+                        found.append((index, node, after, wanted))
+                        following[after] = None
+            nodes.update(following)
+            level = following
+            if len(nodes) > MAX_GROUP_STATES:
+                return None
+        ends = list(level)
+    numbers = _numbered(nodes, found)
+    group.states = len(numbers)
+    group.accepting = {numbers[node] for node in ends if questions.closes(node, len(names))}
+    group.changes = [
+        Change(places[index], numbers[before], numbers[after], goal) for index, before, after, goal in found
+    ]
+    return group
+
+
+def _numbered(nodes: Iterable[int], ways: list[tuple[int, int, int, Goal | None]]) -> dict[int, int]:
+    """A number for each diagram, greater than those of the diagrams that lead to it."""
+    after: dict[int, set[int]] = {node: set() for node in nodes}
+    waiting = dict.fromkeys(after, 0)
+    for _, source, target, _ in ways:
+        if target != source and target not in after[source]:
+            after[source].add(target)
+            waiting[target] += 1
+    ready = [node for node, count in waiting.items() if count == 0]
+    for node in ready:
+        for target in after[node]:
+            waiting[target] -= 1
+            if waiting[target] == 0:
+                ready.append(target)
+    assert len(ready) == len(after)
+    return {node: number for number, node in enumerate(ready)}

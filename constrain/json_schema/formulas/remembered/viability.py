@@ -1,0 +1,258 @@
+"""Which members may still be read, so that formulas over what is in memory can be made to hold.
+
+Members are only ever added. So a condition is *viable* of what is in memory if it holds of that, or of that and some
+more members, and reading a member is allowed if the condition is viable of what is then in memory. Both are decision
+diagrams over the same variables as the condition (``constrain.json_schema.formulas.remembered.members``). To make it
+viable, one member after the other gets the choice to come: members do not depend on one another, so their order does
+not matter.
+
+Conditions are divided into those that have no key in common, directly or by way of others; each is viable or not by
+itself. Where all members that may come make all of them hold, whatever else is there, nothing needs to be tested: so it
+is with keys that require others, however many they are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from constrain.json_schema.formulas.formulas import FALSE, TRUE, Decisions
+from constrain.json_schema.formulas.remembered.questions import PRESENT, Key, UndeclaredKeys
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from constrain.json_schema.formulas.remembered.questions import Cell, Variable
+    from constrain.json_schema.shapes.data import Goal
+
+MAX_CLUSTER = 20_000
+"""Conditions are only tried to be made one if the product of their sizes is not larger."""
+
+
+def clusters(decisions: Decisions, parts: Iterable[int]) -> list[int]:
+    """The same conditions, some of them made one where that is no larger; those on top of diagrams come last."""
+    found: list[int] = []
+    for part in _from_below(decisions, parts):
+        size = decisions.size(part)
+        if found and size > 1 and decisions.support(part) & decisions.support(found[-1]):
+            before = decisions.size(found[-1])
+            if before > 1 and before * size <= MAX_CLUSTER:
+                both = decisions.choose(part, found[-1], FALSE)
+                if decisions.size(both) <= before + size:
+                    found[-1] = both
+                    continue
+        found.append(part)
+    return found
+
+
+def _from_below(decisions: Decisions, parts: Iterable[int]) -> list[int]:
+    """What is put together in this order keeps the parts of diagrams that it had."""
+    needed = (part for part in dict.fromkeys(parts) if part != TRUE)
+    return sorted(needed, key=lambda part: decisions.question(part)[0], reverse=True)
+
+
+class Members(Protocol):
+    """``RememberedMembers``, as far as it is known here."""
+
+    keys: list[Key]
+    classes: list[UndeclaredKeys]
+    variables: list[Variable]
+    decisions: Decisions
+    parts: list[int]
+
+    def owners(self) -> Iterable[Key | UndeclaredKeys]:
+        """The keys and classes of keys that a variable is about."""
+
+
+class Component:
+    """Conditions about the same members. ``viable``: what must be true of memory, so that they can hold later."""
+
+    def __init__(self, parts: list[int]) -> None:
+        self.parts = parts
+        self.keys: list[Key] = []
+        self.classes: list[UndeclaredKeys] = []
+        self.viable = FALSE
+
+
+class Viability:
+    """The components, and the conditions under which each member may be read."""
+
+    def __init__(self, members: Members, may_come: Callable[[Cell], bool]) -> None:
+        self._decisions = members.decisions
+        self._members = members
+        self._cells: dict[Key | UndeclaredKeys, list[Cell]] = {
+            owner: [cell for cell in owner.cells if may_come(cell)] for owner in members.owners()
+        }
+        self.components: list[Component] = []
+        self._component_of: dict[Key | UndeclaredKeys, Component] = {}
+        self._ways: dict[Key | UndeclaredKeys, list[tuple[int, Cell]]] = {}
+        self._divide()
+        for component in self.components:
+            component.viable = self._viable(component)
+
+    def _divide(self) -> None:
+        """Puts conditions that share a member, directly or by way of others, into one component."""
+        owners = [variable.owner for variable in self._members.variables]
+        of_owner: dict[Key | UndeclaredKeys, int] = {}
+        groups: dict[int, tuple[list[int], set[Key | UndeclaredKeys]]] = {}
+        for number, part in enumerate(self._members.parts):
+            support = self._decisions.support(part)
+            about = {owner for variable, owner in enumerate(owners) if support >> variable & 1}
+            parts = [part]
+            for other in sorted({of_owner[owner] for owner in about if owner in of_owner}):
+                theirs, more = groups.pop(other)
+                parts = theirs + parts
+                about |= more
+            groups[number] = parts, about
+            of_owner.update(dict.fromkeys(about, number))
+        for parts, about in groups.values():
+            component = Component(parts)
+            component.keys = [key for key in self._members.keys if key in about]
+            component.classes = [each for each in self._members.classes if each in about]
+            self._component_of.update(dict.fromkeys(about, component))
+            self.components.append(component)
+
+    # What is viable.
+
+    def _viable(self, component: Component) -> int:
+        if all(self._with_everything(component, part) == TRUE for part in component.parts):
+            return TRUE
+        if len(component.parts) > 1:
+            node = TRUE
+            for part in _from_below(self._decisions, component.parts):
+                node = self._decisions.choose(part, node, FALSE)
+            component.parts = [node]
+        viable = self._may_come(component.parts[0])
+        for each in component.classes:
+            viable = self._may_grow(viable, each)
+        component.parts = [self._decisions.restrict(component.parts[0], viable)]
+        return viable
+
+    def _with_everything(self, component: Component, node: int) -> int:
+        """What is left of a condition once everything that may come is there."""
+        answers = {key.present: True for key in component.keys if self._cells[key]}
+        for each in component.classes:
+            if any(all(answer for _, answer in cell.answers) for cell in self._cells[each]):
+                answers.update(dict.fromkeys(each.levels, True))
+        return self._decisions.cofactor(node, answers)
+
+    def _may_come(self, node: int) -> int:
+        """The condition that ``node`` holds of what is there, or of that and more of the named keys."""
+        decisions = self._decisions
+        found = {FALSE: FALSE, TRUE: TRUE}
+        stack = [node]
+        while stack:
+            top = stack[-1]
+            if top in found:
+                stack.pop()
+                continue
+            variable, low, high = decisions.question(top)
+            waiting = [branch for branch in (low, high) if branch not in found]
+            if waiting:
+                stack += waiting
+                continue
+            stack.pop()
+            absent, present = found[low], found[high]
+            kind, owner, _ = self._members.variables[variable]
+            if kind == PRESENT:
+                for cell in self._cells[owner]:
+                    absent = self._or(absent, self._answered(present, cell))
+            found[top] = decisions.choose(decisions.variable(variable), present, absent)
+        return found[node]
+
+    def _answered(self, node: int, cell: Cell) -> int:
+        """What is left of a condition that asks for the values of a key before anything else."""
+        answers = dict(cell.answers)
+        while node > TRUE:
+            variable, low, high = self._decisions.question(node)
+            if variable not in answers:
+                break
+            node = high if answers[variable] else low
+        return node
+
+    def _may_grow(self, node: int, each: UndeclaredKeys) -> int:
+        levels = each.levels
+        at = self._at_level(node, levels, len(levels))
+        if not each.runs_out:
+            for cell in self._cells[each]:
+                at = self._or(at, self._broken(at, cell))
+        result = at
+        for number in range(len(levels) - 1, -1, -1):
+            before = self._at_level(node, levels, number)
+            for cell in self._cells[each]:
+                before = self._or(before, self._broken(at, cell))
+            result = self._decisions.choose(self._decisions.variable(levels[number]), result, before)
+            at = before
+        return result
+
+    def _with_key(self, node: int, key: Key, cell: Cell) -> int:
+        return self._decisions.cofactor(node, {key.present: True, **dict(cell.answers)})
+
+    def _with_another(self, node: int, each: UndeclaredKeys, cell: Cell) -> int:
+        """The condition that ``node`` holds once there is one more member of this class, which has keys left."""
+        levels = each.levels
+        result = self._broken(self._at_level(node, levels, len(levels)), cell)
+        for number in range(len(levels) - 1, -1, -1):
+            grown = self._broken(self._at_level(node, levels, number + 1), cell)
+            result = self._decisions.choose(self._decisions.variable(levels[number]), result, grown)
+        return result
+
+    def _at_level(self, node: int, levels: list[int], number: int) -> int:
+        return self._decisions.cofactor(node, {level: place < number for place, level in enumerate(levels)})
+
+    def _broken(self, node: int, cell: Cell) -> int:
+        return self._decisions.cofactor(node, {variable: False for variable, answer in cell.answers if not answer})
+
+    def _or(self, one: int, two: int) -> int:
+        return self._decisions.choose(one, TRUE, two)
+
+    # What may be read, and when there is enough.
+
+    def ways(self, owner: Key | UndeclaredKeys) -> list[tuple[int, Cell]]:
+        """The cells that the next member's value may be of, each under a condition on memory.
+
+        That a key has not been read, that the class has keys left, and that everything was viable so far, goes without
+        saying.
+        """
+        found = self._ways.get(owner)
+        if found is None:
+            component = self._component_of.get(owner)
+            viable = TRUE if component is None else component.viable
+            conditions = ((self._condition(viable, owner, cell), cell) for cell in self._cells[owner])
+            found = self._ways[owner] = [(condition, cell) for condition, cell in conditions if condition != FALSE]
+        return found
+
+    def _condition(self, viable: int, owner: Key | UndeclaredKeys, cell: Cell) -> int:
+        if viable == TRUE:
+            return TRUE
+        if isinstance(owner, Key):
+            return self._decisions.restrict(self._with_key(viable, owner, cell), viable, owner.present)
+        return self._decisions.restrict(self._with_another(viable, owner, cell), viable)
+
+    def enough(self) -> list[int]:
+        """The conditions that all hold where the object may be closed, given that everything is viable."""
+        return [part for component in self.components for part in component.parts if part != TRUE]
+
+    def tests(self) -> Iterator[int]:
+        """All conditions that are tested."""
+        yield from self.enough()
+        for owner in self._cells:
+            yield from (condition for condition, _ in self.ways(owner))
+
+    # Of an object without members.
+
+    def _holds_of_none(self, node: int) -> bool:
+        answers = [variable.true_of_none for variable in self._members.variables]
+        return self._decisions.follow(node, answers) == TRUE
+
+    def is_satisfiable(self) -> bool:
+        """Whether some object satisfies everything."""
+        return all(self._holds_of_none(component.viable) for component in self.components)
+
+    def may_be_empty(self) -> bool:
+        """Whether that without members does."""
+        return self.is_satisfiable() and all(map(self._holds_of_none, self.enough()))
+
+    def first(self, owner: Key | UndeclaredKeys) -> Iterator[Goal]:
+        """The goals of values with which the first member may come, which is any that some object has."""
+        if self.is_satisfiable():
+            yield from (cell.goal for condition, cell in self.ways(owner) if self._holds_of_none(condition))

@@ -1,0 +1,164 @@
+"""Keywords about the value as a whole: ``type``, ``const``, ``enum``, ``$ref`` and the combinations of schemas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from constrain.errors import LimitError, SchemaError
+from constrain.json_schema.formulas.complements import complement
+from constrain.json_schema.formulas.disjoint import find_overlap
+from constrain.json_schema.keywords.arrays import constant_array
+from constrain.json_schema.keywords.assertions import (
+    TYPE_ARRAY,
+    TYPE_BOOLEAN,
+    TYPE_INTEGER,
+    TYPE_NULL,
+    TYPE_NUMBER,
+    TYPE_OBJECT,
+    TYPE_STRING,
+)
+from constrain.json_schema.keywords.objects import constant_object
+from constrain.json_schema.shapes.data import FALSE, NULL, TRUE, Shapes
+from constrain.json_schema.shapes.numeric import Number, NumberShape, exact
+from constrain.json_schema.shapes.shapes import union
+from constrain.json_schema.shapes.strings import StringShape
+from constrain.json_schema.spelling.cells import is_long_integer
+from constrain.work import spend
+
+if TYPE_CHECKING:
+    from constrain.json_schema.documents.locations import Location
+    from constrain.json_schema.keywords.assertions import Assertions
+    from constrain.json_schema.shapes.data import ArrayShape, ObjectShape
+    from constrain.json_schema.shapes.goals import Goals
+
+TYPE_BITS = {
+    "null": TYPE_NULL,
+    "boolean": TYPE_BOOLEAN,
+    "integer": TYPE_INTEGER,
+    "number": TYPE_NUMBER | TYPE_INTEGER,
+    "string": TYPE_STRING,
+    "array": TYPE_ARRAY,
+    "object": TYPE_OBJECT,
+}
+
+
+def type_(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """One type, or a list of types."""
+    names = value if isinstance(value, list) else [value]
+    types = 0
+    for name in names:
+        bits = TYPE_BITS.get(name) if isinstance(name, str) else None
+        if bits is None:
+            raise SchemaError(f"{name!r:.80} is not a type of JSON Schema", pointer=at.pointer("type"))
+        types |= bits
+    found.types = types
+    goals.note_dialect(at)
+
+
+def const(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """Exactly one value."""
+    found.parts.append(constants(goals, at, [value], "const"))
+
+
+def enum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """One of several values."""
+    if not isinstance(value, list):
+        raise SchemaError(f"enum must be a list, not {value!r:.80}", pointer=at.pointer("enum"))
+    found.parts.append(constants(goals, at, value, "enum"))
+
+
+MAX_STRUCTURED_VALUES = 50_000
+"""Arrays and objects that one ``enum`` lists: each becomes goals, of which there are no more (``MAX_GOALS``)."""
+
+
+def constants(goals: Goals, at: Location, values: list[object], keyword: str) -> Shapes:
+    """Exactly these values; equal ones (1 and 1.0) count once."""
+    if len(values) > MAX_STRUCTURED_VALUES:
+        structured = sum(isinstance(value, (list, dict)) for value in values)
+        if structured > MAX_STRUCTURED_VALUES:
+            raise LimitError(
+                f"{keyword} lists more arrays and objects than MAX_STRUCTURED_VALUES = {MAX_STRUCTURED_VALUES}",
+                pointer=at.pointer(keyword),
+            )
+    spend(len(values) + 1)
+    simple = 0
+    numbers: dict[Number, None] = {}
+    strings: dict[str, None] = {}
+    arrays: list[ArrayShape] = []
+    objects: list[ObjectShape] = []
+    for value in values:
+        if isinstance(value, str):
+            strings[value] = None
+        elif value is None:
+            simple |= NULL
+        elif isinstance(value, bool):
+            simple |= TRUE if value else FALSE
+        elif isinstance(value, list):
+            arrays.append(constant_array(goals, at, value))
+        elif isinstance(value, dict):
+            objects.append(constant_object(goals, at, value))
+        else:
+            number = exact(value)
+            if number is None:
+                raise SchemaError(f"{value!r:.80} is not a JSON value", pointer=at.pointer(keyword))
+            numbers[number] = None
+            if value.__class__ is not int and is_long_integer(number):
+                goals.long_floats.append((at, keyword, number))
+    if numbers:
+        goals.numbers.append((at, keyword, tuple(numbers)))
+    return Shapes(
+        simple,
+        (NumberShape(values=tuple(numbers)),) if numbers else (),
+        (StringShape(values=tuple(strings)),) if strings else (),
+        tuple(arrays),
+        tuple(objects),
+    )
+
+
+def ref(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """What another schema says applies here too."""
+    found.parts.append(goals.expand(goals.references.resolve(at, value)))
+
+
+def dynamic_ref(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """The same, where the way on which the evaluation came decides which schema that is."""
+    found.parts.append(goals.expand(goals.references.resolve_dynamic(at, value)))
+
+
+def recursive_ref(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """The same in 2019-09, where it is always the root of a resource."""
+    found.parts.append(goals.expand(goals.references.resolve_recursive(at, value)))
+
+
+def all_of(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """All of several schemas."""
+    found.parts += branches(goals, at, "allOf", value)
+
+
+def any_of(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """At least one of several schemas."""
+    found.parts.append(union(branches(goals, at, "anyOf", value)))
+
+
+def one_of(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """Branches of which no two can hold at once are alternatives like those of ``anyOf``.
+
+    Where that is not so for the branches alone, it may be for what is left of them under the other keywords.
+    """
+    alternatives = branches(goals, at, "oneOf", value)
+    if find_overlap(goals, alternatives) is None:
+        found.parts.append(union(alternatives))
+    else:
+        found.exclusive = alternatives
+
+
+def branches(goals: Goals, at: Location, keyword: str, value: object) -> list[Shapes]:
+    """The shapes of each schema in the list."""
+    if not isinstance(value, list) or not value:
+        raise SchemaError(f"{keyword} must be a list of schemas, not {value!r:.80}", pointer=at.pointer(keyword))
+    return [goals.in_place(at, f"/{keyword}/{index}", schema) for index, schema in enumerate(value)]
+
+
+def not_(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """Whatever does not satisfy the schema."""
+    found.parts.append(complement(goals, goals.in_place(at, "/not", value)))

@@ -1,0 +1,402 @@
+"""Making goals and expanding them into shapes: one compilation's working memory."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from constrain.errors import LimitError, SchemaError
+from constrain.json_schema.documents.dialects import DRAFT_4
+from constrain.json_schema.documents.keyword_sets import ABOUT_STRINGS, ANNOTATIONS
+from constrain.json_schema.formulas.complements import complement
+from constrain.json_schema.keywords.asserted import asserted_shapes
+from constrain.json_schema.keywords.assertions import Assertions
+from constrain.json_schema.keywords.table import Handler, keywords_of, unknown_keyword
+from constrain.json_schema.shapes.data import ANY, ANY_SHAPES, NO_SHAPES, NOTHING, PLAIN, Goal, Shapes, fixed_goal
+from constrain.json_schema.shapes.goal import origin
+from constrain.json_schema.shapes.goals import Goals, endless
+from constrain.json_schema.shapes.numeric import exact
+from constrain.json_schema.shapes.shapes import intersect_all
+from constrain.work import spend
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from constrain.json_schema.documents.locations import Location
+    from constrain.json_schema.documents.references import References
+    from constrain.json_schema.keywords.unevaluated import Variants
+    from constrain.json_schema.policies import Policies
+    from constrain.json_schema.shapes.data import Formula
+    from constrain.json_schema.shapes.numeric import Number
+    from constrain.json_schema.shapes.strings import StringShape
+    from constrain.json_schema.values.counting import Value
+    from constrain.language.tree import Expression
+
+MAX_EXPLORED = 60_000
+"""States of all automata that one schema's formulas make: the largest real schemas need 50,000."""
+
+MAX_CASES = 60_000
+"""Questions by which the values of members are split into cases, over all those states: real schemas need 41,000."""
+
+MAX_IN_PLACE_DEPTH = 60
+"""Schemas that apply to the same value by way of each other (``$ref`` to ``allOf`` to ``$ref`` ...)."""
+
+MAX_COMBINED_PARTS = 150_000
+"""Parts of all goals that combine several: recursion under ``allOf`` could combine exponentially many sets of them."""
+
+LOCATION_STEPS = 15
+"""Steps of a compilation that a subschema takes, keywords apart; ``KEYWORD_STEPS``: each keyword."""
+
+KEYWORD_STEPS = 3
+
+REFERENCE_STEPS = 3
+"""Steps that following a reference takes."""
+
+STATE_STEPS = 10
+"""Steps that a state of an automaton takes, or a question that splits a member into cases."""
+
+PLAIN_KEYWORDS = ANNOTATIONS | {"type"}
+REFERENCE_KEYWORDS = ANNOTATIONS | {"$ref"}
+
+
+class Expansion(Goals):
+    """Interned goals over the locations of one document, and what was noticed on the way."""
+
+    def __init__(self, references: References, policies: Policies) -> None:
+        self.references = references
+        self.policies = policies
+        self.pattern_pointers: dict[str, str] = {}
+        self.warnings: dict[str, None] = {}
+        self.numbers: list[tuple[Location, str, Sequence[Number]]] = []  # constants, with where they were read
+        # Numbers with a fraction or an exponent that are no doubles: values, with where they were read; and bounds.
+        self.long_floats: list[tuple[Location, str, Number]] = []
+        self.float_bounds: set[Number] = set()
+        self.has_unique_items = False
+        self.has_integers_by_spelling = references.root.resource.dialect is DRAFT_4
+        self.negates_integers = False  # asks somewhere for what is no integer
+        self.shortages: dict[Goal, str] = {}  # why goals lost shapes whose items cannot all be different
+        self.enumerations: dict[frozenset[Value], Goal] = {}  # what several arrays of different items compete for
+        self._conjunctions: dict[frozenset[Goal], Goal] = {}
+        self._unknown: dict[str, Location] = {}
+        self._combined_parts = 0
+        self._in_place_depth = 0
+        self.formulas: dict[int, tuple[object, Formula]] = {}  # of shapes, by id, where formulas are shared
+        self.explored = 0
+        self._cases = 0
+        self._only_strings = 0  # how many propertyNames are being read, one within another
+        self._for_strings: dict[Location, Shapes | None] = {}
+        self.pattern_expressions: dict[str, Expression] = {}
+        self.variants: dict[Location, Variants | None] = {}
+        self._ends: dict[Location, Goal | None] = {}  # of chains of references, where they begin
+
+    # Making goals.
+
+    def child(self, parent: Location, token: str, schema: object) -> Goal:
+        """The goal of a subschema that applies to a part of the value."""
+        if schema.__class__ is dict:
+            assert isinstance(schema, dict)
+            if PLAIN_KEYWORDS.issuperset(schema):
+                kind = schema.get("type")
+                if kind is None and "type" not in schema:
+                    return ANY
+                if kind.__class__ is str:
+                    goal = PLAIN.get(kind)
+                    if goal is not None:
+                        self.note_dialect(parent)
+                        return goal
+            elif "$ref" in schema and (
+                parent.resource.dialect.ref_ignores_siblings or REFERENCE_KEYWORDS.issuperset(schema)
+            ):
+                location = self.references.child(parent, token, schema)
+                goal = self._referenced(location)
+                if goal is None:
+                    raise endless(location, "$ref")
+                return goal
+        elif schema is True:
+            return ANY
+        elif schema is False:
+            return NOTHING
+        return goal_at(self.references.child(parent, token, schema))
+
+    def children(self, parent: Location, keyword: str, schemas: object) -> tuple[Goal, ...]:
+        """The goals of a list of subschemas."""
+        if not isinstance(schemas, list):
+            raise SchemaError(
+                f"{keyword} must be a list of schemas, not {schemas!r:.80}", pointer=parent.pointer(keyword)
+            )
+        return tuple(self.child(parent, f"/{keyword}/{index}", schema) for index, schema in enumerate(schemas))
+
+    def root(self) -> Goal:
+        """The goal of the whole document."""
+        schema = self.references.root.schema
+        if isinstance(schema, dict) and "$ref" in schema:
+            root = self._referenced(self.references.root)
+            if root is None:
+                raise endless(self.references.root)
+            return root
+        if isinstance(schema, bool):
+            return ANY if schema else NOTHING
+        return goal_at(self.references.root)
+
+    def _referenced(self, location: Location) -> Goal | None:
+        """The goal of a schema that is a ``$ref`` and nothing else: that of the schema at the end of the chain.
+
+        ``None`` if the chain has no end. Chains that others lead into are followed once.
+        """
+        seen: dict[Location, None] = {}
+        goal: Goal | None = None
+        while location not in seen:
+            if location in self._ends:
+                goal = self._ends[location]
+                break
+            following = self._reference_in(location)
+            if following is None:
+                goal = self._end(location)
+                break
+            seen[location] = None
+            location = following
+        self._ends.update(dict.fromkeys(seen, goal))
+        return goal
+
+    def _reference_in(self, location: Location) -> Location | None:
+        """What a schema refers to that is a ``$ref`` and nothing else; ``None`` for others."""
+        schema = location.schema
+        if not isinstance(schema, dict) or "$ref" not in schema:
+            return None
+        if not location.resource.dialect.ref_ignores_siblings and not REFERENCE_KEYWORDS.issuperset(schema):
+            return None
+        spend(REFERENCE_STEPS)
+        return self.references.resolve(location, schema["$ref"])
+
+    def _end(self, location: Location) -> Goal:
+        """The goal of the schema at the end of a chain of references."""
+        schema = location.schema
+        if isinstance(schema, bool):
+            return ANY if schema else NOTHING
+        assert isinstance(schema, dict)
+        if PLAIN_KEYWORDS.issuperset(schema):
+            kind = schema.get("type")
+            if isinstance(kind, str) and kind in PLAIN:
+                self.note_dialect(location)
+                return PLAIN[kind]
+        return goal_at(location)
+
+    def constant(self, at: Location, value: object) -> Goal:
+        """The goal of being exactly ``value``, which is part of a constant at ``at``."""
+        return Goal(self.references.inside(at, {"enum": [value]}))
+
+    def conjunction(self, a: Goal, b: Goal) -> Goal:
+        """The goal of satisfying both."""
+        if a is b or b is ANY:
+            return a
+        if a is ANY:
+            return b
+        if a is NOTHING or b is NOTHING:
+            return NOTHING
+        key = frozenset(a.parts + b.parts)
+        goal = self._conjunctions.get(key)
+        if goal is None:
+            if any(part.negated in key for part in key if part.negated is not None):
+                return NOTHING
+            spend(1 + len(key) // 4)
+            parts = tuple(dict.fromkeys(a.parts + b.parts))
+            self._combined_parts += len(parts)
+            if self._combined_parts > MAX_COMBINED_PARTS:
+                raise LimitError(f"schemas combine to more goals than MAX_COMBINED_PARTS = {MAX_COMBINED_PARTS} allows")
+            if len(parts) == len(a.parts):
+                goal = a
+            else:
+                goal = Goal(None, parts)
+                goal.begun = a
+            self._conjunctions[key] = goal
+        return goal
+
+    def negation(self, goal: Goal) -> Goal:
+        """The goal of violating ``goal``."""
+        if goal is ANY:
+            return NOTHING
+        if goal is NOTHING:
+            return ANY
+        if goal.negated is not None:
+            return goal.negated
+        negation = goal.negation
+        if negation is None:
+            if goal.is_fixed:  # shared by all compilations, and so is its negation
+                assert goal.shapes is not None
+                self.note_negated(goal.shapes)
+                negation = fixed_goal(complement(self, goal.shapes))
+            else:
+                negation = Goal(None)
+            negation.negated = goal
+            goal.negation = negation
+        return negation
+
+    def either(self, a: Goal, b: Goal) -> Goal:
+        """The goal of satisfying at least one of the two."""
+        return self.negation(self.conjunction(self.negation(a), self.negation(b)))
+
+    def pointer_of(self, goal: Goal) -> str:
+        """Where a goal comes from, for messages."""
+        return (origin(goal) or self.references.root).pointer()
+
+    def explore(self, states: int = 1) -> None:
+        """Counts states of an automaton that is made of formulas."""
+        self.explored += states
+        spend(states * STATE_STEPS)
+        if self.explored > MAX_EXPLORED:
+            raise LimitError(f"schemas combine to automata of more states than MAX_EXPLORED = {MAX_EXPLORED}")
+
+    def count_cases(self, questions: int) -> None:
+        """Counts the questions by which values of a member are split into cases."""
+        self._cases += questions
+        spend(questions * STATE_STEPS)
+        if self._cases > MAX_CASES:
+            raise LimitError(f"schemas combine to automata with more cases of members than MAX_CASES = {MAX_CASES}")
+
+    # Expanding goals.
+
+    def shapes(self, goal: Goal) -> Shapes:
+        """The disjunction of shapes that ``goal`` stands for."""
+        shapes = goal.shapes
+        if shapes is None:
+            if goal.location is not None:
+                shapes = self.expand(goal.location)
+            elif goal.negated is not None:
+                shapes = complement(self, self.shapes(goal.negated))
+            else:
+                begun = goal.begun
+                if begun is None or begun.shapes is None:
+                    shapes, parts = ANY_SHAPES, goal.parts
+                else:  # many goals that have all but the last part in common: each is one more intersection
+                    shapes, parts = begun.shapes, goal.parts[len(begun.parts) :]
+                shapes = intersect_all(self, [shapes, *map(self.shapes, parts)])
+            goal.shapes = shapes
+        return shapes
+
+    def in_place(self, parent: Location, token: str, schema: object) -> Shapes:
+        """The shapes of a subschema that applies to the same value as ``parent``."""
+        if schema is True:
+            return ANY_SHAPES
+        if schema is False:
+            return NO_SHAPES
+        return self.expand(self.references.child(parent, token, schema))
+
+    def expand(self, location: Location) -> Shapes:
+        """The shapes of the schema at ``location``."""
+        if self._only_strings:
+            return self._expand_for_strings(location)
+        shapes: Shapes | None = location.shapes
+        if shapes is not None:
+            return shapes
+        schema = location.schema
+        if not isinstance(schema, dict):
+            if not isinstance(schema, bool):
+                raise SchemaError(f"a schema is an object or a boolean, not {schema!r:.80}", pointer=location.pointer())
+            shapes = location.shapes = ANY_SHAPES if schema else NO_SHAPES
+            return shapes
+        if location.expanding:
+            raise endless(location)
+        self._in_place_depth += 1
+        if self._in_place_depth > MAX_IN_PLACE_DEPTH:
+            raise LimitError(
+                f"more schemas than MAX_IN_PLACE_DEPTH = {MAX_IN_PLACE_DEPTH} apply to one value by way of each other",
+                pointer=location.pointer(),
+            )
+        location.expanding = True
+        found = Assertions()
+        if "$ref" in schema and location.resource.dialect.ref_ignores_siblings:
+            schema = {"$ref": schema["$ref"]}
+        self.read_keywords(location, schema, found)
+        if found.unevaluated:
+            from constrain.json_schema.keywords.unevaluated import unevaluated
+
+            shapes = unevaluated(self, location)
+        else:
+            shapes = asserted_shapes(found, self)
+        location.shapes = shapes
+        location.expanding = False
+        self._in_place_depth -= 1
+        return shapes
+
+    def strings(self, parent: Location, token: str, schema: object) -> tuple[StringShape, ...]:
+        """The strings that satisfy a subschema, which may contain itself: what it says of parts does not matter."""
+        self._only_strings += 1
+        shapes = self.in_place(parent, token, schema)
+        self._only_strings -= 1
+        return shapes.strings
+
+    def _expand_for_strings(self, location: Location) -> Shapes:
+        """Shapes that are right for strings."""
+        if location in self._for_strings:
+            known = self._for_strings[location]
+            if known is None:
+                raise endless(location)
+            return known
+        self._for_strings[location] = None
+        schema = location.schema
+        if isinstance(schema, dict):
+            if "$ref" in schema and location.resource.dialect.ref_ignores_siblings:
+                schema = {"$ref": schema["$ref"]}
+            found = Assertions()
+            self.read_keywords(location, {k: v for k, v in schema.items() if k in ABOUT_STRINGS}, found)
+            shapes = asserted_shapes(found, self)
+        else:
+            shapes = ANY_SHAPES if schema is True else NO_SHAPES
+        self._for_strings[location] = shapes
+        return shapes
+
+    def read_keywords(self, location: Location, schema: Mapping[str, object], found: Assertions) -> None:
+        """Collects what these keywords assert."""
+        handlers: Mapping[str, Handler | None] = keywords_of(location.resource.dialect)
+        keyword = ""
+        try:
+            spend(LOCATION_STEPS + KEYWORD_STEPS * len(schema))
+            for keyword, value in schema.items():
+                handler = handlers.get(keyword, unknown_keyword)
+                if handler is unknown_keyword:
+                    self._unknown.setdefault(keyword, location)
+                elif handler is not None:
+                    handler(self, location, value, found)
+        except LimitError as error:
+            if error.pointer is None:
+                error.pointer = location.pointer(keyword)
+            raise
+
+    # What handlers report.
+
+    def note_dialect(self, at: Location) -> None:
+        """Notes that a schema restricts types: in draft 4, ``integer`` is a matter of spelling, too."""
+        if at.resource.dialect is DRAFT_4:
+            self.has_integers_by_spelling = True
+
+    def note_negated(self, shapes: Shapes) -> None:
+        """Notes what is asked for the opposite of."""
+        if any(shape.integer for shape in shapes.numbers):
+            self.negates_integers = True
+
+    def count(self, at: Location, keyword: str, value: object) -> int:
+        """A keyword's value that must be a whole number of at least 0."""
+        if isinstance(value, (float, Decimal)):
+            value = exact(value)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise SchemaError(
+                f"{keyword} must be a whole number of at least 0, not {value!r:.80}", pointer=at.pointer(keyword)
+            )
+        return value
+
+    def report(self) -> tuple[str, ...]:
+        """What a reader should know, in the order it was met."""
+        warnings = (*self.references.notes(), *self.warnings)
+        if not self._unknown:
+            return warnings
+        from constrain.json_schema.keywords.unknown import about_unknown
+
+        return (*warnings, *(about_unknown(keyword, location) for keyword, location in self._unknown.items()))
+
+
+def goal_at(location: Location) -> Goal:
+    """The goal of satisfying the schema at ``location``."""
+    goal: Goal | None = location.goal
+    if goal is None:
+        goal = location.goal = Goal(location)
+    return goal

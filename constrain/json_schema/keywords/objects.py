@@ -1,0 +1,145 @@
+"""Keywords about objects."""
+
+# ruff: noqa: ARG001  (all keyword functions have one signature)
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from constrain.errors import SchemaError
+from constrain.json_schema.documents.dialects import escape
+from constrain.json_schema.documents.keyword_sets import IN_PLACE_APPLICATORS
+from constrain.json_schema.shapes.data import ANY, ANY_OBJECT, NOTHING, KeyPattern, ObjectShape
+from constrain.json_schema.shapes.objects import MAX_KEY_PATTERNS, apart, too_many_key_patterns
+from constrain.json_schema.shapes.strings import ANY_CONTENT, ANY_STRING, StringShape, content, pattern_expression
+from constrain.json_schema.spelling.canonical import spell_content
+from constrain.json_schema.spelling.languages import matching
+from constrain.language.tree import Alternation, Complement, Expression, Intersection, LiteralSet
+
+if TYPE_CHECKING:
+    from constrain.json_schema.documents.locations import Location
+    from constrain.json_schema.keywords.assertions import Assertions
+    from constrain.json_schema.shapes.goals import Goals
+
+
+def properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """Schemas for the values of keys."""
+    if not isinstance(value, dict) or not all(key.__class__ is str for key in value):
+        raise SchemaError(f"properties must be a JSON object, not {value!r:.80}", pointer=at.pointer("properties"))
+    child = goals.child
+    found.parts_before_properties = len(found.parts)
+    found.properties = {key: child(at, "/properties" + escape(key), schema) for key, schema in value.items()}
+    found.objects_restricted = True
+
+
+def pattern_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """Schemas for the values of all keys that a pattern matches."""
+    if not isinstance(value, dict):
+        raise SchemaError(
+            f"patternProperties must be an object, not {value!r:.80}", pointer=at.pointer("patternProperties")
+        )
+    for text, schema in value.items():
+        expression = pattern_expression(at, text, "patternProperties", text)
+        goals.pattern_pointers.setdefault(text, at.pointer("patternProperties", text))
+        goal = goals.child(at, "/patternProperties" + escape(text), schema)
+        found.key_patterns.append(KeyPattern(text, expression, goal))
+        found.objects_restricted = True
+
+
+def property_names(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """A schema that all keys satisfy, as strings."""
+    shapes = goals.strings(at, "/propertyNames", value)
+    if any(shape is ANY_STRING for shape in shapes):
+        return
+    allowed = tuple(map(_content, shapes))
+    others = Complement(Alternation(allowed)) if allowed else ANY_CONTENT
+    text = f"the keys that {at.pointer('propertyNames')} excludes"
+    found.key_patterns.append(KeyPattern(text, Intersection((ANY_CONTENT, others)), NOTHING))
+    found.objects_restricted = True
+
+
+def _content(shape: StringShape) -> Expression:
+    if shape.values is None:
+        return content(shape)
+    spelled = map(spell_content, shape.values)
+    return LiteralSet(tuple(text for text in spelled if text is not None))
+
+
+def additional_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """The schema of the values of keys that neither ``properties`` nor ``patternProperties`` covers."""
+    found.additional = goals.child(at, "/additionalProperties", value)
+    found.open = False
+    found.objects_restricted = True
+
+
+def required(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """Keys that must be there."""
+    if not isinstance(value, list) or not all(isinstance(key, str) for key in value):
+        hint = "; name the property in the required of the object that has it" if isinstance(value, bool) else ""
+        message = f"required must be a list of strings, not {value!r:.80}{hint}"
+        raise SchemaError(message, pointer=at.pointer("required"))
+    found.required = tuple(dict.fromkeys(value))
+    found.objects_restricted = True
+
+
+def min_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """The least number of members."""
+    found.min_properties = goals.count(at, "minProperties", value)
+    found.objects_restricted = True
+
+
+def max_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """The greatest number of members."""
+    found.max_properties = goals.count(at, "maxProperties", value)
+    found.objects_restricted = True
+
+
+def unevaluated_properties(goals: Goals, at: Location, value: object, found: Assertions) -> None:
+    """Without applicators beside it, what ``additionalProperties`` says; beside ``additionalProperties``, nothing.
+
+    What else there is to it is in ``constrain.json_schema.keywords.unevaluated``.
+    """
+    assert isinstance(at.schema, dict)
+    if value is True or value == {} or "additionalProperties" in at.schema:
+        return
+    if not IN_PLACE_APPLICATORS.isdisjoint(at.schema):
+        found.unevaluated = True
+        return
+    found.additional = goals.child(at, "/unevaluatedProperties", value)
+    found.open = False
+    found.objects_restricted = True
+
+
+def object_shape(goals: Goals, found: Assertions) -> ObjectShape | None:
+    """The shape that the object keywords of one schema make together."""
+    if not found.objects_restricted:
+        return ANY_OBJECT
+    if found.max_properties is not None and max(found.min_properties, len(found.required)) > found.max_properties:
+        return None
+    declared = found.properties
+    patterns: list[KeyPattern] = []
+    if found.key_patterns:
+        if len(found.key_patterns) > MAX_KEY_PATTERNS:
+            raise too_many_key_patterns()
+        for pattern in found.key_patterns:
+            cells = apart(goals, patterns, [pattern])
+            patterns = [*cells.both, *cells.left, *cells.right]
+        for pattern in found.key_patterns:  # a declared key that matches a pattern must satisfy both
+            if pattern.goal is not ANY:
+                for key in matching(pattern.expression, declared):
+                    declared[key] = goals.conjunction(declared[key], pattern.goal)
+    return ObjectShape(
+        declared,
+        found.required,
+        tuple(patterns),
+        found.additional,
+        found.min_properties,
+        found.max_properties,
+        found.open,
+    )
+
+
+def constant_object(goals: Goals, at: Location, value: dict[str, object]) -> ObjectShape:
+    """Exactly this object."""
+    members = {key: goals.constant(at, item) for key, item in value.items()}
+    return ObjectShape(members, tuple(members), (), NOTHING, open=False)

@@ -1,0 +1,66 @@
+"""What is said about keywords that a draft does not have: they are ignored, and often another one was meant."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from constrain.json_schema.documents.dialects import DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020
+from constrain.json_schema.keywords.table import keywords_of
+from constrain.remembering import remembered
+from constrain.suggestions import closest
+
+if TYPE_CHECKING:
+    from constrain.json_schema.documents.dialects import Dialect
+    from constrain.json_schema.documents.locations import Location
+
+LIKENESS = 0.82
+"""Least likeness (``difflib``) of a keyword to the one that is suggested: ``requierd`` has it, ``desc`` has not."""
+
+_INSTEAD = {
+    "nullable": 'it is of OpenAPI 3.0; for null, too, write "type": [..., "null"]',
+    "optional": "a property may be left out unless the required of its object lists it",
+    "extends": "it is of draft 3; write allOf",
+    "disallow": "it is of draft 3; write not",
+    "divisibleBy": "it is of draft 3; write multipleOf",
+    "min": "did you mean minimum, minLength or minItems?",
+    "max": "did you mean maximum, maxLength or maxItems?",
+    "inclusiveMinimum": "minimum is inclusive",
+    "inclusiveMaximum": "maximum is inclusive",
+    "regex": "did you mean pattern?",
+    "property": "did you mean properties?",
+    "props": "did you mean properties?",
+}
+"""What to write instead of keywords that no draft from 4 on has."""
+
+_OWN = "x-"
+"""What authors' own keywords begin with."""
+
+
+def about_unknown(keyword: str, at: Location) -> str:
+    """The warning about a keyword that the draft of the schema at ``at`` does not have."""
+    dialect = at.resource.dialect
+    ignored = f"the keyword {keyword!r:.80} is not one of {dialect.name} and is ignored"
+    hint = _hint(keyword, dialect)
+    return f"{ignored} (first at {at.pointer(keyword)})" + (f": {hint}" if hint else "")
+
+
+def _hint(keyword: str, dialect: Dialect) -> str:
+    if keyword in _INSTEAD:
+        return _INSTEAD[keyword]
+    for other in (DRAFT_2020, DRAFT_2019, DRAFT_7, DRAFT_6, DRAFT_4):
+        if keyword in keywords_of(other) and keyword != "id":
+            return f"it is of {other.name}, which $schema must name"
+    if keyword.startswith(_OWN):
+        return ""
+    close = _closest(keyword, dialect)
+    return "" if close is None else f"did you mean {close}?"
+
+
+def _bytes(keyword: str, _: Dialect) -> int:
+    return 2 * sys.getsizeof(keyword)
+
+
+@remembered(1024, 1 << 18, _bytes)
+def _closest(keyword: str, dialect: Dialect) -> str | None:
+    return closest(keyword, sorted(keywords_of(dialect)), LIKENESS)

@@ -1,0 +1,237 @@
+"""Advice to the author of a schema: what compiles, and will still give worse answers than it could.
+
+Rules, by their stable names:
+
+- ``catch-all``: anything is allowed where structure seems meant
+- ``unbounded-string``, ``unbounded-array``: nothing says where to stop
+- ``undescribed``: a property without a description, which is what the model reads
+- ``enum-meant``: free text where a few fixed values seem meant
+- ``answer-first``: an answer is asked for before the reasoning that should lead to it
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from constrain.json_schema.documents.dialects import escape
+from constrain.json_schema.documents.keyword_sets import ANNOTATIONS
+from constrain.json_schema.documents.subschemas import subschemas
+from constrain.json_schema.lint.findings import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+RULES = ("catch-all", "unbounded-string", "unbounded-array", "undescribed", "enum-meant", "answer-first")
+
+_ANSWERS = frozenset(
+    (
+        "answer", "answers", "result", "results", "conclusion", "verdict", "decision", "output", "prediction",
+        "solution", "score", "rating", "label",
+    )
+)  # fmt: skip
+
+_REASONS = frozenset(
+    (
+        "reasoning", "reason", "reasons", "explanation", "rationale", "steps", "thinking", "thought", "thoughts",
+        "analysis", "justification", "evidence", "scratchpad", "why", "derivation", "working",
+    )
+)  # fmt: skip
+
+_CATEGORIES = frozenset(
+    (
+        "status", "state", "type", "kind", "category", "level", "severity", "priority", "mode", "gender", "currency",
+        "unit", "role", "stage", "tier", "class", "sentiment", "difficulty", "language", "frequency",
+    )
+)  # fmt: skip
+"""Words that, as the last of a property's name, promise one of a few values."""
+
+_ALTERNATIVES = re.compile(
+    r"\b(?:one of|either|must be|can be|possible values|allowed values|valid values)\b.*(?:,|\bor\b|\|)"
+    r"|['\"`][\w -]+['\"`]\s*(?:,|/|\||\bor\b)\s*['\"`][\w -]+['\"`]|\b\w+\|\w+\|\w+\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Descriptions that list the values of a property."""
+
+_STRUCTURE = {
+    "object": frozenset(
+        (
+            "properties", "patternProperties", "additionalProperties", "unevaluatedProperties", "propertyNames",
+            "required",
+        )
+    ),
+    "array": frozenset(("items", "prefixItems", "contains", "unevaluatedItems")),
+}  # fmt: skip
+"""Keywords that say what an object or array has in it."""
+
+_OTHER_SCHEMAS = frozenset(
+    ("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "if", "enum", "const", "not")
+)
+"""Keywords beside which a schema's own keywords do not tell the whole story."""
+
+_ENDLESS = re.compile(r"(?<!\\)(?:\\\\)*(?:[*+]|\{\d+,\})")
+
+_LEAST_EXAMPLES = 3
+
+
+def advise(schema: object) -> tuple[Finding, ...]:
+    """All advice about a parsed schema, in its order."""
+    return tuple(_advice(schema))
+
+
+def _advice(document: object) -> Iterator[Finding]:
+    if _is_catch_all(document):
+        yield Finding("catch-all", "", "every value is allowed: say what the answer looks like")
+    pending: list[tuple[str, object, bool]] = [("", document, False)]
+    while pending:
+        pointer, schema, alone = pending.pop()
+        if not isinstance(schema, dict):
+            continue
+        for rule in () if alone else (_loose, _unbounded):
+            yield from rule(pointer, schema)
+        yield from _properties(document, pointer, schema)
+        inner = []
+        for part in subschemas(schema):
+            place = pointer + part.token
+            if part.keyword in ("not", "if", "propertyNames", "contains"):
+                continue  # these describe nothing that is written
+            if part.keyword in _VALUES and _is_catch_all(part.schema):
+                yield Finding("catch-all", place, "every value is allowed here: say what it looks like")
+            # what a branch of allOf leaves open, another may close
+            inner.append((place, part.schema, part.keyword in ("allOf", "then", "else", "dependentSchemas")))
+        pending.extend(reversed(inner))
+
+
+_VALUES = frozenset(("properties", "patternProperties", "items", "prefixItems", "anyOf", "oneOf"))
+"""Keywords whose schemas a model fills in; ``additionalProperties`` often is a catch-all on purpose."""
+
+
+def _is_catch_all(schema: object) -> bool:
+    return schema is True or (isinstance(schema, dict) and ANNOTATIONS.issuperset(schema))
+
+
+def _types(schema: dict[str, object]) -> list[object]:
+    kind = schema.get("type")
+    return kind if isinstance(kind, list) else [kind]
+
+
+def _loose(pointer: str, schema: dict[str, object]) -> Iterator[Finding]:
+    """Objects and arrays of anything."""
+    if not _OTHER_SCHEMAS.isdisjoint(schema):
+        return
+    for kind, keywords in _STRUCTURE.items():
+        if kind in _types(schema) and keywords.isdisjoint(schema):
+            what = "properties" if kind == "object" else "items"
+            yield Finding("catch-all", pointer, f"an {kind} of anything: declare its {what}")
+
+
+def _unbounded(pointer: str, schema: dict[str, object]) -> Iterator[Finding]:
+    """Strings and arrays of any length."""
+    if not _OTHER_SCHEMAS.isdisjoint(schema):
+        return
+    types = _types(schema)
+    if "string" in types and "maxLength" not in schema and "format" not in schema:
+        pattern = schema.get("pattern")
+        if not isinstance(pattern, str) or not _is_bounded(pattern):
+            yield Finding("unbounded-string", pointer, "a string of any length: give it a maxLength")
+    if "array" in types and "maxItems" not in schema and not _is_tuple(schema):
+        yield Finding("unbounded-array", pointer, "an array of any length: give it maxItems")
+
+
+def _is_bounded(pattern: str) -> bool:
+    """Is the pattern anchored on both sides and free of endless repetition? (``[*]`` passes for endless.)."""
+    return pattern.startswith("^") and pattern.endswith("$") and _ENDLESS.search(pattern) is None
+
+
+def _is_tuple(schema: dict[str, object]) -> bool:
+    after = "additionalItems" if isinstance(schema.get("items"), list) else "items"
+    return schema.get(after) is False or schema.get("unevaluatedItems") is False
+
+
+def _properties(document: object, pointer: str, schema: dict[str, object]) -> Iterator[Finding]:
+    """What is to be said about the properties of one object."""
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        return
+    for name, inner in properties.items():
+        if not isinstance(inner, dict):
+            continue
+        place = f"{pointer}/properties{escape(name)}"
+        target = _target(document, inner)
+        if not any(_has_text(part, keyword) for part in (inner, target) for keyword in ("description", "title")):
+            yield Finding("undescribed", place, "no description tells what belongs here")
+        if _is_free_text(target):
+            why = _why_enum(name, {**target, **inner})
+            if why is not None:
+                yield Finding("enum-meant", place, f"free text, and {why}: list the values in an enum")
+    yield from _order(pointer, list(properties))
+
+
+def _target(document: object, schema: dict[str, object]) -> dict[str, object]:
+    """What a plain reference within the document points to; the schema itself where there is none."""
+    for _ in range(_MAX_REFERENCES):
+        reference = schema.get("$ref")
+        if not isinstance(reference, str) or not reference.startswith("#/"):
+            break
+        node = document
+        for part in reference[2:].split("/"):
+            step = part.replace("~1", "/").replace("~0", "~")
+            node = node.get(step) if isinstance(node, dict) else None
+        if not isinstance(node, dict):
+            break
+        schema = node
+    return schema
+
+
+_MAX_REFERENCES = 10
+
+
+def _has_text(schema: dict[str, object], keyword: str) -> bool:
+    value = schema.get(keyword)
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _is_free_text(schema: dict[str, object]) -> bool:
+    closed = ("pattern", "format", *_OTHER_SCHEMAS)
+    return "string" in _types(schema) and not any(keyword in schema for keyword in closed)
+
+
+def _why_enum(name: str, schema: dict[str, object]) -> str | None:
+    """What suggests that a string is one of a few."""
+    words = _words(name)
+    if words and words[-1] in _CATEGORIES:
+        return f"{name!r:.80} sounds like one of a few values"
+    description = schema.get("description")
+    if isinstance(description, str) and _ALTERNATIVES.search(description):
+        return "its description lists values"
+    examples = schema.get("examples")
+    if isinstance(examples, list) and len(examples) >= _LEAST_EXAMPLES and all(map(_is_label, examples)):
+        return "its examples are labels"
+    return None
+
+
+_LONGEST_LABEL = 20
+
+
+def _is_label(example: object) -> bool:
+    return isinstance(example, str) and len(example) <= _LONGEST_LABEL and re.fullmatch(r"[\w-]+", example) is not None
+
+
+def _words(name: str) -> list[str]:
+    """The words of a name in camelCase, snake_case or kebab-case."""
+    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
+
+
+def _order(pointer: str, names: list[str]) -> Iterator[Finding]:
+    """Keys are written in the order of the schema: what is to be thought out first must come first."""
+    last = None
+    for name in names:
+        if _REASONS.intersection(_words(name)):
+            last = name
+    for name in names:
+        if name == last:
+            return
+        words = _words(name)
+        if last is not None and _ANSWERS.intersection(words) and not _REASONS.intersection(words):
+            message = f"the answer is written before {last!r:.80}: put the reasoning first"
+            yield Finding("answer-first", f"{pointer}/properties{escape(name)}", message)

@@ -1,0 +1,127 @@
+"""What a schema's author should know: what is enforced, what is refused, what can never hold, and what to do better."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+
+from constrain.errors import ConstrainError, LimitError, PatternError, SchemaError, UnsupportedSchemaError
+from constrain.json_schema.compiler import compile_schema
+from constrain.json_schema.documents.dialects import DIALECTS, escape
+from constrain.json_schema.documents.subschemas import subschemas
+from constrain.json_schema.keywords.table import keywords_of
+from constrain.json_schema.lint.advice import advise
+from constrain.json_schema.lint.findings import Finding
+from constrain.json_schema.lint.unsatisfiable import find_unsatisfiable
+
+MAX_REFUSALS = 100
+"""Refused keywords that are looked for; each is found by compiling again without those before it."""
+
+
+IDENTIFIERS = frozenset(("$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"))
+"""Keywords that name a schema and ask nothing of a value."""
+
+
+@dataclass(frozen=True)
+class Lint:
+    """The findings about one schema.
+
+    ``refused``: keywords that cannot be enforced, and contradictions that leave no value; ``unsatisfiable``: parts
+    that no value can ever use; ``advice``: what works, and could be better. ``enforced``: the places of every keyword
+    that restricts values, by keyword. ``remaining``: the schema without the refused keywords; None where that is none,
+    or has no value.
+    """
+
+    refused: tuple[Finding, ...]
+    unsatisfiable: tuple[Finding, ...]
+    advice: tuple[Finding, ...]
+    enforced: dict[str, tuple[str, ...]]
+    remaining: object
+
+    @property
+    def exact(self) -> bool:
+        """Whether every keyword is enforced, and some value satisfies them all."""
+        return not self.refused
+
+
+def lint_schema(schema: object, *, registry: object = None, **policies: str) -> Lint:
+    """Looks at a parsed JSON Schema (dict or bool); ``registry`` and policies as for ``compile_schema``.
+
+    What can never hold is only looked for in schemas of which nothing is refused. Raises SchemaError or LimitError
+    where an error names no place in the schema.
+
+    >>> [finding.rule for finding in lint_schema({"type": "array", "items": {"const": 1}}).advice]
+    ['unbounded-array']
+    """
+    refused, remaining = _without_refused(schema, registry, policies)
+    return Lint(
+        refused=tuple(refused),
+        unsatisfiable=() if refused else find_unsatisfiable(schema, registry=registry, **policies),
+        advice=advise(schema),
+        enforced=_enforced(schema, {finding.pointer for finding in refused}),
+        remaining=remaining,
+    )
+
+
+def _without_refused(schema: object, registry: object, policies: dict[str, str]) -> tuple[list[Finding], object]:
+    """The refused keywords, and the schema without them."""
+    refused: list[Finding] = []
+    remaining = copy.deepcopy(schema)
+    while len(refused) < MAX_REFUSALS:
+        try:
+            compile_schema(remaining, registry=registry, **policies)  # type: ignore[arg-type]
+        except ConstrainError as error:  # noqa: PERF203
+            if error.pointer is None:
+                raise
+            removable = isinstance(error, (UnsupportedSchemaError, PatternError, LimitError))
+            rule = "refused" if removable else "malformed" if type(error) is SchemaError else "no-value"
+            refused.append(Finding(rule, error.pointer, error.message))
+            if not removable or not _remove(remaining, error.pointer):
+                break
+        else:
+            return refused, remaining
+    return refused, None
+
+
+def _remove(schema: object, pointer: str) -> bool:
+    """Takes the keyword at a JSON Pointer out of a schema; ``False`` if that is not possible."""
+    parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+    for part in parts[:-1]:
+        if isinstance(schema, dict) and part in schema:
+            schema = schema[part]
+        elif isinstance(schema, list) and part.isdecimal() and int(part) < len(schema):
+            schema = schema[int(part)]
+        else:
+            return False
+    if not parts or not isinstance(schema, dict) or parts[-1] not in schema:
+        return False
+    del schema[parts[-1]]
+    return True
+
+
+def _enforced(schema: object, without: set[str]) -> dict[str, tuple[str, ...]]:
+    """The places of every keyword that restricts values, except those ``without``."""
+    restricting = {
+        keyword
+        for dialect in DIALECTS.values()
+        for keyword, handler in keywords_of(dialect).items()
+        if handler is not None and keyword not in IDENTIFIERS
+    }
+    places: dict[str, list[str]] = {}
+    pending: list[tuple[str, object]] = [("", schema)]
+    while pending:
+        pointer, node = pending.pop()
+        if not isinstance(node, dict):
+            continue
+        for keyword in node:
+            place = pointer + escape(keyword)
+            if keyword in restricting and place not in without:
+                places.setdefault(keyword, []).append(place)
+        inner = [(pointer + child.token, child.schema) for child in subschemas(node)]
+        pending.extend((place, child) for place, child in reversed(inner) if not _is_within(place, without))
+    return {keyword: tuple(found) for keyword, found in sorted(places.items())}
+
+
+def _is_within(place: str, pointers: set[str]) -> bool:
+    parts = place.split("/")
+    return any("/".join(parts[:length]) in pointers for length in range(2, len(parts) + 1))

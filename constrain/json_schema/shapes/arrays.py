@@ -1,0 +1,50 @@
+"""Arrays: the shape and its intersection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from constrain.json_schema.shapes.data import ANY_ARRAY, ArrayShape, Goal
+
+if TYPE_CHECKING:
+    from constrain.json_schema.shapes.goals import Goals
+
+
+def intersect_arrays(goals: Goals, a: ArrayShape, b: ArrayShape) -> ArrayShape | None:
+    """The arrays of both shapes, or ``None`` if the bounds leave none."""
+    if a is ANY_ARRAY:
+        return b
+    if b is ANY_ARRAY:
+        return a
+    longest = max(len(a.prefix), len(b.prefix))
+    prefix = tuple(goals.conjunction(item_goal(a, i), item_goal(b, i)) for i in range(longest))
+    maximum = a.maximum if b.maximum is None else b.maximum if a.maximum is None else min(a.maximum, b.maximum)
+    minimum = max(a.minimum, b.minimum)
+    if maximum is not None and minimum > maximum:
+        return None
+    return ArrayShape(prefix, goals.conjunction(a.rest, b.rest), minimum, maximum, a.unique or b.unique)
+
+
+def item_goal(shape: ArrayShape, index: int) -> Goal:
+    """What the item at ``index`` must satisfy."""
+    return shape.prefix[index] if index < len(shape.prefix) else shape.rest
+
+
+def longest_length(shape: ArrayShape) -> int | None:
+    """The greatest number of items whose goals are all productive, as far as is known; ``None``: no bound."""
+    for index, goal in enumerate(shape.prefix):
+        if not goal.productive:
+            return index if shape.maximum is None else min(index, shape.maximum)
+    if not shape.rest.productive:
+        return len(shape.prefix) if shape.maximum is None else min(len(shape.prefix), shape.maximum)
+    return shape.maximum
+
+
+def unproductive_item(shape: ArrayShape) -> tuple[Goal, int] | None:
+    """An item that must be there and is not known to have a value; ``None`` if the shape has a value."""
+    for index in range(min(shape.minimum, len(shape.prefix))):
+        if not shape.prefix[index].productive:
+            return shape.prefix[index], index
+    if shape.minimum > len(shape.prefix) and not shape.rest.productive:
+        return shape.rest, len(shape.prefix)
+    return None

@@ -1,0 +1,31 @@
+"""Where a goal comes from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from constrain.errors import LimitError
+    from constrain.json_schema.documents.locations import Location
+    from constrain.json_schema.shapes.data import Goal
+
+
+def origin(goal: Goal) -> Location | None:
+    """The schema that a goal comes from, or one of several."""
+    stack = [goal]
+    while stack:
+        part = stack.pop()
+        if part.location is not None:
+            return part.location
+        if part.negated is not None:
+            stack.append(part.negated)
+        elif part.parts != (part,):
+            stack += part.parts
+    return None
+
+
+def place(error: LimitError, goal: Goal) -> None:
+    """Gives the error the place of a goal, unless it names one."""
+    location = origin(goal)
+    if error.pointer is None and location is not None:
+        error.pointer = location.pointer()

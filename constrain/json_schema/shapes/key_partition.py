@@ -1,0 +1,67 @@
+"""The keys that several object shapes do not name, divided into classes that every shape treats alike."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, NamedTuple
+
+from constrain.errors import LimitError
+from constrain.json_schema.shapes.data import NOTHING, Goal
+from constrain.json_schema.shapes.keys import JSON_STRING, KeyClass, number_of_texts, quoted, without
+from constrain.json_schema.shapes.strings import ANY_CONTENT
+from constrain.json_schema.spelling.languages import is_surely_empty, matching
+from constrain.language.tree import Complement, Expression, Intersection
+
+if TYPE_CHECKING:
+    from constrain.json_schema.shapes.data import ObjectShape
+
+MAX_KEY_CLASSES = 500
+"""Classes of undeclared keys: patterns of several schemas at once may divide them exponentially."""
+
+
+class SharedKeys(NamedTuple):
+    """``goals``: for each shape, what values of these keys must satisfy."""
+
+    keys: KeyClass
+    goals: tuple[Goal, ...]
+
+
+def partition(shapes: list[ObjectShape], names: list[str]) -> list[SharedKeys]:
+    """The classes of keys that are none of ``names``; the first shape allows a value for each."""
+    expressions: dict[str, Expression] = {}
+    for shape in shapes:
+        for pattern in shape.patterns:
+            expressions.setdefault(pattern.text, pattern.expression)
+    if not expressions:
+        goals = tuple(shape.additional for shape in shapes)
+        keys = KeyClass(without(JSON_STRING, names), goals[0], inf)
+        return [] if goals[0] is NOTHING else [SharedKeys(keys, goals)]
+    found = []
+    for matched, content in _cells(expressions):
+        goals = tuple(_goal(shape, matched) for shape in shapes)
+        if goals[0] is NOTHING:
+            continue
+        taken = matching(content, names)
+        number = number_of_texts(content) - len(taken)
+        if number > 0:
+            found.append(SharedKeys(KeyClass(without(quoted(content), taken), goals[0], number), goals))
+    return found
+
+
+def _goal(shape: ObjectShape, matched: frozenset[str]) -> Goal:
+    return next((pattern.goal for pattern in shape.patterns if pattern.text in matched), shape.additional)
+
+
+def _cells(expressions: dict[str, Expression]) -> list[tuple[frozenset[str], Expression]]:
+    """The combinations of patterns that some key matches all of and no other one of, with those keys' content."""
+    cells: list[tuple[frozenset[str], tuple[Expression, ...]]] = [(frozenset(), (ANY_CONTENT,))]
+    for text, expression in expressions.items():
+        divided = []
+        for matched, parts in cells:
+            for more, part in (({text}, expression), (set(), Complement(expression))):
+                if not is_surely_empty((*parts, part)):
+                    divided.append((matched | more, (*parts, part)))
+        cells = divided
+        if len(cells) > MAX_KEY_CLASSES:
+            raise LimitError(f"key patterns divide the keys into more classes than MAX_KEY_CLASSES = {MAX_KEY_CLASSES}")
+    return [(matched, Intersection(parts)) for matched, parts in cells]

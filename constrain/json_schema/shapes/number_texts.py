@@ -1,0 +1,144 @@
+"""The texts of a number shape in canonical spelling, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from constrain.json_schema.shapes.numeric import (
+    VALUE_STEPS,
+    Number,
+    NumberShape,
+    list_numbers,
+    nonempty,
+    step_of,
+    to_decimal,
+)
+from constrain.json_schema.spelling.cells import is_long_integer, least_double
+from constrain.json_schema.spelling.numbers import MAX_LISTED_MULTIPLES, number_expression, number_literal_expression
+from constrain.language.tree import Expression
+from constrain.regex.decimals import union
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from constrain.json_schema.shapes.data import Shapes
+
+
+NumberSpellings = Callable[[NumberShape], Expression]
+
+
+BYTES_PER_STEP = 100
+"""Bytes of text that is written as it is, in a step of a compilation."""
+
+
+DIGIT_STEPS = 6
+"""Steps that a digit of a bound takes; ``FRACTION_STEPS``: where numbers have fractions; ``SCIENTIFIC_STEPS``: where
+they may be written with an exponent."""
+
+
+FRACTION_STEPS = 15
+
+
+SCIENTIFIC_STEPS = 350
+
+
+MULTIPLE_STEPS = 1_000
+"""Steps that multiples of something with a fraction take, most of them in the kernel; ``WHOLE_MULTIPLE_STEPS``: of a
+whole number, beside the digits of their bounds."""
+
+
+WHOLE_MULTIPLE_STEPS = 250
+
+
+EXCLUDED_STEPS = 40
+"""Steps that a digit takes of a number that is left out with all that read as the same double."""
+
+
+def scalar_steps(shapes: Shapes, numbers: str, precision: str) -> int:
+    """Steps of a compilation that the terminals of these scalars take, by their size alone."""
+    steps = 0
+    for number in shapes.numbers:
+        if number.values is not None:
+            steps += len(number.values) * (VALUE_STEPS if numbers == "canonical" else SCIENTIFIC_STEPS // 10)
+            continue
+        whole = number.integer or (number.multiple is not None and number.multiple.denominator == 1)
+        each = DIGIT_STEPS if whole else FRACTION_STEPS
+        each = each if numbers == "canonical" else SCIENTIFIC_STEPS
+        steps += each * (_digits(number.minimum) + _digits(number.maximum))
+        if number.multiple is not None:
+            steps += WHOLE_MULTIPLE_STEPS if number.multiple.denominator == 1 else MULTIPLE_STEPS
+        each = EXCLUDED_STEPS if precision == "double" and not number.integer else VALUE_STEPS
+        steps += each * sum(map(_digits, number.excluded))
+    for string in shapes.strings:
+        for value in string.values or ():
+            steps += 1 + len(value) // BYTES_PER_STEP
+    return steps
+
+
+def _digits(value: Number | None) -> int:
+    if value is None:
+        return 0
+    return value.bit_length() // 3 + 1 if isinstance(value, int) else len(value.as_tuple().digits)
+
+
+def canonical_spellings(shape: NumberShape, *, by_double: bool, spare_zeros: bool = False) -> Expression:
+    """The canonical spellings of a shape's numbers; ``NOTHING`` if all are larger than a float can hold.
+
+    ``by_double``: none reads as the double of a value that is excluded, or of a multiple that is, and no bound that is
+    no double decides about a number with a fraction. ``spare_zeros``: multiples and
+    constants may end in zeros that say nothing.
+    """
+    if shape.values is not None:
+        return _listed(shape.values, integer=shape.integer, by_double=by_double, spare_zeros=spare_zeros)
+    if shape.not_multiples and shape.multiple is not None:
+        listed = list_numbers(shape, MAX_LISTED_MULTIPLES)
+        if listed is not None:
+            return _listed(listed, integer=shape.integer, by_double=by_double, spare_zeros=spare_zeros)
+    if by_double and not shape.integer:
+        inner = with_doubles(shape)
+        if inner is not shape:
+            whole = shape._replace(integer=True)
+            whole = whole._replace(multiple=None if shape.multiple is None else step_of(whole))
+            parts = [settled for each in (inner, whole) if (settled := nonempty(each)) is not None]
+            return union([canonical_spellings(part, by_double=True, spare_zeros=spare_zeros) for part in parts])
+    bounds: dict[str, Number | None] = {
+        "exclusive_minimum" if shape.exclusive_minimum else "minimum": shape.minimum,
+        "exclusive_maximum" if shape.exclusive_maximum else "maximum": shape.maximum,
+    }
+    return number_expression(
+        **bounds,
+        integer=shape.integer,
+        multiple_of=None if shape.multiple is None else to_decimal(shape.multiple),
+        not_multiples_of=tuple(map(to_decimal, shape.not_multiples)),
+        excluded=shape.excluded,
+        by_double=by_double,
+        spare_zeros=spare_zeros,
+    )
+
+
+def with_doubles(shape: NumberShape) -> NumberShape:
+    """The shape of numbers with a fraction or an exponent, which are read as doubles: its bounds are doubles inside."""
+    low, high = shape.minimum, shape.maximum
+    if is_long_integer(low):
+        shape = shape._replace(minimum=least_double(int(low)), exclusive_minimum=False)  # type: ignore[arg-type]
+    if is_long_integer(high):
+        shape = shape._replace(maximum=-least_double(-int(high)), exclusive_maximum=False)  # type: ignore[arg-type]
+    return shape
+
+
+def _listed(values: Sequence[Number], *, integer: bool, by_double: bool, spare_zeros: bool) -> Expression:
+    """The spellings of some numbers; with ``by_double``, long integers are written as such."""
+    if integer or not by_double:
+        return number_literal_expression(*values, integer=integer, spare_zeros=spare_zeros)
+    long = [value for value in values if is_long_integer(value)]
+    if not long:
+        return number_literal_expression(*values, spare_zeros=spare_zeros)
+    others = [value for value in values if not is_long_integer(value)]
+    spelled = number_literal_expression(*others, spare_zeros=spare_zeros)
+    return union([spelled, number_literal_expression(*long, integer=True)])
+
+
+CANONICAL: dict[bool, NumberSpellings] = {by: partial(canonical_spellings, by_double=by) for by in (False, True)}
+"""The canonical spellings, by double or not."""

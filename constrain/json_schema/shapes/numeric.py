@@ -1,0 +1,420 @@
+"""Numbers: the shape, its intersection, complement and values.
+
+What is a whole number is asked by value: ``1.0`` is an integer, and ``not: {type: integer}`` excludes it. Draft 4
+also looks at the spelling ("a number without a fraction or exponent part"), but many of its validators do not. A text
+is written only if both readings agree on it. So there ``1.0`` is in neither of the two; and in a schema of draft 4 that
+asks for what is no integer (``not``, ``oneOf`` with branches that overlap), all whole numbers are written as integers
+are (``plainly_whole``), since on these the readings agree whatever the schema says.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from decimal import Decimal
+from fractions import Fraction
+from itertools import islice
+from math import gcd
+from typing import TYPE_CHECKING, NamedTuple
+
+from constrain.errors import LimitError
+from constrain.json_schema.spelling.numbers import MAX_INTEGER_DIGITS
+from constrain.work import spend
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+
+Number = int | Decimal
+"""An exact decimal number; whole ones are ``int``."""
+
+MAX_WHOLE_EXPONENT = 400
+"""Whole decimals up to here become ``int``: more than any float reaches."""
+
+MAX_EXPONENT = 10_000
+"""Exponents beyond make fractions that take seconds to reckon with."""
+
+MAX_EXCLUDED_IN_A_ROW = 10_000
+"""Multiples that other divisors exclude one after the other: real divisors leave one out of any few."""
+
+MAX_COMPLEMENT_PIECES = 1_000
+"""Pieces of a complement: real schemas make a handful."""
+
+VALUE_STEPS = 2
+"""Steps of a compilation that it takes to compare a listed or excluded number with bounds."""
+
+_TOO_LONG = 10**MAX_INTEGER_DIGITS
+
+
+class NumberShape(NamedTuple):
+    """The numbers within the bounds that are multiples of ``multiple``; or, with ``values``, exactly these.
+
+    ``integer``: only whole ones, and those in the spelling of an integer where the policy knows one. Left out are the
+    multiples of each of ``not_multiples`` and the ``excluded`` values; a shape with ``values`` has neither.
+    """
+
+    integer: bool = False
+    minimum: Number | None = None
+    exclusive_minimum: bool = False
+    maximum: Number | None = None
+    exclusive_maximum: bool = False
+    multiple: Fraction | None = None
+    values: tuple[Number, ...] | None = None
+    not_multiples: tuple[Fraction, ...] = ()
+    excluded: tuple[Number, ...] = ()
+
+
+ANY_NUMBER = NumberShape()
+ANY_INTEGER = NumberShape(integer=True)
+
+
+def exact(value: object) -> Number | None:
+    """The number a parsed JSON number stands for, by its decimal spelling; ``None`` if it is no finite number."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        if not -_TOO_LONG < value < _TOO_LONG:
+            raise LimitError(f"a number has more than MAX_INTEGER_DIGITS = {MAX_INTEGER_DIGITS} digits")
+        return int(value)
+    if isinstance(value, float):
+        value = Decimal(repr(value))
+    if not isinstance(value, Decimal) or not value.is_finite():
+        return None
+    if not value:
+        return 0
+    if abs(value.adjusted()) > MAX_EXPONENT:
+        raise LimitError(f"a number has an exponent beyond MAX_EXPONENT = {MAX_EXPONENT}")
+    if value.adjusted() <= MAX_WHOLE_EXPONENT and value == value.to_integral_value():
+        return int(value)
+    return value
+
+
+def intersect_numbers(a: NumberShape, b: NumberShape) -> NumberShape | None:
+    """The numbers of both shapes, or ``None`` if there are none."""
+    if a is ANY_NUMBER or a == b:
+        return b
+    if b is ANY_NUMBER:
+        return a
+    if a.values is not None or b.values is not None:
+        if a.values is None:
+            a, b = b, a
+        assert a.values is not None
+        spend(len(a.values) * VALUE_STEPS)
+        if b.values is not None or b.excluded:  # looked up, not searched, in lists of thousands
+            listed = frozenset(b.excluded if b.values is None else b.values)
+            a = a._replace(values=tuple(value for value in a.values if (value in listed) == (b.values is not None)))
+            bounds = b._replace(excluded=(), values=None)
+        else:
+            bounds = b
+        assert a.values is not None
+        values = tuple(value for value in a.values if admits_number(bounds, value))
+        return a._replace(values=values, integer=a.integer or b.integer) if values else None
+    divisors = len(a.not_multiples) + len(b.not_multiples)
+    spend((1 + len(a.excluded) + len(b.excluded) + divisors * divisors // 2) * VALUE_STEPS)
+    minimum, exclusive_minimum = a.minimum, a.exclusive_minimum
+    if b.minimum is not None and (minimum is None or (b.minimum, b.exclusive_minimum) > (minimum, exclusive_minimum)):
+        minimum, exclusive_minimum = b.minimum, b.exclusive_minimum
+    maximum, exclusive_maximum = a.maximum, a.exclusive_maximum
+    if b.maximum is not None and (
+        maximum is None or (b.maximum, not b.exclusive_maximum) < (maximum, not exclusive_maximum)
+    ):
+        maximum, exclusive_maximum = b.maximum, b.exclusive_maximum
+    multiple = a.multiple if b.multiple is None else b.multiple if a.multiple is None else lcm(a.multiple, b.multiple)
+    integer = a.integer or b.integer
+    return nonempty(
+        NumberShape(
+            integer,
+            minimum,
+            exclusive_minimum,
+            maximum,
+            exclusive_maximum,
+            multiple,
+            None,
+            a.not_multiples + b.not_multiples,
+            a.excluded + b.excluded,
+        )
+    )
+
+
+def lcm(a: Fraction, b: Fraction) -> Fraction:
+    """The least positive number that is a whole multiple of both."""
+    numerator = a.numerator * b.denominator * b.numerator * a.denominator
+    return Fraction(
+        numerator, a.denominator * b.denominator * gcd(a.numerator * b.denominator, b.numerator * a.denominator)
+    )
+
+
+def admits_number(shape: NumberShape, value: Number) -> bool:
+    """Whether ``value`` is one of the numbers of ``shape``."""
+    if shape.values is not None:
+        return value in shape.values
+    if shape.integer and not _is_multiple(value, _ONE):
+        return False
+    if shape.minimum is not None and (value < shape.minimum or (shape.exclusive_minimum and value == shape.minimum)):
+        return False
+    if shape.maximum is not None and (value > shape.maximum or (shape.exclusive_maximum and value == shape.maximum)):
+        return False
+    return (
+        (shape.multiple is None or _is_multiple(value, shape.multiple))
+        and not any(_is_multiple(value, divisor) for divisor in shape.not_multiples)
+        and value not in shape.excluded
+    )
+
+
+_ONE = Fraction(1)
+
+
+def _is_multiple(value: Number, divisor: Fraction) -> bool:
+    if divisor == 1:
+        return value.__class__ is int or value == int(value)
+    return (Fraction(value) / divisor).denominator == 1
+
+
+def nonempty(shape: NumberShape) -> NumberShape | None:
+    """``shape``, without what is excluded in vain; or ``None`` if it has no number. Not for listed values."""
+    if shape.not_multiples or shape.excluded:
+        return _nonempty_without(shape)
+    low, high = shape.minimum, shape.maximum
+    if low is None or high is None:
+        return shape
+    step = step_of(shape)
+    if step is None:
+        empty = low > high or (low == high and (shape.exclusive_minimum or shape.exclusive_maximum))
+        return None if empty else shape
+    first, last = _factors(shape, step)
+    assert first is not None
+    assert last is not None
+    return shape if first <= last else None
+
+
+def _nonempty_without(shape: NumberShape) -> NumberShape | None:
+    """The same where divisors or values are excluded."""
+    step = step_of(shape)
+    divisors: list[Fraction] = []
+    reduced: list[Fraction] = []  # the same as multiples of the step
+    for divisor in sorted(dict.fromkeys(shape.not_multiples)):
+        common = divisor if step is None else lcm(step, divisor)
+        if common == step:
+            return None
+        if not any((common / other).denominator == 1 for other in reduced):
+            divisors.append(divisor)
+            reduced.append(common)
+    bounds = nonempty(shape._replace(not_multiples=(), excluded=()))
+    if bounds is None:
+        return None
+    bounds = bounds._replace(not_multiples=tuple(divisors))
+    excluded = tuple(sorted({value for value in shape.excluded if admits_number(bounds, value)}))
+    if shape.minimum is not None and shape.minimum == shape.maximum:
+        value = shape.minimum
+        return NumberShape(shape.integer, values=(value,)) if not excluded and admits_number(bounds, value) else None
+    shape = bounds._replace(excluded=excluded)
+    if step is None or shape.minimum is None or shape.maximum is None:
+        return shape  # endlessly many numbers, of which no divisor and no list leaves out all
+    return shape if next(_walk(shape, step), None) is not None else None
+
+
+def plainly_whole(shapes: tuple[NumberShape, ...]) -> tuple[NumberShape, ...]:
+    """The same numbers, of which the whole ones are spelled as integers."""
+    found: list[NumberShape | None] = []
+    for shape in shapes:
+        if shape.integer:
+            found.append(shape)
+        elif shape.values is None:
+            found.append(nonempty(shape._replace(integer=True)))
+            found.append(nonempty(shape._replace(not_multiples=(*shape.not_multiples, _ONE))))
+        else:
+            whole = tuple(value for value in shape.values if _is_multiple(value, _ONE))
+            others = tuple(value for value in shape.values if not _is_multiple(value, _ONE))
+            found.append(shape._replace(integer=True, values=whole) if whole else None)
+            found.append(shape._replace(values=others) if others else None)
+    return tuple(shape for shape in found if shape is not None)
+
+
+def step_of(shape: NumberShape) -> Fraction | None:
+    """The number of which all numbers of ``shape`` are multiples."""
+    step = shape.multiple
+    if shape.integer:
+        return _ONE if step is None else lcm(step, _ONE)
+    return step
+
+
+def _factors(shape: NumberShape, step: Fraction) -> tuple[int | None, int | None]:
+    """The least and the greatest whole number whose product with ``step`` is within the bounds."""
+    first = last = None
+    low, high = shape.minimum, shape.maximum
+    if step == 1 and (low is None or isinstance(low, int)) and (high is None or isinstance(high, int)):
+        return (
+            None if low is None else low + shape.exclusive_minimum,
+            None if high is None else high - shape.exclusive_maximum,
+        )
+    if shape.minimum is not None:
+        least = Fraction(shape.minimum) / step
+        first = -(-least.numerator // least.denominator) + (shape.exclusive_minimum and least.denominator == 1)
+    if shape.maximum is not None:
+        most = Fraction(shape.maximum) / step
+        last = most.numerator // most.denominator - (shape.exclusive_maximum and most.denominator == 1)
+    return first, last
+
+
+def _walk(shape: NumberShape, step: Fraction) -> Iterator[Fraction]:
+    """The numbers of a shape with both bounds, which are multiples of ``step``, in ascending order."""
+    first, last = _factors(shape, step)
+    assert first is not None
+    assert last is not None
+    divisors = [(lcm(step, divisor) / step).numerator for divisor in shape.not_multiples]
+    excluded = {Fraction(value) / step for value in shape.excluded}
+    in_a_row = 0
+    for factor in range(first, last + 1):
+        if factor in excluded:
+            continue
+        if any(factor % divisor == 0 for divisor in divisors):
+            in_a_row += 1
+            if in_a_row > MAX_EXCLUDED_IN_A_ROW:
+                message = "numbers that no other divisor excludes are too far apart"
+                raise LimitError(f"{message} (MAX_EXCLUDED_IN_A_ROW = {MAX_EXCLUDED_IN_A_ROW})")
+            continue
+        in_a_row = 0
+        yield factor * step
+
+
+def list_numbers(shape: NumberShape, limit: int) -> tuple[Number, ...] | None:
+    """All numbers of ``shape``, by value; ``None`` if there are more than ``limit``."""
+    if shape.values is not None:
+        return shape.values if len(shape.values) <= limit else None
+    if nonempty(shape) is None:
+        return ()
+    if shape.minimum is None or shape.maximum is None:
+        return None
+    step = step_of(shape)
+    if step is None:
+        return None if shape.minimum != shape.maximum or limit < 1 else (shape.minimum,)
+    found = tuple(map(to_decimal, islice(_walk(shape, step), limit + 1)))
+    return found if len(found) <= limit else None
+
+
+def to_decimal(fraction: Fraction) -> Number:
+    """A fraction that has a finite decimal expansion, exactly."""
+    if fraction.denominator == 1:
+        return fraction.numerator
+    fives, twos = fraction.denominator, 0
+    while fives % 2 == 0:
+        fives, twos = fives // 2, twos + 1
+    scale = 0
+    while fives > 1:
+        fives, scale = fives // 5, scale + 1
+    scale = max(scale, twos)
+    digits = fraction.numerator * (10**scale // fraction.denominator)
+    if not -_TOO_LONG < digits < _TOO_LONG:
+        raise LimitError(f"a number has more than MAX_INTEGER_DIGITS = {MAX_INTEGER_DIGITS} digits")
+    return Decimal(f"{digits}e-{scale}")
+
+
+# The complement. A cut lies just before (0) or just after (1) a value; between two neighbouring cuts, the same shapes
+# hold. ``Condition``: a shape between its bounds, its divisor and the divisors it excludes.
+
+Cut = tuple[Number, int]
+Condition = tuple[Fraction | None, tuple[Fraction, ...]]
+
+
+def complement_numbers(shapes: tuple[NumberShape, ...]) -> tuple[NumberShape, ...]:
+    """Shapes that have exactly the numbers that none of ``shapes`` has, by value."""
+    removed: set[Number] = set()
+    returned: dict[Number, None] = {}
+    events: dict[Cut, list[tuple[Condition, int]]] = {}
+    active: Counter[Condition] = Counter()
+    for shape in shapes:
+        if shape.values is not None:
+            removed.update(shape.values)
+            continue
+        if nonempty(shape) is None:
+            continue
+        returned.update(dict.fromkeys(shape.excluded))
+        condition = (step_of(shape), shape.not_multiples)
+        if shape.minimum is None:
+            active[condition] += 1
+        else:
+            events.setdefault((shape.minimum, int(shape.exclusive_minimum)), []).append((condition, 1))
+        if shape.maximum is not None:
+            events.setdefault((shape.maximum, int(not shape.exclusive_maximum)), []).append((condition, -1))
+    values = _returned_values(shapes, returned)
+    pieces: list[NumberShape] = []
+    ordered = sorted(removed)
+    for start, end, alternatives in _segments(events, active):
+        for shape in alternatives:
+            piece = _piece(shape, start, end, ordered)
+            if piece is not None and piece.values is not None:
+                values.update(dict.fromkeys(piece.values))
+            elif piece is not None:
+                pieces.append(ANY_NUMBER if piece == ANY_NUMBER else piece)
+        if len(pieces) > MAX_COMPLEMENT_PIECES:
+            raise LimitError(f"not leaves more intervals than MAX_COMPLEMENT_PIECES = {MAX_COMPLEMENT_PIECES}")
+    if values:
+        pieces.append(NumberShape(values=tuple(values)))
+    return tuple(pieces)
+
+
+def _returned_values(shapes: tuple[NumberShape, ...], candidates: Collection[Number]) -> dict[Number, None]:
+    """Those of the candidates that no shape has."""
+    if not candidates:
+        return {}
+    bounded = [(frozenset(shape.excluded), shape._replace(excluded=())) for shape in shapes if shape.values is None]
+    listed = {value for shape in shapes for value in shape.values or ()}
+    return {
+        value: None
+        for value in candidates
+        if value not in listed
+        and not any(value not in excluded and admits_number(shape, value) for excluded, shape in bounded)
+    }
+
+
+def _segments(
+    events: dict[Cut, list[tuple[Condition, int]]], active: Counter[Condition]
+) -> Iterator[tuple[Cut | None, Cut | None, list[NumberShape]]]:
+    """Intervals, and what numbers in there must be to satisfy none of the conditions that hold there."""
+    start: Cut | None = None
+    current = _alternatives(active)
+    for cut in sorted(events):
+        for condition, change in events[cut]:
+            active[condition] += change
+        following = _alternatives(active)
+        if following != current:
+            yield start, cut, current
+            start, current = cut, following
+    yield start, None, current
+
+
+def _alternatives(active: Counter[Condition]) -> list[NumberShape]:
+    """Shapes without bounds, together the numbers that satisfy none of the conditions."""
+    alternatives = [NumberShape()]
+    for (step, divisors), count in active.items():
+        if not count:
+            continue
+        choices = [] if step is None else [NumberShape(not_multiples=(step,))]
+        choices += (NumberShape(multiple=divisor) for divisor in divisors)
+        products = (intersect_numbers(one, other) for one in alternatives for other in choices)
+        alternatives = list(dict.fromkeys(shape for shape in products if shape is not None))
+        if len(alternatives) > MAX_COMPLEMENT_PIECES:
+            raise LimitError(f"not leaves more alternatives than MAX_COMPLEMENT_PIECES = {MAX_COMPLEMENT_PIECES}")
+    return alternatives
+
+
+def _piece(shape: NumberShape, start: Cut | None, end: Cut | None, removed: list[Number]) -> NumberShape | None:
+    """The part of ``shape`` between two cuts, without the removed numbers, which are sorted."""
+    whole = shape.multiple is not None and shape.multiple.denominator == 1
+    minimum, after_minimum = (None, 0) if start is None else start
+    maximum, after_maximum = (None, 1) if end is None else end
+    inside = slice(
+        0 if minimum is None else bisect_left(removed, minimum),
+        None if maximum is None else bisect_right(removed, maximum),
+    )
+    return nonempty(
+        shape._replace(
+            integer=whole,
+            minimum=minimum,
+            exclusive_minimum=bool(after_minimum),
+            maximum=maximum,
+            exclusive_maximum=not after_maximum,
+            multiple=None if shape.multiple == 1 else shape.multiple,
+            excluded=tuple(removed[inside]),
+        )
+    )

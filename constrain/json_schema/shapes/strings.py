@@ -1,0 +1,336 @@
+"""Strings: the shape, its intersection and complement."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from constrain.errors import LimitError, PatternError, SchemaError, UnsupportedSchemaError
+from constrain.json_schema.spelling.canonical import read_content, spell_content
+from constrain.json_schema.spelling.languages import has_text, is_surely_empty, list_texts, matching
+from constrain.language.tree import (
+    ANY_JSON_CHAR,
+    Alternation,
+    ByteClass,
+    CharClass,
+    Complement,
+    Concatenation,
+    Expression,
+    Intersection,
+    Literal,
+    LiteralSet,
+    Repetition,
+    Window,
+    tree_bytes,
+)
+from constrain.regex.classes import encodable
+from constrain.regex.parsing.parser import parse_pattern
+from constrain.remembering import remembered
+from constrain.work import spend
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from constrain.json_schema.documents.locations import Location
+
+
+NEGATION_BYTES = 16 << 20
+"""Bytes that remembered negations may take together, with what they negate."""
+
+PATTERN_STEPS = 20
+"""Steps of a compilation that a pattern takes, ``CHARACTERS_PER_STEP`` of its text each, and each ``(?`` in it."""
+
+CHARACTERS_PER_STEP = 2
+LOOKAROUND_STEPS = 150
+
+
+class WiderFormat(NamedTuple):
+    """All that may count as a string of a format; an expression is made of it when it is needed."""
+
+    name: str
+
+
+class StringShape(NamedTuple):
+    """The strings of ``minimum`` to ``maximum`` code points whose JSON content all ``parts`` match.
+
+    With ``values``, exactly these strings. What is written keeps to less than some formats allow: then ``parts``
+    match what is written, and all ``wider`` what may count as a string of this shape. No string is written of which
+    that is uncertain, so a complement is what ``wider`` does not match (and the other way round). ``formats`` are the
+    names of those parts of which generation writes less (``formats.generated``).
+    """
+
+    parts: tuple[Expression, ...] = ()
+    minimum: int = 0
+    maximum: int | None = None
+    values: tuple[str, ...] | None = None
+    wider: tuple[Expression | WiderFormat, ...] | None = None  # None: the same as parts
+    formats: tuple[str, ...] = ()
+
+
+ANY_STRING = StringShape()
+
+Part = TypeVar("Part", bound=Expression | WiderFormat)
+
+
+def intersect_strings(a: StringShape, b: StringShape) -> StringShape | None:
+    """The strings of both shapes, or ``None`` if there are none."""
+    if a is ANY_STRING:
+        return b
+    if b is ANY_STRING:
+        return a
+    if a.values is not None or b.values is not None:
+        if a.values is None:
+            a, b = b, a
+        assert a.values is not None
+        if b.values is not None:
+            allowed = frozenset(b.values)
+            values = tuple(value for value in a.values if value in allowed)
+        else:
+            values = admitted(b, a.values)
+        return StringShape(values=values) if values else None
+    wider: tuple[Expression | WiderFormat, ...] | None = None
+    if a.wider is not None or b.wider is not None:
+        wider = _joined(a.wider or a.parts, b.wider or b.parts)
+    maximum = shorter(a.maximum, b.maximum)
+    formats = tuple(dict.fromkeys(a.formats + b.formats))
+    shape = StringShape(_joined(a.parts, b.parts), max(a.minimum, b.minimum), maximum, wider=wider, formats=formats)
+    if has_strings(shape):
+        return shape
+    if wider is not None and any(
+        has_strings(shape._replace(parts=_joined(one, two), wider=None))
+        for one, two in ((a.parts, definition(b)), (definition(a), b.parts))
+    ):  # strings that are certain in one shape and left open in the other; those left open in both are X and not X
+        raise UnsupportedSchemaError(
+            "the only strings allowed here are ones that a format may allow but that are never written, such as the "
+            "year 0000 or the second 60"
+        )
+    return None
+
+
+def intersect_many_strings(shapes: Sequence[StringShape]) -> StringShape | None:
+    """The strings of all shapes: whether there are any is asked once, of all that are not listed."""
+    others = [shape for shape in shapes if shape is not ANY_STRING]
+    if any(shape.values is not None or shape.wider is not None for shape in others):
+        found: StringShape | None = ANY_STRING
+        for shape in others:
+            found = None if found is None else intersect_strings(found, shape)
+        return found
+    if len(others) < 2:
+        return others[0] if others else ANY_STRING
+    parts = tuple(dict.fromkeys(part for shape in others for part in shape.parts))
+    minimum = max(shape.minimum for shape in others)
+    maximum = None
+    for shape in others:
+        maximum = shorter(maximum, shape.maximum)
+    formats = tuple(dict.fromkeys(name for shape in others for name in shape.formats))
+    joined = StringShape(parts, minimum, maximum, formats=formats)
+    return joined if has_strings(joined) else None
+
+
+def _joined(a: tuple[Part, ...], b: tuple[Part, ...]) -> tuple[Part, ...]:
+    return a + tuple(part for part in b if part not in a) if b else a
+
+
+def definition(shape: StringShape) -> tuple[Expression, ...]:
+    """Expressions that together match whatever may count as a string of this shape, lengths apart."""
+    if shape.wider is None:
+        return shape.parts
+    from constrain.json_schema.formats.definitions import format_definition
+
+    return tuple(format_definition(part.name) if isinstance(part, WiderFormat) else part for part in shape.wider)
+
+
+def shorter(a: int | None, b: int | None) -> int | None:
+    """The lower of two bounds, either of which may be missing."""
+    return a if b is None else b if a is None else min(a, b)
+
+
+def has_strings(shape: StringShape) -> bool:
+    """Whether some string of ``shape`` (without ``values``) is written."""
+    if shape.maximum is not None and shape.minimum > shape.maximum:
+        return False
+    return not shape.parts or has_text(shape.parts, shape.minimum, shape.maximum)
+
+
+def content(shape: StringShape) -> Expression:
+    """What stands between the quotes of a string of this shape (without ``values``)."""
+    unbounded = shape.minimum == 0 and shape.maximum is None
+    if not shape.parts:
+        return ANY_CONTENT if unbounded else Repetition(ANY_JSON_CHAR, shape.minimum, shape.maximum)
+    part = shape.parts[0] if len(shape.parts) == 1 else Intersection(shape.parts)
+    return part if unbounded else Window(part, ANY_JSON_CHAR, shape.minimum, shape.maximum)
+
+
+ANY_CONTENT = Repetition(ANY_JSON_CHAR, 0, None)
+
+
+def admitted(shape: StringShape, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of ``values`` that are strings of ``shape`` (without ``values``)."""
+    found = [value for value in values if shape.minimum <= len(value)]
+    if shape.maximum is not None:
+        found = [value for value in found if len(value) <= shape.maximum]
+    possible = found
+    for part in shape.parts:
+        found = matching(part, found)
+    if shape.wider is not None and len(found) < len(possible):
+        for part in definition(shape):
+            possible = matching(part, possible)
+        if len(found) < len(possible):
+            uncertain = next(value for value in possible if value not in found)
+            raise UnsupportedSchemaError(
+                f"{uncertain!r:.80} is listed, and a format may allow it but it is none of the strings that are written"
+            )
+    return tuple(found)
+
+
+MAX_LENGTH_RANGES = 1_000
+"""Ranges of lengths that a complement leaves: each is an alternative."""
+
+
+def complement_strings(shapes: tuple[StringShape, ...]) -> tuple[StringShape, ...]:
+    """The strings that have none of ``shapes``: mostly one shape, and more only where lengths alone are left out.
+
+    Raises UnsupportedSchemaError where a format leaves open whether there are such strings, and LimitError.
+    """
+    parts: list[Expression] = []
+    wider: list[Expression] = []
+    lengths: list[tuple[int, int | None]] = []
+    values: dict[str, None] = {}
+    for shape in shapes:
+        if shape.values is not None:
+            values.update(dict.fromkeys(shape.values))
+        elif shape.parts:
+            parts.append(_outside(definition(shape), shape))
+            wider.append(parts[-1] if shape.wider is None else _outside(shape.parts, shape))
+        else:
+            lengths.append((shape.minimum, shape.maximum))
+    spelled = tuple(content for value in values if (content := spell_content(value)) is not None)
+    if spelled:
+        parts.append(Intersection((ANY_CONTENT, Complement(LiteralSet(spelled)))))
+        wider.append(parts[-1])
+    listed = [part for part in parts if isinstance(part, LiteralSet)]
+    others = tuple(part for part in parts if not isinstance(part, LiteralSet))
+    outer = tuple(part for part in wider if not isinstance(part, LiteralSet))
+    found = []
+    for minimum, maximum in _lengths_without(lengths):
+        kept: StringShape | None = StringShape(others, minimum, maximum, wider=None if outer == others else outer)
+        if kept is not None and not has_strings(kept):
+            kept = None if outer == others else _folded(others, outer, StringShape((), minimum, maximum))
+        for literals in listed:
+            if kept is not None:
+                texts = StringShape(values=tuple(map(read_content, literals.texts)))
+                kept = intersect_strings(texts, kept)
+        if kept is not None:
+            found.append(ANY_STRING if kept == ANY_STRING else kept)
+    return tuple(found)
+
+
+def _folded(parts: tuple[Expression, ...], wider: tuple[Expression, ...], kept: StringShape) -> StringShape | None:
+    """``kept`` and, one after the other, the shapes of pairs of parts: tells why nothing is left."""
+    shape: StringShape | None = kept
+    for part, wide in zip(parts, wider, strict=True):
+        shape = None if shape is None else intersect_strings(shape, StringShape((part,), wider=(wide,)))
+    return shape
+
+
+def _outside(parts: tuple[Expression, ...], shape: StringShape) -> Expression:
+    """The JSON contents that not all of ``parts`` match, or that have none of the lengths of ``shape``."""
+    insides = [_negated(part) for part in parts]
+    alternatives: list[Expression]
+    if any(inside is None for inside in insides):
+        alternatives = [negation(parts[0] if len(parts) == 1 else Intersection(parts))]
+    else:
+        alternatives = [inside for inside in insides if inside is not None]
+    if shape.minimum:
+        alternatives.append(Repetition(ANY_JSON_CHAR, 0, shape.minimum - 1))
+    if shape.maximum is not None:
+        alternatives.append(Repetition(ANY_JSON_CHAR, shape.maximum + 1, None))
+    return alternatives[0] if len(alternatives) == 1 else Alternation(tuple(alternatives))
+
+
+@remembered(1024, NEGATION_BYTES, tree_bytes)
+def negation(expression: Expression) -> Expression:
+    """The JSON contents that ``expression`` does not match; of the same expression, the same object."""
+    inside = _negated(expression)
+    return Intersection((ANY_CONTENT, Complement(expression))) if inside is None else inside
+
+
+def _negated(expression: Expression) -> Expression | None:
+    """What a result of ``negation`` is the negation of; ``None`` for other expressions."""
+    if isinstance(expression, Intersection) and expression.parts[0] is ANY_CONTENT and len(expression.parts) == 2:
+        part = expression.parts[1]
+        return part.part if isinstance(part, Complement) else None
+    return None
+
+
+def _lengths_without(removed: list[tuple[int, int | None]]) -> list[tuple[int, int | None]]:
+    """The ranges of lengths beside the given ones."""
+    left: list[tuple[int, int | None]] = []
+    start = 0
+    for minimum, maximum in sorted(removed, key=lambda lengths: lengths[0]):
+        if minimum > start:
+            left.append((start, minimum - 1))
+        if maximum is None:
+            break
+        start = max(start, maximum + 1)
+    else:
+        left.append((start, None))
+    if len(left) > MAX_LENGTH_RANGES:
+        raise LimitError(f"a complement has more than MAX_LENGTH_RANGES = {MAX_LENGTH_RANGES} ranges of lengths")
+    return left
+
+
+def list_strings(shape: StringShape, limit: int) -> tuple[str, ...] | None:
+    """All strings of ``shape``, or ``None`` if there are more than ``limit``. Raises LimitError if that is unclear."""
+    if shape.values is not None:
+        return shape.values if len(shape.values) <= limit else None
+    if not shape.parts and shape.maximum is None:
+        return None
+    texts = list_texts(content(shape), limit)
+    return None if texts is None else tuple(map(read_content, texts))
+
+
+def pattern_expression(at: Location, text: object, *tokens: str) -> Expression:
+    """The JSON content that an ECMA-262 pattern, searched for anywhere, matches."""
+    if not isinstance(text, str):
+        raise SchemaError(f"a pattern must be a string, not {text!r:.80}", pointer=at.pointer(*tokens))
+    spend(PATTERN_STEPS + len(text) // CHARACTERS_PER_STEP + LOOKAROUND_STEPS * text.count("(?"))
+    try:
+        return parse_pattern(text, "ecma", json=True, anchored=False)
+    except PatternError as error:
+        raise PatternError(error.message, pointer=at.pointer(*tokens), column=error.column) from error
+
+
+def matches_nothing(expression: Expression) -> bool:
+    """Whether it is proved that a pattern has no text, such as ``a^``; the kernel is asked only about lookarounds."""
+    has_text = _has_text(expression, {})
+    return is_surely_empty((expression,)) if has_text is None else not has_text
+
+
+def _has_text(expression: Expression, known: dict[int, bool | None]) -> bool | None:
+    """Whether an expression has a text; ``None`` where that does not follow from its parts. ``known``: answers, by id.
+
+    Patterns are nested at most ``constrain.regex.parsing.parser.MAX_NESTING`` deep.
+    """
+    if id(expression) in known:
+        return known[id(expression)]
+    has_text: bool | None
+    if isinstance(expression, Literal):
+        has_text = True
+    elif isinstance(expression, LiteralSet):
+        has_text = bool(expression.texts)
+    elif isinstance(expression, ByteClass):
+        has_text = bool(expression.ranges)
+    elif isinstance(expression, CharClass):
+        has_text = encodable(expression.ranges)
+    elif isinstance(expression, Concatenation):
+        parts = [_has_text(part, known) for part in expression.parts]
+        has_text = False if False in parts else None if None in parts else True
+    elif isinstance(expression, Alternation):
+        parts = [_has_text(part, known) for part in expression.parts]
+        has_text = True if True in parts else None if None in parts else False
+    elif isinstance(expression, Repetition):
+        has_text = expression.minimum == 0 or _has_text(expression.part, known)
+    else:
+        has_text = None
+    known[id(expression)] = has_text
+    return has_text

@@ -1,0 +1,109 @@
+"""The limits of OpenAI's strict subset on the size of a schema."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from constrain.json_schema.strict.merging import Schema
+
+MAX_PROPERTIES = 5000
+MAX_NESTING = 10
+MAX_NAME_CHARACTERS = 120_000
+MAX_ENUM_VALUES = 1000
+MAX_LARGE_ENUM_CHARACTERS = 15_000
+LARGE_ENUM = 250
+
+_OPT_OUT = "Consider reducing the number of enums, or use 'strict: false' to opt out of structured outputs."
+
+
+class Sizes:
+    """Counts over all schemas of a document."""
+
+    def __init__(self) -> None:
+        self.properties = 0
+        self.characters = 0
+        self.enum_values = 0
+        self.large_enums: list[int] = []
+        self._deepest: dict[int, int] = {}
+        """Of the document and each definition, by identity: the greatest level of nesting within it."""
+        self._references: dict[int, list[tuple[int, str]]] = {}
+        """And the references in it, each with the level at which it stands."""
+        self._named: dict[str, int] = {}
+
+    def note(self, node: Schema, base: int, level: int) -> None:
+        """Counts one schema, which stands at ``level`` of the document or definition ``base``."""
+        if not self._deepest:
+            self._named["#"] = base
+        self._deepest[base] = max(level, self._deepest.get(base, 0))
+        reference = node.get("$ref")
+        if isinstance(reference, str):
+            self._references.setdefault(base, []).append((level, reference))
+        for keyword in ("$defs", "definitions", "properties"):
+            names = node.get(keyword)
+            if isinstance(names, dict):
+                self.characters += sum(map(len, names))
+                if keyword == "properties":
+                    self.properties += len(names)
+                elif base == self._named["#"]:
+                    self._named.update((f"#/{keyword}/{name}", id(schema)) for name, schema in names.items())
+        if isinstance(node.get("const"), str):
+            self.characters += len(str(node["const"]))
+        values = node.get("enum")
+        if isinstance(values, list):
+            strings = [value for value in values if isinstance(value, str)]
+            length = sum(map(len, strings))
+            self.enum_values += len(values)
+            self.characters += length
+            if len(values) > LARGE_ENUM and strings:
+                self.large_enums.append(length)
+
+    def exceeded(self) -> Iterator[str]:
+        """What is wrong, in OpenAI's words."""
+        if self.properties > MAX_PROPERTIES:
+            yield f"{self.properties} parameters exceeds limit of {MAX_PROPERTIES}."
+        nesting = self._nesting()
+        if nesting > MAX_NESTING:
+            yield f"{nesting} levels of nesting exceeds limit of {MAX_NESTING}."
+        if self.characters > MAX_NAME_CHARACTERS:
+            yield (
+                f"Expected at most {MAX_NAME_CHARACTERS} total characters across property names, definition names, "
+                f"enum values and const values, but received {self.characters}."
+            )
+        if self.enum_values > MAX_ENUM_VALUES:
+            yield (
+                f"Expected at most {MAX_ENUM_VALUES} enum values in total within a single schema when using "
+                f"structured outputs, but received {self.enum_values}. {_OPT_OUT}"
+            )
+        for length in self.large_enums:
+            if length > MAX_LARGE_ENUM_CHARACTERS:
+                yield (
+                    f"Expected at most {MAX_LARGE_ENUM_CHARACTERS} total characters across enum values when there are "
+                    f"more than {LARGE_ENUM} enum values, but received {length}. {_OPT_OUT}"
+                )
+
+    def _nesting(self) -> int:
+        """Levels of objects and arrays from the root down, references followed unless they lead back."""
+        root = self._named["#"]
+        found: dict[int, int] = {}
+        open_: set[int] = set()
+        stack = [root]
+        while stack:
+            base = stack[-1]
+            targets = [
+                (level, self._named[reference])
+                for level, reference in self._references.get(base, ())
+                if self._named.get(reference) in self._deepest
+            ]
+            if base not in open_ and base not in found:
+                open_.add(base)
+                stack += [target for _, target in targets if target not in found and target not in open_]
+                continue
+            stack.pop()
+            if base in open_ and base not in found:
+                open_.discard(base)
+                deeper = [level + found[target] for level, target in targets if target in found]
+                found[base] = max([self._deepest[base], *deeper])
+        return found[root]

@@ -1,0 +1,125 @@
+"""OpenAI's strict subset of JSON Schema: ``strict_schema`` converts to it, ``check_strict`` says what breaks it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Literal
+
+from constrain.errors import LimitError, SchemaError
+from constrain.language.schema_text import parse_schema, schema_text
+
+if TYPE_CHECKING:
+    from constrain.json_schema.strict.checks import Violation
+
+
+MAX_STRICT_DEPTH = 1000
+"""Levels of JSON in a schema; the compiler allows half as many levels of subschemas."""
+
+
+def strict_schema(schema: object) -> dict[str, Any]:
+    """Converts a schema to the structure that OpenAI's strict mode asks for, as its clients do.
+
+    - Objects are closed (``additionalProperties: false``) and require all their properties; a schema with
+      ``properties`` and no ``type`` is an object. ``{}`` becomes an empty closed object.
+    - ``oneOf`` becomes ``anyOf``; its branches are taken to exclude each other, as those of a discriminated union do.
+    - ``allOf`` is merged into its schema, and so are keywords beside ``$ref`` with what it points to (inside
+      recursion the reference stays, as ``{"anyOf": [{"$ref": ...}], ...}``). A ``$ref`` that stands alone stays.
+    - ``default: null`` is dropped; other defaults stay.
+
+    What an object may hold is thus narrowed to its declared properties; nothing else changes meaning. What would
+    is refused: objects of arbitrary keys (``additionalProperties`` other than ``false``, ``required`` keys that are
+    not declared), ``allOf`` and ``anyOf`` of objects with different properties that cannot become one, ``oneOf``
+    beside ``anyOf`` or of branches that differ in what they require, references that the rewriting would
+    break. Keywords beyond the subset stay where they are; ``check_strict`` lists them.
+
+    Args:
+        schema: a JSON Schema as ``dict`` or JSON text, or what ``pydantic.TypeAdapter`` takes. It is not changed.
+
+    Returns a new ``dict`` that shares nothing with the argument. Raises ``SchemaError`` with the JSON Pointer of the
+    place, ``LimitError`` if inlining would make the schema too large.
+
+    >>> strict_schema({"properties": {"size": {"type": "integer", "default": None}}})
+    {'properties': {'size': {'type': 'integer'}}, 'type': 'object', 'required': ['size'], 'additionalProperties': False}
+    """
+    from constrain.json_schema.strict.conversion import Conversion
+
+    text = schema_text(schema)
+    parse_schema(text)  # for its errors; the result keeps numbers as Python has them
+    document = json.loads(text)
+    if not isinstance(document, dict):
+        raise SchemaError(f"a strict schema is an object, not {document!r:.80}", pointer="")
+    if not document:
+        return {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+    _check_depth(document)
+    try:
+        converted: dict[str, Any] = json.loads(json.dumps(Conversion(document).result()))
+    except RecursionError as error:
+        raise SchemaError("the schema is nested too deeply once its references are inlined") from error
+    return converted
+
+
+def check_strict(
+    schema: object,
+    *,
+    name: str = "response",
+    kind: Literal["response_format", "function"] = "response_format",
+    subset: Literal["openai", "structural"] = "openai",
+) -> list[Violation]:
+    """Lists everything in a schema that OpenAI's strict mode would refuse, in OpenAI's words.
+
+    Args:
+        schema: a JSON Schema as ``dict`` or JSON text, or what ``pydantic.TypeAdapter`` takes.
+        name: of the response format or function, for the messages.
+        kind: what the schema is for, for the messages.
+        subset: ``"openai"`` checks all rules: structure, keywords, formats and limits. ``"structural"`` checks only
+            those whose breach is a mistake in the schema, whatever an engine can enforce: the root is an object and
+            no ``anyOf``; every object is closed and requires all its properties and nothing else; arrays say what
+            their items are; references within the document resolve; types, patterns and formats of strings are valid.
+
+    Returns the violations in the order of the document, limits of the whole last; an empty list if there are none.
+    Each has ``pointer`` (a JSON Pointer), ``context`` (OpenAI's path) and ``message``; ``str()`` is OpenAI's line.
+    Nesting is counted through references, each recursion once. Raises ``SchemaError`` for what is no JSON.
+
+    >>> for violation in check_strict({"type": "object", "properties": {"url": {"type": "string", "format": "uri"}}}):
+    ...     print(violation)
+    Invalid schema for response_format 'response': In context=(), 'additionalProperties' is required to be supplied \
+and to be false.
+    Invalid schema for response_format 'response': In context=(), 'required' is required to be supplied and to be an \
+array including every key in properties. Missing 'url'.
+    Invalid schema for response_format 'response': In context=('properties', 'url'), 'uri' is not a valid format.
+    """
+    from constrain.json_schema.strict.checks import check
+
+    if kind not in ("response_format", "function"):
+        raise ValueError(f"kind is {kind!r}; it must be 'response_format' or 'function'")
+    if subset not in ("openai", "structural"):
+        raise ValueError(f"subset is {subset!r}; it must be 'openai' or 'structural'")
+    document = parse_schema(schema_text(schema))
+    _check_depth(document)
+    return check(document, f"{kind} {name!r}", full=subset == "openai")
+
+
+def require_strict(document: object) -> None:
+    """Raises one ``SchemaError`` that lists all structural rules that a parsed schema breaks."""
+    from constrain.json_schema.strict.checks import check
+
+    _check_depth(document)
+    violations = check(document, "", full=False)
+    if violations:
+        rules = "a rule" if len(violations) == 1 else f"{len(violations)} rules"
+        listed = "".join(f"\n- {violation.complaint}" for violation in violations)
+        raise SchemaError(f"the schema breaks {rules} of strict mode:{listed}", pointer=violations[0].pointer)
+
+
+def _check_depth(document: object) -> None:
+    """Pointers grow with the depth, and Python writes values recursively."""
+    level, depth = [document], 0
+    while level:
+        depth += 1
+        if depth > MAX_STRICT_DEPTH:
+            message = f"the schema is nested deeper than MAX_STRICT_DEPTH = {MAX_STRICT_DEPTH}"
+            raise LimitError(message, pointer="")  # the place is as long as it is deep
+        inner: list[object] = []
+        for node in level:
+            inner += node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+        level = inner

@@ -1,0 +1,124 @@
+"""Why a schema has no value, or none that can be written: the error that says so. Only read when there is none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from constrain.errors import SchemaError, UnsatisfiableSchemaError, UnsupportedSchemaError
+from constrain.json_schema.documents.dialects import escape
+from constrain.json_schema.shapes.arrays import unproductive_item
+from constrain.json_schema.shapes.data import NOTHING, Goal
+from constrain.json_schema.shapes.objects import unproductive_member
+from constrain.json_schema.shapes.strings import matches_nothing, pattern_expression
+from constrain.json_schema.values.doubles import ONLY_DECIMALS
+
+if TYPE_CHECKING:
+    from constrain.json_schema.documents.locations import Location
+    from constrain.json_schema.shapes.goals import Goals
+
+BOUNDS = (
+    ("minLength", "maxLength"),
+    ("minItems", "maxItems"),
+    ("minProperties", "maxProperties"),
+    ("minimum", "maximum"),
+    ("exclusiveMinimum", "maximum"),
+    ("minimum", "exclusiveMaximum"),
+    ("exclusiveMinimum", "exclusiveMaximum"),
+)
+
+
+def why_empty(goals: Goals, root: Goal) -> SchemaError:
+    """The error for a goal without a value; it names the contradiction as deep inside as it lies.
+
+    It is ``UnsatisfiableSchemaError``, unless there are values, but none that can be written.
+    """
+    goal, path = root, ""
+    pointer = goals.references.root.pointer()
+    seen = {root}
+    while True:
+        if goal.location is not None:
+            pointer = goal.location.pointer()
+        step = _obstacle(goal)
+        if step is None:
+            place, message = _contradiction(goals, goal, pointer)
+            kind = UnsupportedSchemaError if message == ONLY_DECIMALS else UnsatisfiableSchemaError
+            return kind(message + _needed(path), pointer=place)
+        inner, token = step
+        path += escape(token)
+        if inner is NOTHING:
+            message = "what is required here is forbidden, by a schema that is false or by additionalProperties"
+            return UnsatisfiableSchemaError(message + _needed(path), pointer=pointer)
+        goal = inner
+        if goal in seen:
+            message = "a $ref cycle with no value: it would contain another value like itself, without end"
+            return UnsatisfiableSchemaError(message + _needed(path), pointer=pointer)
+        seen.add(goal)
+
+
+def _needed(path: str) -> str:
+    return f" (nothing can stand at {path}, which is required)" if path else ""
+
+
+def _obstacle(goal: Goal) -> tuple[Goal, str] | None:
+    """A part that must be there and has no value."""
+    shapes = goal.shapes
+    assert shapes is not None
+    for shape in shapes.objects:
+        member = unproductive_member(shape)
+        if member is not None:
+            return member
+    for array in shapes.arrays:
+        item = unproductive_item(array)
+        if item is not None:
+            return item[0], str(item[1])
+    return None
+
+
+def _contradiction(goals: Goals, goal: Goal, pointer: str) -> tuple[str, str]:
+    """Where and why a goal without shapes has none."""
+    locations = [part.location for part in goal.parts if part.location is not None]
+    if goal in goals.shortages:
+        return pointer, goals.shortages[goal]
+    if goal is NOTHING:
+        return pointer, "a schema that is false allows no value"
+    if not locations:
+        return pointer, "the schemas that apply here exclude each other"
+    for location in locations:
+        found = _within(location)
+        if found is not None:
+            return found
+    return locations[0].pointer(), "the keywords and schemas that apply here exclude each other"
+
+
+def _within(location: Location) -> tuple[str, str] | None:
+    schema = location.schema
+    if not isinstance(schema, dict):
+        return location.pointer(), "a schema that is false allows no value"
+    if schema.get("enum") == []:
+        return location.pointer("enum"), "an empty enum allows no value"
+    for low, high in BOUNDS:
+        least, greatest = schema.get(low), schema.get(high)
+        if isinstance(least, (int, float)) and isinstance(greatest, (int, float)):
+            strict = "exclusive" in low + high and least == greatest
+            if least > greatest or strict:
+                return location.pointer(low), f"{low} {least} and {high} {greatest} exclude each other"
+    if (
+        "pattern" in schema
+        and _is_about_strings(schema)
+        and matches_nothing(pattern_expression(location, schema["pattern"], "pattern"))
+    ):
+        return location.pointer("pattern"), f"no text matches the pattern {schema['pattern']!a:.80}"
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        branches = schema.get(keyword)
+        for branch in branches if isinstance(branches, list) else ():
+            inner = location.resource.locations.get(id(branch))
+            if inner is not None and inner is not location and inner.shapes is not None and not any(inner.shapes):
+                found = _within(inner)
+                if found is not None:
+                    return found
+    return None
+
+
+def _is_about_strings(schema: dict[str, object]) -> bool:
+    kinds = schema.get("type", "string")
+    return "string" in kinds if isinstance(kinds, list) else kinds == "string"

@@ -1,0 +1,259 @@
+"""``precision="double"``: numbers that are valid read as exact decimals and read as IEEE doubles.
+
+Rounding to a double keeps the order of numbers, so the double of a number keeps every inclusive bound that the number
+keeps. The rest needs care:
+
+- An exclusive bound: 0.99999999999999999999 is less than 1, and its double is 1. The bound moves to the end of its cell
+  (see ``cells``).
+- Multiples stay in the range in which the double of each is a multiple again.
+- Numbers that must not have a value, or must not be multiples, stay out of the cells of these values: see
+  ``number_expression``.
+- Two constants of a schema with the same double: no keyword could tell them apart, so the schema is refused.
+- Integers of more than 53 bits: many readers (Python's ``json`` is one) read an integer exactly, and a number with a
+  fraction or an exponent as a double. So an integer that is no double equals a constant only if both are written as
+  integers. As an inclusive bound, it holds for integers as it is (and as its double, too, if it is written with a
+  fraction or an exponent), and for numbers with a fraction or an exponent as the next double inside: see
+  ``canonical_spellings``.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from math import isinf
+from typing import TYPE_CHECKING
+
+from constrain.errors import LimitError, UnsupportedSchemaError
+from constrain.json_schema.shapes.data import Shapes
+from constrain.json_schema.shapes.goal import place
+from constrain.json_schema.shapes.number_texts import canonical_spellings, scalar_steps
+from constrain.json_schema.shapes.numeric import (
+    NumberShape,
+    intersect_numbers,
+    lcm,
+    nonempty,
+    plainly_whole,
+    step_of,
+    to_decimal,
+)
+from constrain.json_schema.spelling.cells import (
+    DECIMAL_DIGITS,
+    GREATEST_EXACT,
+    LEAST_DOUBLE,
+    MAX_UNDERFLOW_DIGITS,
+    cell,
+    is_short,
+    nearest,
+    rounded_up,
+)
+from constrain.json_schema.spelling.languages import is_surely_empty
+from constrain.work import spend
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from constrain.json_schema.shapes.data import Goal
+    from constrain.json_schema.shapes.goals import Goals
+    from constrain.json_schema.shapes.numeric import Number
+
+ONLY_DECIMALS = (
+    "no number within the digits that are written is valid both as a decimal and as an IEEE double; "
+    'precision="decimal" allows numbers that are valid as decimals'
+)
+
+_ONE = Fraction(1)
+_SPARE_DIGITS = 32
+
+
+def split_whole_numbers(order: Iterable[Goal]) -> None:
+    """Makes the whole numbers of all goals shapes of their own, spelled as integers: doubles narrow those further."""
+    for goal in order:
+        shapes = goal.shapes
+        assert shapes is not None
+        if shapes.numbers and not goal.is_fixed:  # of these no number is narrowed
+            goal.shapes = shapes._replace(numbers=plainly_whole(shapes.numbers))
+
+
+def settle_numbers(goals: Goals, order: Iterable[Goal]) -> None:
+    """Narrows the numbers of all goals to those that are valid in either reading.
+
+    Raises UnsupportedSchemaError for constants that cannot be compared so: see ``_check_constants``.
+    """
+    _check_constants(goals)
+    for goal in order:
+        shapes = goal.shapes
+        assert shapes is not None
+        if not shapes.numbers or goal.is_fixed:  # these have neither bounds nor divisors
+            continue
+        try:
+            numbers = tuple(settled for shape in shapes.numbers for settled in settle(shape, goals.float_bounds))
+        except LimitError as error:
+            place(error, goal)
+            raise
+        if numbers != shapes.numbers:
+            goal.shapes = shapes._replace(numbers=numbers)
+            if not numbers:
+                goals.shortages[goal] = ONLY_DECIMALS
+                goals.warnings[f"no number is written at {goals.pointer_of(goal) or '/'}: {ONLY_DECIMALS}"] = None
+
+
+def settle(shape: NumberShape, floats: Collection[Number]) -> list[NumberShape]:
+    """The numbers of a shape that keep its bounds and divisors in either reading, as shapes.
+
+    ``floats``: bounds that are no doubles and are read as such, so that integers are compared with their doubles, too.
+    """
+    if shape.values is not None:
+        return [shape]
+    if shape.exclusive_minimum:
+        assert shape.minimum is not None
+        bound, exclusive = _beyond(shape.minimum, shape)
+        shape = shape._replace(minimum=bound, exclusive_minimum=exclusive)
+    if shape.exclusive_maximum:
+        assert shape.maximum is not None
+        bound, exclusive = _beyond(-shape.maximum, shape)
+        shape = shape._replace(maximum=-bound, exclusive_maximum=exclusive)
+    low, high = shape.minimum, shape.maximum
+    if low is not None and low in floats:
+        shape = shape._replace(minimum=max(low, _read(nearest(low))))
+    if high is not None and high in floats:
+        shape = shape._replace(maximum=min(high, _read(nearest(high))))
+    step = step_of(shape)
+    found = (shape,) if step is None else _exact_multiples(shape, step)
+    return [settled for each in found if (settled := nonempty(each)) is not None and _has_text(settled)]
+
+
+def _has_text(shape: NumberShape) -> bool:
+    """Whether a number is left that differs, as a double, from what must not be."""
+    if not shape.not_multiples and not shape.excluded:
+        return True
+    spend(scalar_steps(Shapes(numbers=(shape,)), "canonical", "double"))
+    return not is_surely_empty((canonical_spellings(shape, by_double=True),))
+
+
+def _beyond(bound: Number, shape: NumberShape) -> tuple[Number, bool]:
+    """The lower bound of what exceeds ``bound`` in either reading, and whether it is exclusive."""
+    whole = shape.integer or (shape.multiple is not None and shape.multiple.denominator == 1)
+    if whole and bound.__class__ is int and -GREATEST_EXACT <= bound < GREATEST_EXACT:
+        return bound, True
+    if not bound:
+        others = (shape.minimum, shape.maximum, None if shape.multiple is None else to_decimal(shape.multiple))
+        places = max((_places(other) for other in others if other is not None), default=0)
+        return (LEAST_DOUBLE, False) if places + _SPARE_DIGITS > MAX_UNDERFLOW_DIGITS else (bound, True)
+    double = nearest(bound)
+    if isinf(double):
+        return bound, True
+    if not double:
+        return LEAST_DOUBLE, False
+    inside = cell(double)
+    rounded, is_end = rounded_up(inside.high)
+    return rounded, is_end and inside.closed
+
+
+def _exact_multiples(shape: NumberShape, step: Fraction) -> Iterator[NumberShape]:
+    """The multiples of a shape whose doubles are multiples, too; ``step`` is what all are multiples of."""
+    limit = _greatest_exact(step, shape)
+    if limit is None:
+        yield shape
+        return
+    yield from _both(shape, NumberShape(minimum=-limit, maximum=limit))
+    if step.denominator == 1:
+        return
+    whole = lcm(step, _ONE)  # integers are exact for longer
+    beyond = _greatest_exact(whole, shape)
+    if beyond is None and not shape.not_multiples:
+        # Doubles from 2**53 on are integers, each of them a multiple: that of any number is.
+        yield from _both(shape, NumberShape(minimum=GREATEST_EXACT), NumberShape(maximum=-GREATEST_EXACT))
+        beyond = GREATEST_EXACT
+    if beyond is not None and beyond > limit:
+        yield from _both(
+            shape._replace(multiple=whole),
+            NumberShape(minimum=limit, exclusive_minimum=True, maximum=beyond),
+            NumberShape(minimum=-beyond, maximum=-limit, exclusive_maximum=True),
+        )
+
+
+def _greatest_exact(step: Fraction, shape: NumberShape) -> Number | None:
+    """Up to where the double of a multiple of ``step`` is one, too; ``None`` if without end."""
+    odd = step.numerator
+    while odd % 2 == 0:
+        odd //= 2
+    is_binary = step.denominator & (step.denominator - 1) == 0
+    if is_binary and odd == 1 and not shape.not_multiples:
+        return None  # multiples of a power of two stay that when they are rounded to a double
+    if not is_binary or odd > GREATEST_EXACT:
+        return to_decimal(Fraction(10) ** (DECIMAL_DIGITS - _places(to_decimal(step))))
+    exact = GREATEST_EXACT * step / odd  # these multiples are doubles
+    return to_decimal(min(exact, Fraction(GREATEST_EXACT)) if shape.not_multiples else exact)
+
+
+def _both(shape: NumberShape, *others: NumberShape) -> Iterator[NumberShape]:
+    """What a shape has in common with each of the others."""
+    for other in others:
+        common = intersect_numbers(shape, other)
+        if common is not None:
+            yield common
+
+
+def _places(value: Number) -> int:
+    """Digits after the point."""
+    if isinstance(value, int):
+        return 0
+    exponent = value.as_tuple().exponent
+    assert isinstance(exponent, int)
+    return max(0, -exponent)
+
+
+def _check_constants(goals: Goals) -> None:
+    """Refuses constants that keywords of the schema judge differently when they are read as doubles.
+
+    That are constants with the same double, unless one ``enum`` lists them, and those that are multiples of a divisor
+    as decimals or as doubles, but not both; and values of ``const`` and ``enum`` that are long integers, but written
+    with a fraction or an exponent.
+    """
+    if goals.long_floats:
+        at, keyword, value = goals.long_floats[0]
+        raise UnsupportedSchemaError(
+            f"with a fraction or an exponent, {Decimal(value):.6e} is read as the double {int(nearest(value))!s:.40}, "
+            'which it is not; write it as an integer, or compile with precision="decimal"',
+            pointer=at.pointer(keyword),
+        )
+    if all(is_short(value) for _, _, values in goals.numbers for value in values):
+        return
+    divisors = {1, *(value for _, keyword, values in goals.numbers if keyword == "multipleOf" for value in values)}
+    known: dict[float, dict[Number, str]] = {}
+    several: set[float] = set()  # those that more than one keyword names
+    for at, keyword, values in goals.numbers:
+        pointer = at.pointer(keyword)
+        for value in values:
+            double = nearest(value)
+            same = known.setdefault(double, {})
+            if any(place != pointer for place in same.values()):
+                several.add(double)
+            other = next((each for each in same if each != value), None)
+            same.setdefault(value, pointer)
+            if other is not None and double in several:
+                raise UnsupportedSchemaError(
+                    f"readers of IEEE doubles cannot tell {value!s:.40} from {other!s:.40} (at {same[other]}); "
+                    'precision="decimal" compares numbers as exact decimals',
+                    pointer=pointer,
+                )
+            for divisor in () if is_short(value) else divisors:
+                if _is_multiple(value, divisor) != _is_multiple(_read(double), divisor):
+                    raise UnsupportedSchemaError(
+                        f"readers of IEEE doubles take {value!s:.40} for {double!r}, and is it a multiple of "
+                        f'{divisor!s:.40}? Decimals and doubles differ; precision="decimal" compares exact decimals',
+                        pointer=pointer,
+                    )
+
+
+def _read(double: float) -> Number:
+    """What a reader makes of a double: its shortest decimal, or the integer that it is."""
+    if isinf(double):
+        return Decimal("Infinity")
+    return int(double) if double.is_integer() else Decimal(repr(double))
+
+
+def _is_multiple(value: Number, divisor: Number) -> bool:
+    if isinstance(value, Decimal) and value.is_infinite():
+        return True
+    return (Fraction(value) / Fraction(divisor)).denominator == 1

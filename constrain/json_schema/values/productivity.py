@@ -1,0 +1,199 @@
+"""Which goals have a value at all: the least fixed point over goals.
+
+A goal is productive if one of its shapes needs no unproductive goal. A goal that is not known to be productive waits
+for one blocking goal per shape and is looked at again when that one turns out productive.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from constrain.errors import LimitError
+from constrain.json_schema.shapes.arrays import unproductive_item
+from constrain.json_schema.shapes.combined import is_array
+from constrain.json_schema.shapes.data import Combined, Shapes
+from constrain.json_schema.shapes.goal import place
+from constrain.json_schema.shapes.keys import capacity
+from constrain.json_schema.shapes.objects import unproductive_member
+from constrain.work import spend
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from constrain.json_schema.shapes.data import Goal, ObjectShape
+    from constrain.json_schema.shapes.goals import Goals
+
+
+MAX_GOALS = 50_000
+"""Goals of one schema: the largest real ones have 10,000; recursion under ``allOf`` can combine many more."""
+
+
+def expand_all(goals: Goals, root: Goal) -> list[Goal]:
+    """Expands everything reachable from ``root``; returns the goals, each after one that led to it."""
+    found = {root}
+    queue = [root]
+    waiting: list[Goal] = []  # alternatives are compared once all that they lead to is expanded
+    for goal in queue:
+        shapes = _expanded(goals, goal)
+        for child in _parts(shapes):
+            if child not in found:
+                found.add(child)
+                queue.append(child)
+        if goals.policies.close_objects and len(shapes.objects) + len(shapes.combined) > 1 and not goal.together:
+            waiting.append(goal)
+        while waiting and goal is queue[-1]:
+            queue += _close_together(goals, waiting.pop(), found)
+        if len(queue) > MAX_GOALS:
+            raise LimitError(
+                f"the schema expands to more goals than MAX_GOALS = {MAX_GOALS}", pointer=goals.pointer_of(goal)
+            )
+    return queue
+
+
+def _expanded(goals: Goals, goal: Goal) -> Shapes:
+    """The shapes of a goal, with the automata of its combinations."""
+    try:
+        shapes = goals.shapes(goal)
+        if shapes.combined:
+            add_automata(goals, goal, shapes)
+    except LimitError as error:
+        place(error, goal)
+        raise
+    return shapes
+
+
+def _close_together(goals: Goals, goal: Goal, found: set[Goal]) -> Iterator[Goal]:
+    """Closes alternatives that may hold together; yields the goals that were not found before."""
+    from constrain.json_schema.formulas.alternatives import alternatives_together
+
+    assert goal.shapes is not None
+    goal.together = alternatives_together(goals, goal.shapes, goals.pointer_of(goal))
+    for child in _parts_together(goal):
+        if child not in found:
+            found.add(child)
+            yield child
+
+
+def children(goal: Goal) -> Iterator[Goal]:
+    """The goals of all parts of arrays and objects of this one."""
+    assert goal.shapes is not None
+    yield from _parts(goal.shapes)
+    yield from _parts_together(goal)
+
+
+def _parts_together(goal: Goal) -> Iterator[Goal]:
+    for group in goal.together:
+        for shape in group.closed:
+            if isinstance(shape, Combined):
+                assert shape.automaton is not None
+                yield from shape.automaton.goals()
+            else:
+                yield from _parts(Shapes(objects=(shape,)))
+
+
+def _parts(shapes: Shapes) -> Iterator[Goal]:
+    for array in shapes.arrays:
+        yield from array.prefix
+        yield array.rest
+    for shape in shapes.objects:
+        yield from shape.properties.values()
+        for pattern in shape.patterns:
+            yield pattern.goal
+        yield shape.additional
+    for combined in shapes.combined:
+        for variant in (combined, combined.closed):
+            if variant is not None and variant.automaton is not None:
+                yield from variant.automaton.goals()
+
+
+def add_automata(goals: Goals, goal: Goal, shapes: Shapes) -> None:
+    """Makes the automata of combinations that have none yet."""
+    from constrain.json_schema.formulas.arrays import array_automaton
+    from constrain.json_schema.formulas.closing import closed_combination, declares_keys
+    from constrain.json_schema.formulas.objects import object_automaton
+
+    pointer = goals.pointer_of(goal)
+    for shape in shapes.combined:
+        if shape.automaton is None:
+            build = array_automaton if is_array(shape) else object_automaton
+            shape.automaton = build(goals, shape, pointer)
+            if goals.policies.close_objects and not is_array(shape) and declares_keys(shape):
+                shape.closed = closed_combination(goals, shape)
+                if shape.closed is not None:
+                    shape.closed.automaton = object_automaton(goals, shape.closed, pointer)
+
+
+def mark_productive(order: list[Goal], *, close_objects: bool = False) -> None:
+    """Sets ``productive`` on every goal of ``order`` that has a value.
+
+    With ``close_objects``, leaves those objects open that make the difference: a value that contains itself may have an
+    end only in keys that are not declared.
+    """
+    _mark(order)
+    if not close_objects:
+        return
+    from constrain.json_schema.formulas.closing import leave_open
+
+    alive = [goal for goal in order if goal.productive and not goal.is_fixed]
+    for goal in alive:
+        goal.productive = False
+    while True:
+        _mark(alive, closed=True)
+        alive = [goal for goal in alive if not goal.productive]
+        if not alive:
+            return
+        opened = [leave_open(goal) for goal in alive]
+        assert any(opened)
+
+
+def _mark(order: list[Goal], *, closed: bool = False) -> None:
+    waiting: dict[Goal, dict[Goal, None]] = {}  # each goal once: one that waits for many is looked at again and again
+    for start in reversed(order):
+        stack = [start]
+        while stack:
+            goal = stack.pop()
+            if goal.productive:
+                continue
+            blockers = _blockers(goal, closed=closed)
+            if blockers is None:
+                goal.productive = True
+                stack += waiting.pop(goal, ())
+            else:
+                for blocker in blockers:
+                    waiting.setdefault(blocker, {})[goal] = None
+
+
+def _blockers(goal: Goal, *, closed: bool) -> list[Goal] | None:
+    """For each shape, goals it waits for; ``None`` if some shape waits for none."""
+    shapes = goal.shapes
+    assert shapes is not None
+    objects: Iterable[ObjectShape] = shapes.objects
+    combinations: Iterable[Combined] = shapes.combined
+    if closed and (objects or combinations):
+        from constrain.json_schema.formulas.closing import closed_forms
+
+        objects, combinations = closed_forms(goal)
+    if shapes.simple or shapes.numbers or shapes.strings:
+        return None
+    spend(2 * (len(shapes.arrays) + sum(1 + len(shape.required) // 5 for shape in objects)))
+    blockers: list[Goal] = []
+    for array in shapes.arrays:
+        item = unproductive_item(array)
+        if item is None:
+            return None
+        blockers.append(item[0])
+    for shape in objects:
+        member = unproductive_member(shape)
+        if member is not None:
+            blockers.append(member[0])
+        elif shape.minimum == 0 or capacity(shape) >= shape.minimum:
+            return None
+        else:  # any further member may help
+            blockers += (child for child in _parts(Shapes(objects=(shape,))) if not child.productive)
+    for combined in combinations:
+        assert combined.automaton is not None
+        frontier = combined.automaton.blockers()
+        if frontier is None:
+            return None
+        blockers += frontier
+    return blockers

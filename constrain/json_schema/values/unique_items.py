@@ -1,0 +1,357 @@
+"""``uniqueItems``: arrays whose items differ must never run out of values, so what is scarce is counted.
+
+The kernel sees to it that no item is like one before. Here, arrays are bounded to what their items' goals supply, and
+where positions compete for the same few values (``prefixItems`` of the enums {1, 2, 3} and {1}), the array becomes an
+automaton that counts them: values that the same goals admit are interchangeable, so that a state is a position and the
+number of used values of each such class. It has a way on if and only if the positions still to come have distinct
+values left (Hall 1935), because states without one are dropped.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import reduce
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from constrain.errors import LimitError, UnsupportedSchemaError
+from constrain.json_schema.formulas.arrays import array_automaton
+from constrain.json_schema.formulas.shape_automaton import START, Read, ShapeAutomaton
+from constrain.json_schema.shapes.arrays import longest_length, unproductive_item
+from constrain.json_schema.shapes.combined import is_array
+from constrain.json_schema.shapes.data import ANY, FALSE, NULL, TRUE, ArrayShape, Combined, Goal, Shapes
+from constrain.json_schema.shapes.numeric import NumberShape, admits_number, lcm, step_of, to_decimal
+from constrain.json_schema.shapes.strings import admitted
+from constrain.json_schema.values.counting import Supply, json_value
+from constrain.json_schema.values.productivity import children, expand_all, mark_productive
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from constrain.json_schema.shapes.goals import Goals
+    from constrain.json_schema.values.counting import Value
+
+MAX_DISTINCT_ITEMS = 10_000
+"""Items of an array where it is not sure that more values exist; larger supplies are not counted."""
+
+MAX_DISTINCT_MINIMUM = 300
+"""Different items that an array must have: to finish takes all of them, each apart from those before."""
+
+MAX_COMPARED_PERIOD = 500
+"""The least common multiple of divisors, some of which numbers must not be multiples of, in items that must differ.
+
+With twice as much, the kernel meets ``MAX_INTERSECTION_STATES`` when it asks whether a number goes on to differ from
+those before it.
+"""
+
+MAX_SCARCE_VALUES = 2_000
+"""Values that positions of one array compete for."""
+
+MAX_UNIQUE_STATES = 20_000
+"""States of an automaton that counts values: positions times numbers of used values."""
+
+
+def settle_unique_items(goals: Goals, root: Goal, order: list[Goal]) -> list[Goal]:
+    """Bounds all arrays of different items by their supplies; returns the goals reachable then.
+
+    Arrays that lose their last value make other goals lose theirs, so this is repeated until nothing changes.
+    """
+    settled: set[int] = set()
+    kept: list[object] = []  # so that an id stays that of the settled shape
+    while True:
+        settlement = _Settlement(goals, settled, kept)
+        changed = [goal for goal in order if goal.productive and settlement.settle(goal)]
+        if not changed:
+            _check_divisors(goals, order)
+            return order
+        for goal in order:
+            if not goal.is_fixed:
+                goal.productive = False
+        order = expand_all(goals, root)
+        mark_productive(order, close_objects=goals.policies.close_objects)
+
+
+def _check_divisors(goals: Goals, order: list[Goal]) -> None:
+    """Refuses numbers in items that must differ, of which the kernel cannot tell whether others are left."""
+    queue = [item for goal in order for item in _different_items(goal)]
+    found = set(queue)
+    for goal in queue:
+        shapes = goal.shapes
+        assert shapes is not None
+        for number in shapes.numbers:
+            if number.not_multiples and _period(number) > MAX_COMPARED_PERIOD:
+                raise LimitError(
+                    "in items that must differ, numbers that must not be multiples of something have a least common "
+                    f"multiple of more than MAX_COMPARED_PERIOD = {MAX_COMPARED_PERIOD} (in units of the last digit)",
+                    pointer=goals.pointer_of(goal),
+                )
+        for child in children(goal):
+            if child not in found:
+                found.add(child)
+                queue.append(child)
+
+
+def _different_items(goal: Goal) -> Iterator[Goal]:
+    """The goals of items of arrays whose items differ."""
+    assert goal.shapes is not None
+    for array in goal.shapes.arrays:
+        if array.unique:
+            yield from (*array.prefix, array.rest)
+    for combined in goal.shapes.combined:
+        if is_array(combined) and _is_unique(combined.base):
+            assert combined.automaton is not None
+            yield from combined.automaton.goals()
+
+
+def _period(shape: NumberShape) -> int:
+    """The least common multiple of all divisors, as a number without a point."""
+    step = step_of(shape)
+    divisors = [*shape.not_multiples, *([] if step is None else [step])]
+    period = reduce(lcm, divisors)
+    places = max(max(0, -int(Decimal(to_decimal(each)).as_tuple().exponent)) for each in divisors)
+    return int(period * 10**places)
+
+
+class _Settlement:
+    """One round over all goals, with what is known of them by now."""
+
+    def __init__(self, goals: Goals, settled: set[int], kept: list[object]) -> None:
+        self.goals = goals
+        self.supply = Supply(close_objects=goals.policies.close_objects, by_double=goals.policies.precision == "double")
+        self.settled = settled
+        self.kept = kept
+
+    def settle(self, goal: Goal) -> bool:
+        """Replaces shapes of the goal; whether anything has changed."""
+        shapes = goal.shapes
+        assert shapes is not None
+        arrays: list[ArrayShape] = []
+        combined = [each for each in shapes.combined if not (is_array(each) and _is_unique(each.base))]
+        for shape in shapes.arrays:
+            if not shape.unique or unproductive_item(shape) is not None:
+                arrays.append(shape)
+                continue
+            bounded = self.bounded(goal, shape)
+            if isinstance(bounded, ArrayShape):
+                arrays.append(bounded)
+            elif bounded is not None:
+                combined.append(bounded)
+        combined += (self.counted(goal, each) for each in shapes.combined if is_array(each) and _is_unique(each.base))
+        new = Shapes(shapes.simple, shapes.numbers, shapes.strings, tuple(arrays), shapes.objects, tuple(combined))
+        if all(map(_same, new, shapes)):
+            return False
+        goal.shapes = new
+        return True
+
+    def bounded(self, goal: Goal, shape: ArrayShape) -> ArrayShape | Combined | None:
+        """The same arrays, bounded so that items cannot run out; ``None`` if there are none."""
+        longest = longest_length(shape)
+        if shape.minimum > MAX_DISTINCT_MINIMUM:
+            raise LimitError(
+                f"uniqueItems with more required items than MAX_DISTINCT_MINIMUM = {MAX_DISTINCT_MINIMUM}",
+                pointer=self.goals.pointer_of(goal),
+            )
+        if longest is not None and longest <= 1:
+            return shape._replace(unique=False)
+        length = len(shape.prefix)
+        reached = shape.prefix if longest is None else shape.prefix[:longest]
+        scarce = any(not self.has_more_than(goal, each, index) for index, each in enumerate(reached))
+        endless = (longest is not None and longest <= length) or self.supply.is_endless(shape.rest)
+        if not endless:
+            wanted = MAX_DISTINCT_ITEMS if longest is None else min(longest - 1, MAX_DISTINCT_ITEMS)
+            if not self.has_more_than(goal, shape.rest, wanted):
+                if not length:
+                    return self.at_most(goal, shape, len(self.supply.values(shape.rest, wanted) or ()))
+                scarce = True
+            elif longest is None or longest > MAX_DISTINCT_ITEMS:
+                pointer = self.goals.pointer_of(goal) or "/"
+                message = f"arrays of different items at {pointer} have at most {MAX_DISTINCT_ITEMS} items"
+                self.goals.warnings[message] = None
+                shape = shape._replace(maximum=MAX_DISTINCT_ITEMS)
+        return self.counted(goal, Combined(shape, ())) if scarce else shape
+
+    def has_more_than(self, goal: Goal, item: Goal, number: int) -> bool:
+        """Whether there are more values for an item; refuses what is not known."""
+        if self.supply.has_more_than(item, number):
+            return True
+        if self.supply.values(item, number) is None:
+            raise UnsupportedSchemaError(
+                "uniqueItems cannot be enforced here: it is not known how many values its items can have",
+                pointer=self.goals.pointer_of(goal),
+            )
+        return False
+
+    def at_most(self, goal: Goal, shape: ArrayShape, number: int) -> ArrayShape | None:
+        """Arrays of at most so many items."""
+        if shape.minimum > number:
+            self.goals.shortages[goal] = (
+                f"there must be {shape.minimum} different items, but only {number} different values are allowed"
+            )
+            return None
+        return shape._replace(maximum=number)
+
+    def counted(self, goal: Goal, shape: Combined) -> Combined:
+        """The arrays of a combination, by an automaton that counts scarce values."""
+        if id(shape) in self.settled:
+            return shape
+        pointer = self.goals.pointer_of(goal)
+        if shape.automaton is None:
+            shape.automaton = automaton = array_automaton(self.goals, shape, pointer)
+            for read in automaton.reads:
+                self.expand(read.goal)
+        assert isinstance(shape.base, ArrayShape)
+        assert isinstance(shape.automaton, ShapeAutomaton)
+        product = _Product(self.goals, self.supply, shape.automaton, longest_length(shape.base), pointer)
+        if product.values:
+            shape = Combined(shape.base, shape.formulas)
+            shape.automaton = product.build()
+            self.goals.shortages[goal] = "the items must all be different, and there are not enough different values"
+        self.settled.add(id(shape))
+        self.kept.append(shape)
+        return shape
+
+    def expand(self, goal: Goal) -> None:
+        """Finds out which parts of a new goal have values."""
+        mark_productive(expand_all(self.goals, goal))
+
+
+def _is_unique(base: object) -> bool:
+    return isinstance(base, ArrayShape) and base.unique
+
+
+def _same(new: object, old: object) -> bool:
+    if isinstance(new, tuple) and isinstance(old, tuple):
+        return len(new) == len(old) and all(a == b for a, b in zip(new, old, strict=True))
+    return new == old
+
+
+class _Class(NamedTuple):
+    """Values that the same goals admit, ``number`` of them."""
+
+    goal: Goal
+    admitting: frozenset[Goal]
+    number: int
+
+
+Used = tuple[int, ...]
+Target = TypeVar("Target")
+
+
+class _Product:
+    """The product of an array's automaton and the numbers of scarce values used."""
+
+    def __init__(self, goals: Goals, supply: Supply, automaton: ShapeAutomaton, most: int | None, pointer: str) -> None:
+        """``most``: items of an array, if that is bounded."""
+        self.goals = goals
+        self.automaton = automaton
+        self.pointer = pointer
+        useful = automaton.useful()
+        self.reads = [
+            read for read in automaton.reads if read.source in useful and read.target in useful and read.goal.productive
+        ]
+        listed: dict[Goal, frozenset[Value]] = {}
+        self.ample: list[Goal] = []
+        for goal in dict.fromkeys(read.goal for read in self.reads):
+            values = supply.values(goal, MAX_SCARCE_VALUES)
+            if values is not None:
+                listed[goal] = frozenset(values)
+            elif supply.is_endless(goal) or (most is not None and supply.has_more_than(goal, most + MAX_SCARCE_VALUES)):
+                self.ample.append(goal)
+            else:
+                raise UnsupportedSchemaError(
+                    "uniqueItems cannot be enforced here: some items have finitely many values, but more than "
+                    f"MAX_SCARCE_VALUES = {MAX_SCARCE_VALUES} or an unknown number",
+                    pointer=pointer,
+                )
+        self.values = dict.fromkeys(value for values in listed.values() for value in values)
+        if len(self.values) > MAX_SCARCE_VALUES:
+            raise LimitError(
+                f"items compete for more values than MAX_SCARCE_VALUES = {MAX_SCARCE_VALUES}", pointer=pointer
+            )
+        self.classes = self._classes(listed) if self.values else []
+
+    def _classes(self, listed: dict[Goal, frozenset[Value]]) -> list[_Class]:
+        members: dict[frozenset[Goal], list[Value]] = {}
+        for value in self.values:
+            admitting = [goal for goal, values in listed.items() if value in values]
+            admitting += [goal for goal in self.ample if self._admits(goal, value)]
+            members.setdefault(frozenset(admitting), []).append(value)
+        return [_Class(self._enumeration(values), goals, len(values)) for goals, values in members.items()]
+
+    def _enumeration(self, values: list[Value]) -> Goal:
+        """The goal of being one of the values."""
+        key = frozenset(values)
+        goal = self.goals.enumerations.get(key)
+        if goal is None:  # the same for the same values: where arrays recur, so do the goals of their items
+            at = self.goals.references.root
+            goal = Goal(self.goals.references.inside(at, {"enum": list(map(json_value, values))}))
+            self.goals.shapes(goal)
+            self.goals.enumerations[key] = goal
+        return goal
+
+    def _admits(self, goal: Goal, value: Value) -> bool:
+        if goal is ANY:
+            return True
+        shapes = goal.shapes
+        assert shapes is not None
+        kind, *rest = value
+        what = rest[0] if rest else None
+        if kind in ("array", "object"):
+            if shapes.combined or (shapes.arrays if kind == "array" else shapes.objects):
+                raise UnsupportedSchemaError(
+                    f"uniqueItems cannot be enforced here: items may run out of {kind}s that others may be, too",
+                    pointer=self.pointer,
+                )
+            return False
+        if isinstance(what, str):
+            return any(
+                what in shape.values if shape.values is not None else bool(admitted(shape, (what,)))
+                for shape in shapes.strings
+            )
+        if kind == "number":
+            return any(admits_number(shape, what) for shape in shapes.numbers)  # type: ignore[arg-type]
+        return bool(shapes.simple & (NULL if kind == "null" else TRUE if what else FALSE))
+
+    def build(self) -> ShapeAutomaton:
+        """Explores the states."""
+        made = ShapeAutomaton()
+        start = (START, (0,) * len(self.classes))
+        ids: dict[tuple[int, Used], int] = {start: START}
+        queue = [start]
+
+        def number(state: int, used: Used) -> int:
+            found = ids.get((state, used))
+            if found is None:
+                found = ids[state, used] = len(ids)
+                queue.append((state, used))
+                if len(queue) > MAX_UNIQUE_STATES:
+                    raise LimitError(
+                        f"uniqueItems takes more states than MAX_UNIQUE_STATES = {MAX_UNIQUE_STATES}",
+                        pointer=self.pointer,
+                    )
+            return found
+
+        go_on, reads = _by_source(self.automaton.go_on), _by_source((read.source, read) for read in self.reads)
+        all_values = self._enumeration(list(self.values))
+        for state, used in queue:
+            here = ids[state, used]
+            if state in self.automaton.closing:
+                made.closing.add(here)
+            for target in go_on.get(state, ()):
+                made.go_on.append((here, number(target, used)))
+            for read in reads.get(state, ()):
+                for index, each in enumerate(self.classes):
+                    if read.goal in each.admitting and used[index] < each.number:
+                        goal = self.goals.conjunction(read.goal, each.goal)
+                        more = (*used[:index], used[index] + 1, *used[index + 1 :])
+                        made.add_read(Read(here, None, goal, number(read.target, more)))
+                if read.goal in self.ample:
+                    goal = self.goals.conjunction(read.goal, self.goals.negation(all_values))
+                    made.add_read(Read(here, None, goal, number(read.target, used)))
+        return made
+
+
+def _by_source(pairs: Iterable[tuple[int, Target]]) -> dict[int, list[Target]]:
+    found: dict[int, list[Target]] = {}
+    for source, target in pairs:
+        found.setdefault(source, []).append(target)
+    return found

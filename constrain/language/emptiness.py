@@ -1,0 +1,53 @@
+"""Rules that have no text at all, which keep a grammar from having one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from constrain.language.grammar import EPSILON
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from constrain.language.grammar import Rule
+
+
+def productive_rules(rules: Sequence[Rule]) -> set[int]:
+    """The rules that have a text, if all terminals have one."""
+    return _least(rules, lambda _: True)
+
+
+def silent_rules(rules: Sequence[Rule]) -> set[int]:
+    """The rules that may have the empty text; conditions are not looked at."""
+    return _least(rules, lambda _: False)
+
+
+def _least(rules: Sequence[Rule], reads: Callable[[int], bool]) -> set[int]:
+    """The rules that can be finished with such terminals. A rule is looked at again when one it uses is found."""
+    users: list[set[int]] = [set() for _ in rules]
+    for index, rule in enumerate(rules):
+        for edge in rule.edges:
+            if edge.symbol is not EPSILON and edge.symbol < 0:
+                users[~edge.symbol].add(index)
+    found: set[int] = set()
+    waiting = list(range(len(rules)))
+    while waiting:
+        index = waiting.pop()
+        if index not in found and _can_end(rules[index], found, reads):
+            found.add(index)
+            waiting.extend(users[index])
+    return found
+
+
+def _can_end(rule: Rule, found: set[int], reads: Callable[[int], bool]) -> bool:
+    onward: dict[int, list[int]] = {}
+    for edge in rule.edges:
+        if edge.symbol is EPSILON or (reads(edge.symbol) if edge.symbol >= 0 else ~edge.symbol in found):
+            onward.setdefault(edge.source, []).append(edge.target)
+    reached, waiting = {0}, [0]
+    while waiting:
+        for target in onward.get(waiting.pop(), ()):
+            if target not in reached:
+                reached.add(target)
+                waiting.append(target)
+    return not reached.isdisjoint(rule.accepting)

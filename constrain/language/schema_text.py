@@ -1,0 +1,81 @@
+"""Schemas as JSON text: written from what callers pass, and read with exact numbers."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING
+
+from constrain.errors import SchemaError
+
+if TYPE_CHECKING:
+    import pydantic
+
+
+def schema_text(schema: object, *, tightened: bool = False) -> str:
+    """A schema (dict, bool, JSON text, or what ``pydantic.TypeAdapter`` takes) as JSON text. Raises SchemaError.
+
+    Of a type, the schema is Pydantic's, or ``tightened`` to what the type's validators accept.
+    """
+    if isinstance(schema, str):
+        return schema
+    if is_type(schema):
+        import pydantic
+
+        try:
+            adapter: pydantic.TypeAdapter[object] = pydantic.TypeAdapter(schema)  # type: ignore[arg-type]
+            schema = _tightened(adapter) if tightened else adapter.json_schema()
+        except pydantic.errors.PydanticUserError as error:
+            why, *_ = str(error).split("\n\n")  # what follows is how a type says what it is
+            raise SchemaError(f"no JSON Schema can be made of {schema!r:.200}: {why}") from error
+        except RecursionError as error:  # Pydantic calls itself for each level
+            raise SchemaError("the type is nested too deeply for Pydantic to make a JSON Schema of it") from error
+    try:
+        return json.dumps(schema)
+    except (TypeError, ValueError) as error:
+        raise SchemaError(f"the schema holds what JSON cannot express: {error}") from error
+    except RecursionError as error:
+        raise SchemaError("the schema is nested too deeply to be read") from error
+
+
+def _tightened(adapter: pydantic.TypeAdapter[object]) -> dict[str, object]:
+    from constrain.types.schema import type_schema  # imports Pydantic
+
+    return type_schema(adapter)
+
+
+def is_type(schema: object) -> bool:
+    """Whether a schema is given as a Python type, whose validator reads the answers, and not as JSON Schema."""
+    return not isinstance(schema, (str, dict, bool))
+
+
+def parse_schema(text: str) -> object:
+    """JSON text to a schema; numbers keep their exact decimal value. Raises SchemaError with line and column."""
+    try:
+        return json.loads(text, parse_float=_decimal, parse_constant=_not_json, object_pairs_hook=_object)
+    except json.JSONDecodeError as error:
+        raise SchemaError(f"not JSON: {error.msg}", line=error.lineno, column=error.colno) from error
+    except ValueError as error:  # an integer of more digits than Python reads
+        raise SchemaError(f"a number in the schema is too long: {error}") from error
+    except RecursionError as error:
+        raise SchemaError("the schema is nested too deeply to be read") from error
+
+
+def _object(members: list[tuple[str, object]]) -> dict[str, object]:
+    result = dict(members)
+    if len(result) < len(members):
+        seen: set[str] = set()
+        twice = next(key for key, _ in members if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise SchemaError(f"the key {json.dumps(twice)} stands twice in one object of the schema")
+    return result
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation as error:
+        raise SchemaError(f"a number in the schema has too large an exponent: {text:.80}") from error
+
+
+def _not_json(name: str) -> object:
+    raise SchemaError(f"{name} is not a JSON number")

@@ -1,0 +1,328 @@
+r"""Regular expression trees over bytes: what terminals are made of.
+
+Front ends build these; the kernel reads them (``constrain/engine/core``). A tree is immutable and may be shared freely:
+the kernel translates an object once, however many terminals contain it, so a front end should keep the trees it
+uses often as module constants. Boolean operations share their operands many times over, so what a node contains may
+be exponentially more than there are nodes: leaves are compared by what they say, inner nodes are equal to themselves
+only, and printing leaves out what would take too long.
+
+Texts are UTF-8. A class of code points denotes the UTF-8 encodings of its members, or, with ``json=True``, their
+spellings inside a JSON string (RFC 8259 section 7) under the canonical escape policy: a code point stands for
+itself, except ``"`` and ``\`` (backslash escaped), U+0008, U+0009, U+000A, U+000C, U+000D (two-character escapes)
+and the other code points below U+0020 (``\u00xx`` with lower-case digits). Surrogates (U+D800 to U+DFFF) have no
+encoding and are ignored in ranges. Every code point has exactly one spelling, so Boolean operations on spelled
+expressions mean the same as on decoded text, as long as they stay inside "any JSON string".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Ranges = tuple[tuple[int, int], ...]
+"""Inclusive ranges of code points or bytes, ascending and disjoint."""
+
+MAX_CODE_POINT = 0x10FFFF
+
+MAX_PRINTED_NODES = 100
+"""Inner nodes that are written out, which may be nested as deep; of further ones only the kind."""
+
+_OF_ONE = ("part", "unit")
+"""Fields of inner nodes that are one expression; ``parts`` are several."""
+
+
+def _printed(node: Expression) -> str:
+    left = MAX_PRINTED_NODES
+    written: list[str] = []
+    stack: list[object] = [node]  # no recursion; a string is written as it is
+    while stack:
+        value = stack.pop()
+        if isinstance(value, str):
+            written.append(value)
+        elif isinstance(value, tuple):
+            parts = [each for part in value for each in (part, ", ")][:-1]
+            stack += reversed(["(", *parts, ",)" if len(value) == 1 else ")"])
+        elif not isinstance(value, INNER_NODES):
+            written.append(repr(value))
+        elif left == 0:
+            written.append(f"{type(value).__name__}(...)")
+        else:
+            left -= 1
+            fields = [each for field in value.__slots__ for each in (f"{field}=", getattr(value, field), ", ")][:-1]
+            stack += reversed([f"{type(value).__name__}(", *fields, ")"])
+    return "".join(written)
+
+
+def _itself(node: Expression, _: object = None) -> Expression:
+    """The copy of an expression, which is immutable. Inner nodes are equal to themselves only, so are their copies."""
+    return node
+
+
+def _reduced(node: Expression) -> tuple[object, ...]:
+    entries, (root,) = listed((node,))
+    return _rebuilt_one, (entries, root)
+
+
+def _rebuilt_one(entries: list[Entry], root: int) -> Expression:
+    return rebuilt(entries)[root]
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """Exactly these bytes."""
+
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ByteClass:
+    """One byte out of ``ranges``."""
+
+    ranges: Ranges
+
+
+@dataclass(frozen=True, slots=True)
+class CharClass:
+    """One code point out of ``ranges``, encoded as UTF-8 or spelled as in a JSON string."""
+
+    ranges: Ranges
+    json: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Concatenation:
+    """``parts`` one after the other; of none, the empty text (EMPTY_TEXT, the only one made)."""
+
+    parts: tuple[Expression, ...]
+
+    __repr__ = _printed
+    __copy__ = __deepcopy__ = _itself
+    __reduce__ = _reduced
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Alternation:
+    """Any of ``parts``; of none, nothing at all, the empty language (NOTHING, the only one made)."""
+
+    parts: tuple[Expression, ...]
+
+    __repr__ = _printed
+    __copy__ = __deepcopy__ = _itself
+    __reduce__ = _reduced
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Intersection:
+    """What all ``parts`` match; at least one part."""
+
+    parts: tuple[Expression, ...]
+
+    __repr__ = _printed
+    __copy__ = __deepcopy__ = _itself
+    __reduce__ = _reduced
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Complement:
+    """Every byte string that ``part`` does not match: intersect it with something to stay inside valid texts."""
+
+    part: Expression
+
+    __repr__ = _printed
+    __copy__ = __deepcopy__ = _itself
+    __reduce__ = _reduced
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Repetition:
+    """``part``, ``minimum`` to ``maximum`` times (``None``: without limit). Large counts cost nothing."""
+
+    part: Expression
+    minimum: int
+    maximum: int | None
+
+    __repr__ = _printed
+    __copy__ = __deepcopy__ = _itself
+    __reduce__ = _reduced
+
+
+@dataclass(frozen=True, slots=True)
+class LiteralSet:
+    """Any one of ``texts``; made for thousands of them."""
+
+    texts: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Multiple:
+    """Decimal numbers ``-?digits(.digits)?`` whose value is a multiple of ``divisor * 10**-scale``.
+
+    Only the value is judged; intersect it with the wanted spelling. ``divisor`` is at least 1.
+    """
+
+    divisor: int
+    scale: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Window:
+    """The texts of ``part`` that are made of ``minimum`` to ``maximum`` (``None``: unlimited) times ``unit``.
+
+    For a pattern with a length: ``part`` is the pattern, ``unit`` one character. ``unit`` is prefix-free (no match
+    is the beginning of another) and ``part`` matches only sequences of it, possibly followed by something that
+    cannot begin a unit (the closing quote of a string).
+    """
+
+    part: Expression
+    unit: Expression
+    minimum: int
+    maximum: int | None
+
+    __repr__ = _printed
+    __copy__ = __deepcopy__ = _itself
+    __reduce__ = _reduced
+
+
+Expression = (
+    Literal
+    | ByteClass
+    | CharClass
+    | Concatenation
+    | Alternation
+    | Intersection
+    | Complement
+    | Repetition
+    | LiteralSet
+    | Multiple
+    | Window
+)
+
+INNER_NODES = (Concatenation, Alternation, Intersection, Complement, Repetition, Window)
+
+NODE_BYTES = 120
+"""Bytes of one node, its tuple of parts included; ``PART_BYTES``: of each part, range or text in it."""
+
+PART_BYTES = 60
+
+
+def tree_bytes(*expressions: Expression) -> int:
+    """About how many bytes the nodes of expressions take; one that stands in several places counts once."""
+    found = 0
+    seen: set[int] = set()
+    stack = list(expressions)
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        found += NODE_BYTES
+        if isinstance(node, (Concatenation, Alternation, Intersection)):
+            stack += node.parts
+            found += 8 * len(node.parts)
+        elif isinstance(node, (Repetition, Complement)):
+            stack.append(node.part)
+        elif isinstance(node, Window):
+            stack += (node.part, node.unit)
+        elif isinstance(node, Literal):
+            found += len(node.text)
+        elif isinstance(node, LiteralSet):
+            found += sum(map(len, node.texts)) + PART_BYTES * len(node.texts)
+        elif isinstance(node, (ByteClass, CharClass)):
+            found += PART_BYTES * 2 * len(node.ranges)
+    return found
+
+
+EMPTY_TEXT = Concatenation(())
+NOTHING = Alternation(())
+ANY_BYTE = ByteClass(((0, 255),))
+ANY_BYTES = Repetition(ANY_BYTE, 0, None)
+ANY_CHAR = CharClass(((0, MAX_CODE_POINT),))
+ANY_JSON_CHAR = CharClass(((0, MAX_CODE_POINT),), json=True)
+
+Entry: TypeAlias = "tuple[Expression] | tuple[type[Expression], tuple[object, ...]]"
+"""A leaf, or the type of an inner node and its fields, where expressions are numbers of earlier entries."""
+
+
+def listed(roots: Iterable[Expression]) -> tuple[list[Entry], list[int]]:
+    """All nodes of some expressions, each once, parts first; and the numbers of these expressions.
+
+    It is for pickling, which would call itself for each level of a tree.
+    """
+    entries: list[Entry] = []
+    numbers: dict[int, int] = {}  # by identity; the roots keep their parts alive
+    ends = []
+    for root in roots:
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            if id(node) in numbers:
+                stack.pop()
+            elif not isinstance(node, INNER_NODES):
+                numbers[id(node)] = len(entries)
+                entries.append((node,))
+            elif waiting := [part for part in _parts(node) if id(part) not in numbers]:
+                stack += waiting
+            else:
+                fields = tuple(_numbered(name, getattr(node, name), numbers) for name in node.__slots__)
+                numbers[id(node)] = len(entries)
+                entries.append((type(node), fields))
+        ends.append(numbers[id(root)])
+    return entries, ends
+
+
+def rebuilt(entries: Iterable[Entry]) -> list[Expression]:
+    """The nodes that were listed."""
+    nodes: list[Expression] = []
+    for entry in entries:
+        if len(entry) == 1:
+            nodes.append(entry[0])
+            continue
+        kind, fields = entry
+        known = [_expressions(name, field, nodes) for name, field in zip(kind.__slots__, fields, strict=True)]
+        made = kind(*known)
+        nodes.append(next((one for one in (EMPTY_TEXT, NOTHING) if type(one) is kind and known == [()]), made))
+    return nodes
+
+
+def _parts(node: Expression) -> list[Expression]:
+    """The expressions within an inner node."""
+    found: list[Expression] = []
+    for name in node.__slots__:
+        if name == "parts":
+            found += getattr(node, name)
+        elif name in _OF_ONE:
+            found.append(getattr(node, name))
+    return found
+
+
+def _numbered(name: str, field: Any, numbers: dict[int, int]) -> object:
+    if name == "parts":
+        return tuple(numbers[id(part)] for part in field)
+    return numbers[id(field)] if name in _OF_ONE else field
+
+
+def _expressions(name: str, field: Any, nodes: list[Expression]) -> Any:
+    if name == "parts":
+        return tuple(nodes[number] for number in field)
+    return nodes[field] if name in _OF_ONE else field
+
+
+def nullable(expression: Expression) -> bool:
+    """Does the expression match the empty text?"""
+    match expression:
+        case Concatenation(parts) | Intersection(parts):
+            return all(map(nullable, parts))
+        case Alternation(parts):
+            return any(map(nullable, parts))
+        case Repetition(part, minimum, _):
+            return minimum == 0 or nullable(part)
+        case Complement(part):
+            return not nullable(part)
+        case Literal(text):
+            return not text
+        case LiteralSet(texts):
+            return b"" in texts
+    return False

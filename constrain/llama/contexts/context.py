@@ -1,0 +1,158 @@
+"""A llama.cpp context with one sequence of tokens, of which calls reuse what they have in common."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from typing import TYPE_CHECKING
+
+import llama_cpp
+import numpy as np
+
+from constrain.errors import ModelError
+from constrain.llama.binding import Candidates
+from constrain.llama.contexts.aside import Aside, ContextStates, reusable_prefix
+from constrain.llama.threads.threads import Threads
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from constrain.llama.decoding.sampler import Chain
+
+_ONLY_SEQUENCE = 0
+
+
+class Context:
+    """Evaluates tokens with the context of a ``llama_cpp.Llama``.
+
+    Which tokens are in the KV cache is kept where the ``Llama`` itself keeps it (``input_ids``, ``n_tokens``), so
+    calls through it and calls through this may alternate, and both reuse what the other left. Without ``keep_prompts``
+    this one does not: every prompt is evaluated from its beginning.
+    """
+
+    def __init__(self, llama: llama_cpp.Llama, *, keep_prompts: bool = True) -> None:
+        self._llama = llama
+        self._keep_prompts = keep_prompts
+        self._pointer = llama._ctx.ctx
+        self._memory = llama_cpp.llama_get_memory(self._pointer)
+        if llama.context_params.embeddings or self._memory is None:
+            raise ModelError(f"{llama.model_path}: this model was loaded for embeddings, not to generate text")
+        if llama_cpp.llama_model_has_encoder(llama._model.model):
+            raise ModelError(f"{llama.model_path}: models with an encoder are not supported")
+        self._window: int = llama_cpp.llama_model_n_swa(llama._model.model)
+        self._one_state: bool = llama_cpp.llama_model_is_recurrent(
+            llama._model.model
+        ) or llama_cpp.llama_model_is_hybrid(llama._model.model)
+        self._n_batch: int = llama_cpp.llama_n_batch(self._pointer)
+        self.n_ctx: int = min(llama_cpp.llama_n_ctx_seq(self._pointer), len(llama.input_ids))
+        self.n_vocab: int = llama.n_vocab()
+        self._aside = Aside(ContextStates(self._pointer), self.n_ctx, one_state=self._one_state)
+        self.threads = Threads(self._pointer)
+        self.candidates = Candidates(self.n_vocab)
+        self._token = (llama_cpp.llama_token * 1)()
+        self._single = llama_cpp.llama_batch_get_one(self._token, 1)
+        self._logits_address = 0
+        self._logits = np.empty(0, np.float32)
+
+    @property
+    def leaves_a_core(self) -> bool:
+        """Whether another thread can compute while this evaluates."""
+        return self.threads.leave_a_core
+
+    def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:
+        """Evaluates a prompt and returns how many of its tokens were there from calls before.
+
+        The last two tokens are always evaluated (see ``reusable_prefix``). Returns early, with the logits of an inner
+        token, once ``time.monotonic()`` is past ``deadline``.
+        """
+        wanted = np.asarray(tokens, dtype=np.intc)
+        kept = self._keep(self._exchange(wanted) if self._keep_prompts else 0)
+        self._evaluate(wanted[kept:], deadline)
+        return kept
+
+    def decode(self, tokens: Sequence[int]) -> None:
+        """Evaluates more tokens, at most as many as the context holds, for the logits after the last one."""
+        llama = self._llama
+        position = llama.n_tokens
+        if len(tokens) == 1:  # most often: no array is made for it
+            self._token[0] = llama.input_ids[position] = tokens[0]
+            self._decode(self._single)
+            llama.n_tokens = position + 1
+            return
+        self._evaluate(np.asarray(tokens, dtype=np.intc))
+
+    def logits(self) -> NDArray[np.float32]:
+        """The logits after the last token, float32 of shape (n_vocab,): a view, valid until the next evaluation."""
+        pointer = llama_cpp.llama_get_logits_ith(self._pointer, -1)
+        if not pointer:
+            raise ModelError("llama.cpp has no logits for the last token")
+        address = ctypes.addressof(pointer.contents)
+        if address != self._logits_address:
+            self._logits_address = address
+            self._logits = np.ctypeslib.as_array(pointer, shape=(self.n_vocab,))
+        return self._logits
+
+    def sample(self, chain: Chain) -> int:
+        """Chooses from the whole vocabulary; llama.cpp tells the chain of the token itself."""
+        token: int = llama_cpp.llama_sampler_sample(chain.pointer, self._pointer, -1)
+        return token
+
+    def _evaluate(self, tokens: NDArray[np.intc], deadline: float | None = None) -> None:
+        """Evaluates tokens in as few batches as possible; no further one once ``deadline`` is past."""
+        llama = self._llama
+        done = 0
+        while done < len(tokens) and not (deadline is not None and done > 0 and time.monotonic() > deadline):
+            chunk = np.ascontiguousarray(tokens[done : done + self._n_batch])
+            data = chunk.ctypes.data_as(llama_cpp.llama_token_p)
+            self._decode(llama_cpp.llama_batch_get_one(data, len(chunk)))
+            position = llama.n_tokens
+            llama.input_ids[position : position + len(chunk)] = chunk
+            llama.n_tokens = position + len(chunk)
+            done += len(chunk)
+
+    def _exchange(self, wanted: NDArray[np.intc]) -> int:
+        """Makes room without losing conversations that may go on; returns how many tokens of ``wanted`` are known."""
+        llama = self._llama
+        llama.n_tokens = min(llama.n_tokens, self._held())
+        present = llama.input_ids[: llama.n_tokens]
+        now = self._aside.exchange(_ONLY_SEQUENCE, present, wanted)
+        if now is not present:
+            llama.input_ids[: len(now)] = now
+            llama.n_tokens = len(now)
+        return reusable_prefix(now, wanted)
+
+    def _held(self) -> int:
+        """The number of tokens that llama.cpp has."""
+        last: int = llama_cpp.llama_memory_seq_pos_max(self._memory, _ONLY_SEQUENCE)
+        return last + 1
+
+    def _keep(self, length: int) -> int:
+        """Shortens the sequence to its first ``length`` tokens, or to none where the memory cannot do that.
+
+        Recurrent models have one state only, that after the last token; with a sliding window the tokens before the
+        cut may be gone already.
+        """
+        llama = self._llama
+        memory = self._memory
+        usable = length > 0 and not (self._one_state and length != self._held())
+        usable = usable and llama_cpp.llama_memory_seq_rm(memory, _ONLY_SEQUENCE, length, -1)
+        if usable:
+            first = llama_cpp.llama_memory_seq_pos_min(memory, _ONLY_SEQUENCE)
+            oldest_needed = max(0, length - self._window) if self._window else 0
+            usable = self._held() == length and (self._one_state or first <= oldest_needed)
+        if not usable:
+            llama_cpp.llama_memory_clear(memory, True)  # noqa: FBT003
+            length = 0
+        llama.n_tokens = length
+        llama._requires_eval = True
+        return length
+
+    def _decode(self, batch: llama_cpp.llama_batch) -> None:
+        status = self.threads.decode(batch)
+        if status:
+            llama_cpp.llama_memory_clear(self._memory, True)  # noqa: FBT003
+            self._llama.n_tokens = 0
+            reason = "no room is left in the context" if status == 1 else f"llama_decode returned {status}"
+            raise ModelError(f"{self._llama.model_path}: evaluation failed: {reason}")

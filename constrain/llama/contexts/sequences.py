@@ -1,0 +1,235 @@
+"""A llama.cpp context of several sequences, made on the weights of a loaded model.
+
+Each sequence has KV cells of its own, from the first one on, as in a context of its own: so attention is summed up in
+the same order, and several answers at once are those of one at a time. With cells that all share, prefixes would not
+have to be copied, but rounding would differ, and with it many an answer of a quantized model.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import llama_cpp
+import numpy as np
+from llama_cpp._internals import LlamaContext
+from numpy.typing import NDArray
+
+from constrain.errors import ModelError
+from constrain.llama.contexts.aside import ContextStates
+from constrain.llama.threads.threads import Threads
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from constrain.llama.decoding.sampler import Chain
+
+Tokens: TypeAlias = NDArray[np.intc]
+"""Token ids, int32 of shape (n,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Tokens to be evaluated next.
+
+    Attributes:
+        sequence: of which sequence, 0 to ``count`` - 1.
+        position: how many tokens that has already.
+        tokens: at least one.
+        wants_logits: whether the logits after the last one are wanted.
+    """
+
+    sequence: int
+    position: int
+    tokens: Tokens = field(repr=False)
+    wants_logits: bool
+
+
+class Sequences:
+    """``count`` sequences of at most ``n_ctx`` tokens each. For one thread at a time.
+
+    Args:
+        llama: the loaded model; the context is made with its settings.
+        count: number of sequences.
+        n_ctx: the most tokens of one sequence.
+        flash_attn: whether llama.cpp may use flash attention where it likes to: a batch of 16 costs an eighth to a
+            fourth less. Otherwise the ``Llama`` says whether it does.
+
+    Attributes:
+        n_batch: the most tokens of one evaluation.
+        one_state: whether there is only one state for each sequence, that after its last token (recurrent models).
+
+    Raises ``ModelError`` if llama.cpp cannot make the context.
+    """
+
+    def __init__(self, llama: llama_cpp.Llama, count: int, n_ctx: int, *, flash_attn: bool = False) -> None:
+        self.count = count
+        self.n_ctx = n_ctx
+        self.n_vocab: int = llama.n_vocab()
+        self._path: str = llama.model_path
+        model = llama._model.model
+        self._window: int = llama_cpp.llama_model_n_swa(model)
+        self.one_state: bool = llama_cpp.llama_model_is_recurrent(model) or llama_cpp.llama_model_is_hybrid(model)
+        self._views: dict[int, NDArray[np.float32]] = {}
+        self._context = _make_context(llama, count, n_ctx, flash_attn=flash_attn)
+        try:
+            self._pointer = self._context.ctx
+            self._memory = llama_cpp.llama_get_memory(self._pointer)
+            self._states = ContextStates(self._pointer)
+            self.n_batch: int = llama_cpp.llama_n_batch(self._pointer)
+            self._threads = Threads(self._pointer)
+            self._batch = _Batch(self.n_batch)
+        except BaseException:
+            self.close()  # the model would keep it
+            raise
+
+    @property
+    def leaves_a_core(self) -> bool:
+        """Whether another thread can compute while this evaluates."""
+        return self._threads.leave_a_core
+
+    def close(self) -> None:
+        """Frees the context; nothing may be called afterwards."""
+        self._views.clear()
+        self._context.close()  # type: ignore[no-untyped-call]
+
+    def cut(self, sequence: int, length: int) -> bool:
+        """Shortens a sequence to its first ``length`` tokens; whether that is possible. If not, it is empty then."""
+        if llama_cpp.llama_memory_seq_rm(self._memory, sequence, length, -1) and self._holds(sequence, length):
+            return True
+        self.clear(sequence)
+        return False
+
+    def copy(self, source: int, target: int, length: int) -> bool:
+        """Makes the first ``length`` tokens of one sequence all of another; whether that is possible, as in ``cut``.
+
+        Costs a copy of all ``n_ctx`` cells, made with the next evaluation.
+        """
+        self.clear(target)
+        llama_cpp.llama_memory_seq_cp(self._memory, source, target, -1, -1)
+        return self.cut(target, length)
+
+    def save(self, sequence: int) -> NDArray[np.uint8] | None:
+        """See ``constrain.llama.contexts.aside.States``."""
+        return self._states.save(sequence)
+
+    def restore(self, sequence: int, state: NDArray[np.uint8]) -> bool:
+        """See ``constrain.llama.contexts.aside.States``."""
+        return self._states.restore(sequence, state)
+
+    def clear(self, sequence: int) -> None:
+        """Makes a sequence empty."""
+        llama_cpp.llama_memory_seq_rm(self._memory, sequence, -1, -1)
+
+    def length(self, sequence: int) -> int:
+        """How many tokens llama.cpp has of a sequence."""
+        last: int = llama_cpp.llama_memory_seq_pos_max(self._memory, sequence)
+        return last + 1
+
+    def evaluate(self, pieces: Sequence[Piece]) -> list[int]:
+        """Evaluates all pieces, at most ``n_batch`` tokens, at once; at most one piece of each sequence.
+
+        Returns for each piece the place to ask for its logits. Raises ``ModelError``, with all sequences empty, if
+        llama.cpp fails.
+        """
+        places = self._batch.fill(pieces)
+        status = self._threads.decode(self._batch.batch)
+        if status:
+            llama_cpp.llama_memory_clear(self._memory, True)  # noqa: FBT003
+            raise ModelError(f"{self._path}: evaluation failed: llama_decode returned {status}")
+        return places
+
+    def logits(self, place: int) -> NDArray[np.float32]:
+        """Logits, float32 of shape (n_vocab,): a view, valid until the next evaluation."""
+        pointer = llama_cpp.llama_get_logits_ith(self._pointer, place)
+        if not pointer:
+            raise ModelError(f"{self._path}: llama.cpp has no logits for a token they were asked for")
+        address = ctypes.addressof(pointer.contents)
+        view = self._views.get(address)
+        if view is None:
+            if len(self._views) > self.count:  # llama.cpp has moved its buffer
+                self._views.clear()
+            view = self._views[address] = np.ctypeslib.as_array(pointer, shape=(self.n_vocab,))
+        return view
+
+    def sample(self, place: int, chain: Chain) -> int:
+        """Chooses from the whole vocabulary; llama.cpp tells the chain of the token itself."""
+        token: int = llama_cpp.llama_sampler_sample(chain.pointer, self._pointer, place)
+        return token
+
+    def _holds(self, sequence: int, length: int) -> bool:
+        """Whether llama.cpp has exactly ``length`` tokens of a sequence, as far back as the next ones need them.
+
+        With a sliding window, those before a cut may be gone already.
+        """
+        if self.length(sequence) != length:
+            return False
+        oldest_needed = max(0, length - self._window) if self._window else 0
+        first: int = llama_cpp.llama_memory_seq_pos_min(self._memory, sequence)
+        return self.one_state or first <= oldest_needed
+
+
+class _Batch:
+    """A ``llama_batch`` over numpy arrays, with room for ``size`` tokens."""
+
+    def __init__(self, size: int) -> None:
+        self._token = np.zeros(size, np.int32)
+        self._position = np.zeros(size, np.int32)
+        self._sequence = np.zeros(size, np.int32)
+        self._wanted = np.zeros(size, np.int8)
+        self._one = np.ones(size, np.int32)  # each token belongs to one sequence
+        steps = self._sequence.itemsize * np.arange(size, dtype=np.uintp)
+        self._addresses = self._sequence.ctypes.data + steps
+        self.batch = llama_cpp.llama_batch()
+        batch = self.batch
+        batch.token = _pointer(self._token, llama_cpp.llama_token)
+        batch.pos = _pointer(self._position, llama_cpp.llama_pos)
+        batch.n_seq_id = _pointer(self._one, ctypes.c_int32)
+        batch.seq_id = _pointer(self._addresses, ctypes.POINTER(llama_cpp.llama_seq_id))
+        batch.logits = _pointer(self._wanted, ctypes.c_int8)
+
+    def fill(self, pieces: Sequence[Piece]) -> list[int]:
+        """Writes the pieces one after the other; returns where the last token of each is."""
+        places = []
+        end = 0
+        for piece in pieces:
+            start, end = end, end + len(piece.tokens)
+            self._token[start:end] = piece.tokens
+            self._position[start:end] = np.arange(piece.position, piece.position + len(piece.tokens))
+            self._sequence[start:end] = piece.sequence
+            self._wanted[start:end] = 0
+            self._wanted[end - 1] = piece.wants_logits
+            places.append(end - 1)
+        self.batch.n_tokens = end
+        return places
+
+
+def _pointer(array: NDArray[Any], kind: Any) -> Any:
+    return ctypes.cast(array.ctypes.data, ctypes.POINTER(kind))
+
+
+def _make_context(llama: llama_cpp.Llama, count: int, n_ctx: int, *, flash_attn: bool) -> LlamaContext:
+    """A context like that of the ``Llama``, for several sequences. Freed with the model, if not before."""
+    parameters = llama_cpp.llama_context_params.from_buffer_copy(llama.context_params)
+    parameters.n_ctx = n_ctx * count
+    parameters.n_seq_max = parameters.n_outputs_max = count
+    parameters.n_batch = max(parameters.n_batch, count)
+    parameters.kv_unified = False
+    if flash_attn and parameters.flash_attn_type == llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED:
+        parameters.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_AUTO
+    parameters.swa_full = True  # Otherwise a sequence can only be cut near its end.
+    try:
+        context = LlamaContext(model=llama._model, params=parameters, verbose=False)
+    except ValueError as error:
+        raise ModelError(
+            f"{llama.model_path}: llama.cpp cannot make a context of {parameters.n_ctx} tokens for {count} sequences "
+            f"at once; if there is too little memory, load the model with a smaller n_ctx or parallel"
+        ) from error
+    if llama._lora_adapter is not None:
+        adapters = (ctypes.c_void_p * 1)(llama._lora_adapter)
+        scales = (ctypes.c_float * 1)(llama.lora_scale)
+        if llama_cpp.llama_set_adapters_lora(context.ctx, adapters, 1, scales):
+            context.close()  # type: ignore[no-untyped-call]
+            raise ModelError(f"{llama.model_path}: llama.cpp cannot use {llama.lora_path} for several sequences")
+    return context

@@ -1,0 +1,140 @@
+"""The decode loop of a single sequence: an answer decides, a context evaluates.
+
+    prompt --prefill--> logits --choose--> tokens --decode--> logits ...
+                                           mask  --compute-->
+
+The mask is computed by another thread while llama.cpp computes (``preparing``). Where log-probabilities are wanted,
+the logits before every token are. llama.cpp gives those after the last token of an evaluation, unless a context was
+made for more, which few models are loaded with; so forced tokens are then evaluated one by one.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from constrain.llama.threads.preparing import while_preparing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from constrain.llama.binding import Candidates
+    from constrain.llama.decoding.answer import Answer
+    from constrain.llama.decoding.sampler import Chain
+
+T = TypeVar("T")
+
+
+class Evaluator(Protocol):
+    """What the loop needs of a model (``constrain.llama.contexts.context.Context``)."""
+
+    @property
+    def n_ctx(self) -> int:
+        """Tokens of context, prompt and answer."""
+
+    @property
+    def candidates(self) -> Candidates:
+        """A buffer for as many candidates as there are tokens."""
+
+    @property
+    def leaves_a_core(self) -> bool:
+        """Whether another thread can compute while this evaluates."""
+
+    def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:
+        """Evaluates a prompt; returns how much of it was known."""
+
+    def decode(self, tokens: Sequence[int]) -> None:
+        """Evaluates more tokens."""
+
+    def logits(self) -> NDArray[np.float32]:
+        """The logits after the last token, float32 of shape (n_vocab,)."""
+
+    def sample(self, chain: Chain) -> int:
+        """Chooses from the whole vocabulary, and tells the chain."""
+
+
+@dataclass(slots=True)
+class Decoding:
+    """Runs an answer on a model. ``steps`` is the loop; the rest is known once it is exhausted.
+
+    Attributes:
+        cached_tokens: tokens of the prompt that were evaluated before.
+        prompt_seconds, generation_seconds: wall-clock time spent in here.
+    """
+
+    evaluator: Evaluator
+    answer: Answer
+
+    cached_tokens: int = field(default=0, init=False)
+    prompt_seconds: float = field(default=0.0, init=False)
+    generation_seconds: float = field(default=0.0, init=False)
+
+    def steps(self) -> Iterator[int]:
+        """Generates the tokens of the answer, without the end of generation.
+
+        Raises ``ModelError`` and ``BudgetError`` as ``Answer.begin`` does, before the first token.
+        """
+        answer = self.answer
+        tokens = answer.begin(self.evaluator.n_ctx)
+        if answer.is_complete:  # nothing is left to the model
+            yield from tokens
+            return
+        started = time.perf_counter()
+        pending: tuple[int, ...] = ()
+        if answer.logprobs is None:
+            self._prefill([*answer.prompt, *tokens], answer.deadline)
+        else:
+            self._prefill(answer.prompt, None)  # Its logits are wanted, however late it is.
+            pending = self._score(tokens)
+        self.prompt_seconds = time.perf_counter() - started
+        yield from tokens
+        held: list[int] = []
+        while not answer.is_done:
+            started = time.perf_counter()
+            if pending:
+                self._decode(pending)
+            tokens = self._next()
+            if answer.n_taken_back:
+                held.clear()
+                if not answer.is_complete:
+                    self._again([*answer.prompt, *answer.tokens[: len(answer.tokens) - len(tokens)]])
+            pending = self._score(tokens) if answer.unscored else tokens
+            self.generation_seconds += time.perf_counter() - started
+            held += tokens
+            if not answer.n_doubtful:
+                yield from held
+                held.clear()
+
+    def _prefill(self, tokens: Sequence[int], deadline: float | None) -> None:
+        known = self._preparing(lambda: self.evaluator.prefill(tokens, deadline))
+        self.cached_tokens = min(known, len(self.answer.prompt))
+
+    def _again(self, tokens: Sequence[int]) -> None:
+        """Asks the model once more what it says after tokens that it knows."""
+        self._preparing(lambda: self.evaluator.prefill(tokens))
+
+    def _decode(self, tokens: Sequence[int]) -> None:
+        self._preparing(lambda: self.evaluator.decode(tokens))
+
+    def _preparing(self, evaluate: Callable[[], T]) -> T:
+        """Evaluates while the answer prepares its next choice."""
+        return while_preparing([self.answer], evaluate) if self.evaluator.leaves_a_core else evaluate()
+
+    def _score(self, tokens: tuple[int, ...]) -> tuple[int, ...]:
+        """Tells the answer what the model says before each token it took; returns what is still to be evaluated."""
+        for token in tokens[:-1]:
+            self.answer.score(self.evaluator.logits())
+            self.evaluator.decode([token])
+        if tokens:
+            self.answer.score(self.evaluator.logits())
+        return tokens[-1:]
+
+    def _next(self) -> tuple[int, ...]:
+        evaluator = self.evaluator
+        if self.answer.start is None:
+            return self.answer.take(evaluator.sample(self.answer.chain))
+        return self.answer.choose(evaluator.logits(), evaluator.candidates)

@@ -1,0 +1,55 @@
+"""The threads of a llama.cpp context: fewer than it was made with while other programs need the cores.
+
+Results do not depend on their number.
+"""
+
+from __future__ import annotations
+
+import llama_cpp
+
+from constrain.llama.threads.cores import shared_cores
+from constrain.llama.threads.preparing import leaves_a_core
+
+
+class Threads:
+    """Evaluates with a context. The thread counts that it has now are the most it uses.
+
+    Args:
+        context: the context, as llama.cpp's pointer.
+    """
+
+    def __init__(self, context: llama_cpp.llama_context_p) -> None:
+        self._context = context
+        self._single: int = llama_cpp.llama_n_threads(context)
+        self._batch: int = llama_cpp.llama_n_threads_batch(context)
+        self._now = (self._single, self._batch)
+        self._cores = shared_cores()
+
+    @property
+    def leave_a_core(self) -> bool:
+        """Whether another thread can compute while a single token is evaluated."""
+        if not leaves_a_core(self._single):
+            return False
+        return self._cores is None or self._cores.are_free(self._single + 1)
+
+    def decode(self, batch: llama_cpp.llama_batch) -> int:
+        """``llama_decode``; returns its status."""
+        if self._cores is None:
+            return self._decode(batch)
+        is_single = batch.n_tokens == 1
+        with self._cores.claim(self._single if is_single else self._batch) as granted:
+            self._use(*((granted, self._now[1]) if is_single else (self._now[0], granted)))
+            return self._decode(batch)
+
+    def restore(self) -> None:
+        """Gives the context its own thread counts back, for callers who use it otherwise."""
+        self._use(self._single, self._batch)
+
+    def _decode(self, batch: llama_cpp.llama_batch) -> int:
+        status: int = llama_cpp.llama_decode(self._context, batch)
+        return status
+
+    def _use(self, single: int, batch: int) -> None:
+        if self._now != (single, batch):
+            llama_cpp.llama_set_n_threads(self._context, single, batch)
+            self._now = (single, batch)

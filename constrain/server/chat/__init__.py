@@ -1,0 +1,5 @@
+"""Chat completions: ``POST /v1/chat/completions``.
+
+``endpoint`` is called by ``app`` and read first; ``request`` reads a body, ``response`` writes a finished answer and
+``stream`` one that is still written.
+"""

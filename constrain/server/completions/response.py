@@ -1,0 +1,142 @@
+"""What models write after prompts, as ``text_completion`` objects: whole, or in pieces as it is written."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+from openai.types import Completion as TextCompletion
+from openai.types import CompletionChoice
+
+from constrain.chat.reading.events import TextDelta
+from constrain.generation.completion import Finished
+from constrain.server.chat.response import usage_of
+from constrain.server.completions.logprobs import TextLogprobs
+from constrain.server.http.events import LAST_EVENT, data_event
+from constrain.server.serving.extension import extension
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from openai.types.completion_choice import Logprobs
+
+    from constrain.chat.reading.events import StreamEvent
+    from constrain.generation.completion import Completion
+    from constrain.llama.decoding.token_logprob import TokenLogprob
+
+FinishReason = Literal["stop", "length"]
+
+
+class CompletionWriter:
+    """Writes one response, or the chunks of one.
+
+    Args:
+        model: the name that it is served by.
+        before: the text that answers to each prompt begin with: ``""``, or the prompt.
+        n: answers to each prompt that are shown, one after the other.
+        best_of: answers to each prompt, of which these are the best; as many if they are told in chunks.
+        is_text: nothing was said about what the answers are.
+        logprobs: whether is told how likely their tokens were.
+        include_usage: the last chunk tells numbers of tokens, and the others that they do not.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        before: Sequence[str],
+        n: int,
+        best_of: int,
+        *,
+        is_text: bool,
+        logprobs: bool,
+        include_usage: bool,
+    ) -> None:
+        self._head: dict[str, Any] = {
+            "id": f"cmpl-{secrets.token_hex(12)}",
+            "created": int(time.time()),
+            "model": model,
+        }
+        self._before = before
+        self._n = n
+        self._best_of = best_of
+        self._is_text = is_text
+        self._logprobs = [TextLogprobs() for _ in range(len(before) * n)] if logprobs else None
+        self._usage: dict[str, Any] = {"usage": None} if include_usage else {}
+        self._completions: dict[int, Completion] = {}
+
+    def response(self, completions: Sequence[Completion]) -> dict[str, Any]:
+        """The response."""
+        choices = [
+            CompletionChoice(
+                index=number,
+                text=self._before[number // self._n] + completion.text,
+                finish_reason=self._reason(completion),
+                logprobs=self._told(number, completion.text_logprobs or ()),
+                **extension(completion, is_cut=self._reason(completion) == "length"),
+            )
+            for number, completion in enumerate(self._best(completions))
+        ]
+        return self._object(choices, {"usage": usage_of(completions, self._best_of)})
+
+    def begin(self, count: int) -> Iterator[str]:
+        """What so many answers begin with."""
+        for number in range(count):
+            if text := self._before[number // self._n]:
+                yield self._chunk(number, text)
+
+    def write(self, number: int, event: StreamEvent | Finished) -> Iterator[str]:
+        """The chunks for something that happened in an answer, which is a text."""
+        if isinstance(event, TextDelta):
+            yield self._chunk(number, event.text, logprobs=self._told(number, event.logprobs))
+        elif isinstance(event, Finished):
+            self._completions[number] = event.completion
+            reason = self._reason(event.completion)
+            facts = extension(event.completion, is_cut=reason == "length")
+            yield self._chunk(number, "", reason, facts=facts)
+
+    def end(self) -> Iterator[str]:
+        """What follows when all answers are finished."""
+        if self._usage:
+            completions = [self._completions[number] for number in sorted(self._completions)]
+            yield data_event(self._object([], {"usage": usage_of(completions, self._n)}))
+        yield LAST_EVENT
+
+    def _best(self, completions: Sequence[Completion]) -> Iterator[Completion]:
+        """The answers that are shown: of those to each prompt the best, best first, where there are more."""
+        for start in range(0, len(completions), self._best_of):
+            group = completions[start : start + self._best_of]
+            yield from group if self._best_of == self._n else sorted(group, key=_mean_logprob, reverse=True)[: self._n]
+
+    def _told(self, number: int, tokens: Sequence[TokenLogprob]) -> Logprobs | None:
+        return None if self._logprobs is None else self._logprobs[number].tell(tokens)
+
+    def _reason(self, completion: Completion) -> FinishReason:
+        """Why an answer ended. Values of a schema are always whole; only a text can have been cut."""
+        return "length" if self._is_text and completion.finish_reason != "stop" else "stop"
+
+    def _chunk(
+        self,
+        number: int,
+        text: str,
+        reason: FinishReason | None = None,
+        *,
+        logprobs: Logprobs | None = None,
+        facts: Mapping[str, Any] = MappingProxyType({}),
+    ) -> str:
+        # The type in the openai package knows whole answers only; in a stream the reason comes last.
+        choice = CompletionChoice.model_construct(
+            index=number, text=text, finish_reason=reason, logprobs=logprobs, **facts
+        )
+        return data_event(self._object([choice], self._usage))
+
+    def _object(self, choices: list[CompletionChoice], usage: dict[str, Any]) -> dict[str, Any]:
+        found = TextCompletion(object="text_completion", choices=choices, **self._head, **usage)
+        return found.model_dump(mode="json", exclude_unset=True, warnings=False)
+
+
+def _mean_logprob(completion: Completion) -> float:
+    """How likely the model finds an answer, per token."""
+    logprobs = [token.logprob for token in completion.logprobs or ()]
+    return sum(logprobs) / max(1, len(logprobs))

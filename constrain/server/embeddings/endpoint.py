@@ -1,0 +1,117 @@
+"""``POST /v1/embeddings``: vectors for texts."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from openai.types import CreateEmbeddingResponse, Embedding
+from openai.types.create_embedding_response import Usage
+from starlette.responses import JSONResponse
+
+from constrain.errors import ModelError
+from constrain.server.embeddings.request import read_embedding_request, require_dimensions
+from constrain.server.http.errors import ApiError, context_overflow, failure, unavailable
+from constrain.server.requests.texts import text_tokens
+from constrain.server.serving.endpoint import Endpoint
+from constrain.server.serving.sizes import longest_token, text_size
+from constrain.threads import start_pool
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+    from starlette.requests import Request
+    from starlette.types import Send
+
+    from constrain.llama.model import Model
+    from constrain.server.embeddings.request import EmbeddingRequest, Encoding
+    from constrain.server.requests.texts import Text
+    from constrain.server.serving.endpoint import Serving
+
+_log = logging.getLogger("constrain.server")
+
+
+class Embeddings(Endpoint):
+    """The endpoint. Texts of all requests are read one after the other, beside what models write."""
+
+    def __init__(self, serving: Serving) -> None:
+        super().__init__(serving)
+        self._thread = start_pool(1, "constrain-embed")
+
+    async def answer(self, body: bytes, request: Request, send: Send) -> None:
+        """See ``Endpoint``."""
+        generator = self._serving.generator
+        loop = asyncio.get_running_loop()
+        with generator.admit(1), generator.session() as session:
+            asked = await self.read(body, read_embedding_request, session)
+            async with self._serving.models.lease(asked.model) as served:
+                inputs = await loop.run_in_executor(self._thread, partial(_prepare, served.model, asked))
+                vectors = [
+                    await loop.run_in_executor(self._thread, partial(_embed, served.model, tokens)) for tokens in inputs
+                ]
+            count = sum(map(len, inputs))
+            self._serving.metrics.add_embedded(count)
+            response = await generator.aside(partial(_response, asked, vectors, count))
+        await response(request.scope, request.receive, send)
+
+
+def _prepare(model: Model, asked: EmbeddingRequest) -> list[list[int]]:
+    """The tokens of all texts. Raises ``ApiError``."""
+    try:
+        require_dimensions(asked, model.embedder.size)
+        return [_tokens(model, text) for text in asked.inputs]
+    except ModelError as error:
+        raise _refused(model, error) from error
+
+
+def _tokens(model: Model, text: Text) -> list[int]:
+    """The tokens of a text. Raises ``ApiError`` if they are too many."""
+    longest, size = longest_token(model.vocabulary), text_size(text)
+    if size > model.n_ctx * longest:  # then they need not be counted
+        there = f"there are {size} bytes of text in an input"
+        raise context_overflow("input", f"it has {model.n_ctx} tokens of at most {longest} bytes, and {there}")
+    tokens = text_tokens(model, text, "input", whole=True)
+    if len(tokens) > model.n_ctx:
+        raise context_overflow("input", f"it has {model.n_ctx} tokens, and an input resulted in {len(tokens)} tokens")
+    return tokens
+
+
+def _embed(model: Model, tokens: Sequence[int]) -> NDArray[np.float32]:
+    try:
+        return model.embedder.embed(tokens)
+    except ModelError as error:
+        if not model.is_closed:
+            _log.exception("an embedding failed")
+            raise failure() from error
+        raise _refused(model, error) from error
+
+
+def _refused(model: Model, error: ModelError) -> ApiError:
+    if model.is_closed:
+        return unavailable("The model was closed.")
+    return ApiError(f"The model makes no embeddings: {error}", param="model", code="invalid_value")
+
+
+def _response(asked: EmbeddingRequest, vectors: Sequence[NDArray[np.float32]], count: int) -> JSONResponse:
+    response = CreateEmbeddingResponse(
+        object="list",
+        # The type in the openai package knows numbers only: its clients decode base64 before they make it.
+        data=[
+            Embedding.model_construct(object="embedding", index=index, embedding=_written(vector, asked.encoding))
+            for index, vector in enumerate(vectors)
+        ],
+        model=asked.model,
+        usage=Usage(prompt_tokens=count, total_tokens=count),
+    )
+    return JSONResponse(response.model_dump(mode="json", warnings=False))
+
+
+def _written(vector: NDArray[np.float32], encoding: Encoding) -> Any:
+    if encoding == "base64":
+        return base64.b64encode(vector.astype("<f4").tobytes()).decode()
+    return vector.tolist()

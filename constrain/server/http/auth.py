@@ -1,0 +1,93 @@
+"""API keys: ``Authorization: Bearer KEY``, compared in constant time."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from constrain.server.http.errors import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from starlette.datastructures import Headers
+
+
+def require_key(headers: Headers, keys: Sequence[str]) -> None:
+    """Raises ``ApiError`` unless the headers carry one of the keys; without keys, everybody may ask.
+
+    Digests are compared, and all of them: the time tells neither a key's length nor which one it was.
+    """
+    if not keys:
+        return
+    given = _given_key(headers)
+    if not given:
+        raise ApiError(
+            "You didn't provide an API key. Send it in the header: Authorization: Bearer YOUR_KEY.",
+            status=401,
+            code="invalid_api_key",
+            headers=_CHALLENGE,
+        )
+    digest = _digest(given)
+    if not any([hmac.compare_digest(digest, _digest(key)) for key in keys]):  # noqa: C419 - all of them
+        raise ApiError("Incorrect API key provided.", status=401, code="invalid_api_key", headers=_CHALLENGE)
+
+
+def owner_of(headers: Headers, keys: Sequence[str]) -> str:
+    """Who sent a request that passed ``require_key``: a name of its key. Without keys, everybody is the same.
+
+    The name is of this process alone: nobody can guess keys by it.
+    """
+    return hmac.new(_SECRET, _digest(_given_key(headers)), sha256).hexdigest() if keys else ""
+
+
+def _given_key(headers: Headers) -> str:
+    scheme, _, given = headers.get("authorization", "").partition(" ")
+    return given.strip() if scheme.lower() == "bearer" else ""
+
+
+_CHALLENGE = {"WWW-Authenticate": "Bearer"}
+
+_SECRET = secrets.token_bytes(32)
+
+_BYTE_ORDER_MARK = "\ufeff"
+
+
+def _digest(key: str) -> bytes:
+    return sha256(key.encode("utf-8", "surrogateescape")).digest()
+
+
+def read_keys(path: Path) -> tuple[str, ...]:
+    """The keys in a file, one a line; empty lines and those that begin with ``#`` are none. Raises ``ValueError``."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no text in UTF-8: {error}") from error
+    keys = tuple(
+        key
+        for number, line in enumerate(_without_mark(text).splitlines(), 1)
+        if not line.lstrip().startswith("#") and (key := _checked(line, f"line {number} of {path}"))
+    )
+    if not keys:
+        raise ValueError(f"{path} holds no API key; write one a line")
+    return keys
+
+
+def read_key(text: str, place: str) -> str:
+    """The key that a text from a place is; ``""`` if it is blank. Raises ``ValueError``."""
+    return _checked(_without_mark(text), place)
+
+
+def _without_mark(text: str) -> str:
+    """A text without the mark that some programs write in front of UTF-8."""
+    return text.removeprefix(_BYTE_ORDER_MARK)
+
+
+def _checked(text: str, place: str) -> str:
+    key = text.strip()
+    if not key.isascii() or not key.replace("\t", " ").isprintable():
+        raise ValueError(f"{place} is no API key: clients can send printable ASCII characters only")
+    return key

@@ -1,0 +1,150 @@
+"""HTTP on one connection, with limits on what a client may leave undone."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import time
+from typing import TYPE_CHECKING, Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from constrain.server.http.errors import ApiError
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+MAX_HEADER_BYTES = 64 << 10
+"""Request line and headers together."""
+
+MAX_CONNECTIONS = 512
+"""Where there are as many, a new one takes the place of the one that has been idle for longest."""
+
+KEEP_ALIVE_SECONDS = 75
+"""How long a connection may be idle between requests: longer than clients keep one (httpx 5 seconds, others up to 60).
+
+A server that closes it first may do so while the next request is under way, which then fails.
+"""
+
+_IDLE_SECONDS = 10.0
+"""A connection on which nothing was ever sent."""
+
+_HEADER_SECONDS = 4.0
+"""From the first byte of a request to the end of its headers."""
+
+_UNREAD_SECONDS = 30.0
+"""How long a client may leave unread what was sent: about 64 KiB, beside what the system holds for it."""
+
+_LINGER_SECONDS = 1.0
+"""How long what a client still sends is thrown away after a refusal, which it could not read otherwise."""
+
+_NO_LINGER = struct.pack("ii", 1, 0)
+"""``struct linger``: on, for no seconds."""
+
+
+class Protocol(H11Protocol):
+    """uvicorn's protocol, with these limits. Its own only limits how long a connection is idle between requests."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._used = time.monotonic()
+        self._reading: asyncio.TimerHandle | None = None
+        self._sending: asyncio.TimerHandle | None = None
+        self._is_refused = False
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is being answered."""
+        return self.cycle is None or self.cycle.response_complete
+
+    @property
+    def _has_begun(self) -> bool:
+        """Whether the headers of a request have begun to come, and not come to their end."""
+        return self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0])
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """See ``asyncio.Protocol``."""
+        idle = [one for one in self.connections if isinstance(one, Protocol) and one.is_idle]
+        if len(self.connections) >= MAX_CONNECTIONS and idle:
+            min(idle, key=lambda one: one._used).transport.abort()
+        super().connection_made(transport)
+        self._reading = self._later(_IDLE_SECONDS, transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See ``asyncio.Protocol``."""
+        self._stop_reading()
+        self._stop_sending()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """See ``asyncio.Protocol``."""
+        if not self._is_refused:
+            had_begun = self._has_begun
+            self._used = time.monotonic()
+            super().data_received(data)
+            self._watch_headers(had_begun=had_begun)
+
+    def _watch_headers(self, *, had_begun: bool) -> None:
+        if self._is_refused or (had_begun and self._has_begun):
+            return
+        self._stop_reading()
+        if self._has_begun:
+            self._reading = self._later(_HEADER_SECONDS, self._refuse_slow_headers)
+
+    def pause_writing(self) -> None:
+        """See ``asyncio.Protocol``."""
+        super().pause_writing()
+        self._stop_sending()
+        self._sending = self._later(_UNREAD_SECONDS, self._reset)
+
+    def resume_writing(self) -> None:
+        """See ``asyncio.Protocol``."""
+        self._stop_sending()
+        super().resume_writing()
+
+    def send_400_response(self, msg: str) -> None:
+        """What is answered to what is no HTTP, or has too much in front of its body."""
+        size = len(self.conn.trailing_data[0])
+        if size > MAX_HEADER_BYTES:
+            self._refuse(ApiError(f"The headers are larger than {MAX_HEADER_BYTES} bytes.", status=431))
+        else:
+            self._refuse(ApiError(msg))
+
+    def _refuse_slow_headers(self) -> None:
+        self._refuse(ApiError("The headers of the request came too slowly.", status=408, code="request_timeout"))
+
+    def _refuse(self, error: ApiError) -> None:
+        """Answers in place of the application, and ends the connection."""
+        self._is_refused = True
+        self._stop_reading()
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):  # something else is being answered
+            self.transport.abort()
+            return
+        body = json.dumps(error.body()).encode()
+        headers = [("content-type", "application/json"), ("content-length", str(len(body))), ("connection", "close")]
+        for event in (h11.Response(status_code=error.status, headers=headers), h11.Data(data=body), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.write_eof()
+        self._reading = self._later(_LINGER_SECONDS, self.transport.abort)
+
+    def _reset(self) -> None:
+        """Ends the connection at once: the system forgets what was not read, which it would keep for minutes."""
+        connection: socket.socket = self.transport.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+        self.transport.abort()
+
+    def _later(self, seconds: float, do: Callable[[], None]) -> asyncio.TimerHandle:
+        return self.loop.call_later(seconds, do)
+
+    def _stop_reading(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+
+    def _stop_sending(self) -> None:
+        if self._sending is not None:
+            self._sending.cancel()
+            self._sending = None

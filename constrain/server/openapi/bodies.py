@@ -1,0 +1,342 @@
+"""The bodies that this server takes and answers with, for its description of itself."""
+
+from __future__ import annotations
+
+from openai.types import Completion, CreateEmbeddingResponse
+from openai.types import Model as ModelObject
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming as ChatParams
+from openai.types.completion_create_params import CompletionCreateParamsNonStreaming as CompletionParams
+from openai.types.embedding_create_params import EmbeddingCreateParams
+from openai.types.responses import Response, ResponseStreamEvent
+from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming as ResponseParams
+
+from constrain.server.openapi.shapes import Schema, Shape
+
+MODEL_NAME: Schema = {"$ref": "#/components/schemas/ModelName"}
+_FLAG: Schema = {"type": ["boolean", "null"]}
+_COUNT: Schema = {"minimum": 1}
+_PENALTY: Schema = {"minimum": -2, "maximum": 2}
+_SEED: Schema = {"type": ["integer", "null"], "minimum": -(2**63), "maximum": 2**63 - 1}
+_STOP: Schema = {
+    "anyOf": [
+        {"type": "string", "minLength": 1},
+        {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": 4},
+        {"type": "null"},
+    ]
+}
+_BIAS: Schema = {
+    "type": ["object", "null"],
+    "propertyNames": {"pattern": "^[0-9]{1,9}$"},
+    "additionalProperties": {"type": "number", "minimum": -100, "maximum": 100},
+}
+_SAMPLING: dict[str, Schema] = {
+    "logit_bias": _BIAS,
+    "min_p": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
+    "repeat_penalty": {"type": ["number", "null"], "minimum": 0.01, "maximum": 100},
+    "seed": _SEED,
+    "stop": _STOP,
+    "top_k": {"type": ["integer", "null"], "minimum": 0, "maximum": 2**31 - 1},
+}
+"""What all that write text take, beside OpenAI's fields or in their place."""
+
+_SHOWING: dict[str, Schema] = {"show_schema": _FLAG}
+"""What those take, beside, that show the model a schema."""
+
+_EXTENSION: dict[str, Schema] = {
+    "constrain": {
+        "type": "object",
+        "properties": {
+            "ended_early": {"enum": ["length", "timeout"]},
+            "shortened": {"type": "integer", "minimum": 1},
+            "warnings": {"type": "array", "items": {"type": "string"}},
+            "limited": {
+                "type": "object",
+                "properties": {
+                    "masks": {"type": "integer", "minimum": 1},
+                    "limits": {"type": "array", "items": {"type": "string"}},
+                },
+                "required": ["masks", "limits"],
+            },
+        },
+    }
+}
+"""See ``constrain.server.serving.extension``."""
+
+_STREAM_OPTIONS: dict[str, dict[str, Schema]] = {"ChatCompletionStreamOptionsParam": {"include_obfuscation": {}}}
+"""Nothing is obfuscated, whatever is asked."""
+
+_CHAT_PARTS = frozenset(
+    {
+        "ChatCompletionAllowedToolChoiceParam",
+        "ChatCompletionAllowedToolsParam",
+        "ChatCompletionAssistantMessageParam",
+        "ChatCompletionContentPartRefusalParam",
+        "ChatCompletionContentPartTextParam",
+        "ChatCompletionCustomToolParam",
+        "ChatCompletionDeveloperMessageParam",
+        "ChatCompletionFunctionCallOptionParam",
+        "ChatCompletionFunctionMessageParam",
+        "ChatCompletionFunctionToolParam",
+        "ChatCompletionMessageCustomToolCallParam",
+        "ChatCompletionMessageFunctionToolCallParam",
+        "ChatCompletionNamedToolChoiceCustomParam",
+        "ChatCompletionNamedToolChoiceParam",
+        "ChatCompletionStreamOptionsParam",
+        "ChatCompletionSystemMessageParam",
+        "ChatCompletionToolMessageParam",
+        "ChatCompletionUserMessageParam",
+        "Custom",
+        "CustomFormatGrammar",
+        "CustomFormatGrammarGrammar",
+        "CustomFormatText",
+        "Function",
+        "FunctionCall",
+        "FunctionDefinition",
+        "JSONSchema",
+        "ResponseFormatJSONObject",
+        "ResponseFormatJSONSchema",
+        "ResponseFormatText",
+    }
+)
+CHAT_REQUEST = Shape(
+    "ChatRequest",
+    ChatParams,
+    "request",
+    _CHAT_PARTS,
+    members={
+        "messages": {"minItems": 1},
+        "frequency_penalty": _PENALTY,
+        "function_call": {},
+        "functions": {"maxItems": 128},
+        "max_completion_tokens": _COUNT,
+        "max_tokens": _COUNT,
+        "n": {"minimum": 1, "maximum": 128},
+        "parallel_tool_calls": {},
+        "presence_penalty": _PENALTY,
+        "response_format": {},
+        "stream_options": {},
+        "temperature": {"minimum": 0, "maximum": 2},
+        "tool_choice": {},
+        "tools": {"maxItems": 128},
+        "top_logprobs": {"minimum": 0, "maximum": 20},
+        "top_p": {"minimum": 0, "maximum": 1},
+    },
+    own={
+        "": {**_SAMPLING, **_SHOWING, "logprobs": _FLAG, "model": MODEL_NAME, "stream": _FLAG},
+        **_STREAM_OPTIONS,
+    },
+    required={"": ("model",), "JSONSchema": ("schema",)},
+)
+_CHAT_RESPONSE_PARTS = frozenset(
+    {
+        "ChatCompletionMessage",
+        "ChatCompletionMessageCustomToolCall",
+        "ChatCompletionMessageFunctionToolCall",
+        "ChatCompletionTokenLogprob",
+        "Choice",
+        "ChoiceDelta",
+        "ChoiceDeltaFunctionCall",
+        "ChoiceDeltaToolCall",
+        "ChoiceDeltaToolCallFunction",
+        "ChoiceLogprobs",
+        "CompletionChoice",
+        "CompletionTokensDetails",
+        "CompletionUsage",
+        "Custom",
+        "Function",
+        "FunctionCall",
+        "Logprobs",
+        "PromptTokensDetails",
+        "TopLogprob",
+    }
+)
+_CUSTOM_DELTA = {
+    "type": ["object", "null"],
+    "properties": {"name": {"type": "string"}, "input": {"type": "string"}},
+}
+CHUNK = Shape(
+    "ChatCompletionChunk",
+    ChatCompletionChunk,
+    "response",
+    _CHAT_RESPONSE_PARTS,
+    own={
+        "Choice": _EXTENSION,
+        "ChoiceDeltaToolCall": {"type": {"enum": ["function", "custom", None]}, "custom": _CUSTOM_DELTA},
+    },
+)
+_RESPONSES_PARTS = frozenset(
+    {
+        "Content",
+        "CustomToolParam",
+        "EasyInputMessageParam",
+        "FunctionCallOutput",
+        "FunctionToolParam",
+        "Grammar",
+        "Message",
+        "ResponseCustomToolCallOutputParam",
+        "ResponseCustomToolCallParam",
+        "ResponseFormatJSONObject",
+        "ResponseFormatText",
+        "ResponseFormatTextJSONSchemaConfigParam",
+        "ResponseFunctionToolCallParam",
+        "ResponseInputTextContentParam",
+        "ResponseInputTextParam",
+        "ResponseOutputMessageParam",
+        "ResponseOutputRefusalParam",
+        "ResponseOutputTextParam",
+        "ResponseReasoningItemParam",
+        "ResponseTextConfigParam",
+        "Summary",
+        "Text",
+        "ToolChoiceAllowedParam",
+        "ToolChoiceCustomParam",
+        "ToolChoiceFunctionParam",
+    }
+)
+RESPONSES_REQUEST = Shape(
+    "ResponsesRequest",
+    ResponseParams,
+    "request",
+    _RESPONSES_PARTS,
+    members={
+        "include": {},
+        "input": {},
+        "instructions": {},
+        "max_output_tokens": _COUNT,
+        "metadata": {"maxProperties": 16},
+        "parallel_tool_calls": {},
+        "previous_response_id": {},
+        "store": {},
+        "temperature": {"minimum": 0, "maximum": 2},
+        "text": {},
+        "tool_choice": {},
+        "tools": {"maxItems": 128},
+        "top_logprobs": {"minimum": 0, "maximum": 20},
+        "top_p": {"minimum": 0, "maximum": 1},
+        "user": {},
+    },
+    own={
+        "": {
+            **_SAMPLING,
+            **_SHOWING,
+            "frequency_penalty": {"type": ["number", "null"], **_PENALTY},
+            "model": MODEL_NAME,
+            "presence_penalty": {"type": ["number", "null"], **_PENALTY},
+            "stream": _FLAG,
+        }
+    },
+    required={"": ("model",), "FunctionCallOutput": ("call_id",)},
+)
+_RESPONSE_PARTS = frozenset(
+    {
+        "Content",
+        "CustomTool",
+        "FunctionTool",
+        "Grammar",
+        "IncompleteDetails",
+        "InputTokensDetails",
+        "Logprob",
+        "LogprobTopLogprob",
+        "OutputTokensDetails",
+        "Reasoning",
+        "ResponseCustomToolCall",
+        "ResponseError",
+        "ResponseFormatJSONObject",
+        "ResponseFormatText",
+        "ResponseFormatTextJSONSchemaConfig",
+        "ResponseFunctionToolCall",
+        "ResponseOutputMessage",
+        "ResponseOutputRefusal",
+        "ResponseOutputText",
+        "ResponseReasoningItem",
+        "ResponseTextConfig",
+        "ResponseUsage",
+        "Summary",
+        "Text",
+        "ToolChoiceAllowed",
+        "ToolChoiceCustom",
+        "ToolChoiceFunction",
+    }
+)
+RESPONSE = Shape("Response", Response, "response", _RESPONSE_PARTS, own={"": _EXTENSION})
+EVENT = Shape(
+    "ResponseStreamEvent",
+    ResponseStreamEvent,
+    "response",
+    _RESPONSE_PARTS
+    | {
+        "PartReasoningText",
+        "Response",
+        "ResponseCompletedEvent",
+        "ResponseContentPartAddedEvent",
+        "ResponseContentPartDoneEvent",
+        "ResponseCreatedEvent",
+        "ResponseCustomToolCallInputDeltaEvent",
+        "ResponseCustomToolCallInputDoneEvent",
+        "ResponseErrorEvent",
+        "ResponseFailedEvent",
+        "ResponseFunctionCallArgumentsDeltaEvent",
+        "ResponseFunctionCallArgumentsDoneEvent",
+        "ResponseInProgressEvent",
+        "ResponseIncompleteEvent",
+        "ResponseOutputItemAddedEvent",
+        "ResponseOutputItemDoneEvent",
+        "ResponseReasoningTextDeltaEvent",
+        "ResponseReasoningTextDoneEvent",
+        "ResponseRefusalDeltaEvent",
+        "ResponseRefusalDoneEvent",
+        "ResponseTextDeltaEvent",
+        "ResponseTextDoneEvent",
+    },
+)
+COMPLETION_REQUEST = Shape(
+    "CompletionRequest",
+    CompletionParams,
+    "request",
+    frozenset({"ChatCompletionStreamOptionsParam"}),
+    members={
+        "prompt": {},
+        "echo": {},
+        "frequency_penalty": _PENALTY,
+        "logprobs": {"minimum": 0, "maximum": 5},
+        "max_tokens": {"minimum": 0},
+        "n": {"minimum": 1, "maximum": 128},
+        "presence_penalty": _PENALTY,
+        "stream_options": {},
+        "temperature": {"minimum": 0, "maximum": 2},
+        "top_p": {"minimum": 0, "maximum": 1},
+    },
+    own={
+        "": {**_SAMPLING, "model": MODEL_NAME, "stream": _FLAG},
+        **_STREAM_OPTIONS,
+    },
+    required={"": ("model",)},
+)
+_VECTOR: Schema = {"anyOf": [{"type": "array", "items": {"type": "number"}}, {"type": "string", "format": "byte"}]}
+"""Numbers, or the base64 of them."""
+
+COMPLETION_CHUNK = Shape(
+    "CompletionChunk",
+    Completion,
+    "response",
+    _CHAT_RESPONSE_PARTS,
+    own={"CompletionChoice": {"finish_reason": {"enum": ["stop", "length", None]}, **_EXTENSION}},
+)
+COMPLETION = Shape("Completion", Completion, "response", _CHAT_RESPONSE_PARTS, own={"CompletionChoice": _EXTENSION})
+MODEL_OBJECT = Shape("Model", ModelObject, "response")
+CHAT_COMPLETION = Shape("ChatCompletion", ChatCompletion, "response", _CHAT_RESPONSE_PARTS, own={"Choice": _EXTENSION})
+EMBEDDINGS = Shape(
+    "Embeddings",
+    CreateEmbeddingResponse,
+    "response",
+    frozenset({"Embedding", "Usage"}),
+    own={"Embedding": {"embedding": _VECTOR}},
+)
+EMBEDDING_REQUEST = Shape(
+    "EmbeddingRequest",
+    EmbeddingCreateParams,
+    "request",
+    members={"input": {}, "encoding_format": {}, "dimensions": _COUNT},
+    own={"": {"model": MODEL_NAME}},
+)

@@ -1,0 +1,140 @@
+"""The server's own description at ``GET /openapi.json``: what is served, in the words of OpenAPI 3.1.
+
+What is described are the routes that there are; ``OPERATIONS`` says of each what it takes and answers. A new route
+needs an entry there.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from constrain.server.openapi.operations import OPERATIONS
+from constrain.server.openapi.shapes import Shape, component_schemas, reference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from starlette.routing import Route
+
+    from constrain.server.openapi.operations import Operation
+
+_KEY = "key"
+
+_REQUEST_ID = {"x-request-id": {"description": "A name for this answer.", "schema": {"type": "string"}}}
+
+_ERRORS = {
+    400: "The request is wrong, or asks for what this server cannot do; the message says what, and `param` where.",
+    401: "There is no API key in the request, or a wrong one.",
+    403: "The request calls the server by a name that it does not answer to, or comes from another site's page.",
+    404: "What the request names is not there.",
+    408: "The body came too slowly.",
+    413: "The body is too large.",
+    415: "The body is not declared as JSON, or is compressed.",
+    429: "The queue is full.",
+    500: "The server had an error of its own.",
+    503: "The server is stopping, or a model is not there.",
+}
+
+_ERROR = {
+    "type": "object",
+    "properties": {
+        "error": {
+            "type": "object",
+            "properties": {
+                "message": {"type": "string", "minLength": 1},
+                "type": {"type": "string"},
+                "param": {"type": ["string", "null"]},
+                "code": {"type": ["string", "null"]},
+            },
+            "required": ["message", "type", "param", "code"],
+        }
+    },
+    "required": ["error"],
+}
+
+
+def describe(routes: Iterable[Route], models: Sequence[str], *, has_keys: bool) -> dict[str, Any]:
+    """The description of these routes.
+
+    Args:
+        routes: of the application; each has an entry in ``OPERATIONS`` for each of its methods.
+        models: the names that requests may ask for.
+        has_keys: whether requests need a key.
+    """
+    served = {(method, route.path_format) for route in routes for method in route.methods or ()}
+    operations = [one for one in OPERATIONS if (one.method, one.path) in served]
+    paths: dict[str, dict[str, Any]] = {}
+    schemas: dict[str, Any] = {"Error": _ERROR, "ModelName": {"type": "string", "enum": list(models)}}
+    for operation in operations:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, has_keys=has_keys)
+        for body in (operation.request, operation.response, operation.event):
+            if isinstance(body, Shape):
+                schemas |= component_schemas(body)
+    description: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "constrain",
+            "version": _version(),
+            "description": "Local language models behind OpenAI's endpoints; every schema and grammar is enforced.",
+        },
+        "paths": paths,
+        "components": {"schemas": schemas},
+    }
+    if has_keys:
+        description["components"]["securitySchemes"] = {_KEY: {"type": "http", "scheme": "bearer"}}
+        description["security"] = [{_KEY: []}]
+    return description
+
+
+def _version() -> str:
+    try:
+        return version("constrain-llm")
+    except PackageNotFoundError:  # run from its sources
+        return "0"
+
+
+def _operation(operation: Operation, *, has_keys: bool) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "operationId": operation.name,
+        "summary": operation.summary,
+        "responses": _responses(operation, has_keys=has_keys),
+    }
+    if operation.is_open:
+        described["security"] = []
+    if operation.parameters:
+        described["parameters"] = list(operation.parameters)
+    if operation.request is not None:
+        content = {"application/json": {"schema": reference(operation.request.name)}}
+        described["requestBody"] = {"required": True, "content": content}
+    return described
+
+
+def _event(body: Shape) -> dict[str, Any]:
+    """One event of a stream."""
+    data = {"type": "string", "contentMediaType": "application/json", "contentSchema": reference(body.name)}
+    return {"type": "object", "properties": {"event": {"type": "string"}, "data": data}, "required": ["data"]}
+
+
+def _responses(operation: Operation, *, has_keys: bool) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if operation.response is not None:
+        body = operation.response
+        schema = reference(body.name) if isinstance(body, Shape) else body
+        content = {operation.media_type: {"schema": schema}}
+        about = operation.summary
+        if operation.event is not None:
+            content["text/event-stream"] = {"schema": _event(operation.event)}
+            about += f" With `stream`, server-sent events whose data are `{operation.event.name}` objects."
+        found["200"] = {"description": about, "headers": _REQUEST_ID, "content": content}
+    statuses = {403, *operation.errors} | ({401} if has_keys and not operation.is_open else set())
+    for status in sorted(statuses):
+        headers: dict[str, Any] = dict(_REQUEST_ID)
+        if status in (429, 503):
+            headers["retry-after"] = {"description": "Seconds to wait.", "schema": {"type": "string"}}
+        found[str(status)] = {
+            "description": _ERRORS[status],
+            "headers": headers,
+            "content": {"application/json": {"schema": reference("Error")}},
+        }
+    return found

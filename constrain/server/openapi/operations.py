@@ -1,0 +1,180 @@
+"""What each path and method takes and answers, for the server's description of itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from constrain.server.openapi.bodies import (
+    CHAT_COMPLETION,
+    CHAT_REQUEST,
+    CHUNK,
+    COMPLETION,
+    COMPLETION_CHUNK,
+    COMPLETION_REQUEST,
+    EMBEDDING_REQUEST,
+    EMBEDDINGS,
+    EVENT,
+    MODEL_NAME,
+    MODEL_OBJECT,
+    RESPONSE,
+    RESPONSES_REQUEST,
+)
+
+if TYPE_CHECKING:
+    from constrain.server.openapi.shapes import Schema, Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What a method of a path does.
+
+    Attributes:
+        name: of the operation.
+        request: the body that it takes.
+        response: what it answers with status 200; ``None`` if it never does.
+        event: what the events of a stream hold, where the request can ask for one.
+        errors: statuses of errors, beside 401 and 403.
+        is_open: whether it needs no key.
+    """
+
+    method: str
+    path: str
+    name: str
+    summary: str
+    response: Shape | Schema | None
+    errors: tuple[int, ...] = ()
+    request: Shape | None = None
+    event: Shape | None = None
+    parameters: tuple[dict[str, Any], ...] = ()
+    media_type: str = "application/json"
+    is_open: bool = False
+
+
+_WORK = (400, 404, 408, 413, 415, 429, 500, 503)
+"""What can be wrong where a model is asked."""
+
+
+def _in_path(name: str, about: str, schema: Schema) -> dict[str, Any]:
+    return {"name": name, "in": "path", "required": True, "description": about, "schema": schema}
+
+
+def _in_query(name: str, about: str, schema: Schema) -> dict[str, Any]:
+    return {"name": name, "in": "query", "description": about, "schema": schema}
+
+
+def _object(**members: Schema) -> Schema:
+    return {"type": "object", "properties": members, "required": list(members)}
+
+
+_RESPONSE_ID = _in_path("id", "Of a response that was made with the same key and is still kept.", {"type": "string"})
+
+OPERATIONS = (
+    Operation(
+        "POST",
+        "/v1/chat/completions",
+        "createChatCompletion",
+        "Answers a conversation.",
+        CHAT_COMPLETION,
+        _WORK,
+        CHAT_REQUEST,
+        CHUNK,
+    ),
+    Operation(
+        "POST", "/v1/responses", "createResponse", "Makes a response.", RESPONSE, _WORK, RESPONSES_REQUEST, EVENT
+    ),
+    Operation(
+        "GET",
+        "/v1/responses/{id}",
+        "getResponse",
+        "A response that is kept.",
+        RESPONSE,
+        (400, 404),
+        parameters=(_RESPONSE_ID, _in_query("stream", "Not to be had.", {"type": "string", "enum": ["false"]})),
+    ),
+    Operation(
+        "DELETE",
+        "/v1/responses/{id}",
+        "deleteResponse",
+        "Forgets a response.",
+        _object(id={"type": "string"}, object={"const": "response"}, deleted={"const": True}),
+        (404,),
+        parameters=(_RESPONSE_ID,),
+    ),
+    Operation(
+        "POST",
+        "/v1/responses/{id}",
+        "postResponse",
+        "Always refused: what other servers do at paths like this, compacting and counting, this one does not.",
+        None,
+        (404,),
+        parameters=(_RESPONSE_ID,),
+    ),
+    Operation(
+        "GET",
+        "/v1/responses/{id}/input_items",
+        "listInputItems",
+        "What a response was made from.",
+        _object(
+            object={"const": "list"},
+            data={"type": "array", "items": {"type": "object"}},
+            first_id={"type": "string"},
+            last_id={"type": "string"},
+            has_more={"type": "boolean"},
+        ),
+        (400, 404),
+        parameters=(
+            _RESPONSE_ID,
+            _in_query("limit", "The most items.", {"type": "integer", "minimum": 1, "maximum": 100, "default": 20}),
+            _in_query("order", "By the time they came.", {"type": "string", "enum": ["asc", "desc"]}),
+            _in_query("after", "The id of the item before the first.", {"type": "string"}),
+        ),
+    ),
+    Operation(
+        "POST",
+        "/v1/responses/{id}/cancel",
+        "cancelResponse",
+        "Only responses in the background can be cancelled, and there are none.",
+        None,
+        (400, 404),
+        parameters=(_RESPONSE_ID,),
+    ),
+    Operation(
+        "POST",
+        "/v1/completions",
+        "createCompletion",
+        "Goes on with a text.",
+        COMPLETION,
+        _WORK,
+        COMPLETION_REQUEST,
+        COMPLETION_CHUNK,
+    ),
+    Operation(
+        "POST",
+        "/v1/embeddings",
+        "createEmbedding",
+        "Vectors for texts.",
+        EMBEDDINGS,
+        _WORK,
+        EMBEDDING_REQUEST,
+    ),
+    Operation(
+        "GET",
+        "/v1/models",
+        "listModels",
+        "The models.",
+        _object(object={"const": "list"}, data={"type": "array", "items": {"$ref": "#/components/schemas/Model"}}),
+    ),
+    Operation(
+        "GET",
+        "/v1/models/{name}",
+        "getModel",
+        "A model.",
+        MODEL_OBJECT,
+        (404,),
+        parameters=(_in_path("name", "Of the model.", {"anyOf": [MODEL_NAME, {"type": "string"}]}),),
+    ),
+    Operation("GET", "/health", "getHealth", "Whether it runs.", _object(status={"const": "ok"}), (503,), is_open=True),
+    Operation("GET", "/metrics", "getMetrics", "Metrics for Prometheus.", {"type": "string"}, media_type="text/plain"),
+    Operation("GET", "/openapi.json", "getDescription", "This description.", _object(openapi={"type": "string"})),
+)

@@ -1,0 +1,135 @@
+"""The body of a request: read within a limit, and parsed as a JSON object."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+from constrain.server.http.errors import ApiError
+from constrain.server.requests.fields import MAX_NESTING, is_nested_deeper, type_name
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+
+_JSON = "application/json"
+
+_PATIENCE = 4.0
+"""Seconds that a sender may take."""
+
+_THROWN_AWAY = 64 << 20
+"""Bytes of a body that are read although it is refused."""
+
+_SLOWEST = 64 << 10
+"""Bytes a second; a sender has more time for what came this fast."""
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """All bytes of the body. Raises ``ApiError`` if they are more than ``limit``, or come too slowly.
+
+    Raises ``ClientDisconnect`` if the client leaves.
+    """
+    refusal = _refused_unread(request, limit)
+    if refusal is not None and "expect" in request.headers:  # the body has not been sent, and is not asked for
+        raise refusal
+    pieces: list[bytes] = []
+    size, begun = 0, time.monotonic()
+    stream = request.stream()
+    while True:
+        left = begun + _PATIENCE - time.monotonic() + (size / _SLOWEST if refusal is None else 0)
+        try:
+            piece = await asyncio.wait_for(anext(stream), left)
+        except StopAsyncIteration:
+            if refusal is not None:
+                raise refusal from None
+            return b"".join(pieces)
+        except (TimeoutError, asyncio.TimeoutError) as error:  # two classes before Python 3.11
+            raise refusal or _too_slow() from error
+        size += len(piece)
+        if refusal is None and size > limit:
+            refusal = _too_large(limit)
+        if refusal is None:
+            pieces.append(piece)
+        else:  # most clients look for an answer only when they have sent all
+            pieces.clear()
+            if size > limit + _THROWN_AWAY:
+                raise refusal
+
+
+def _refused_unread(request: Request, limit: int) -> ApiError | None:
+    """What is wrong with a body as its headers describe it."""
+    encoding = request.headers.get("content-encoding", "identity")
+    if encoding.lower() != "identity":
+        return ApiError(
+            f"The body of the request is compressed ({encoding:.40}); this server takes it as it is only.",
+            status=415,
+            code="unsupported_encoding",
+            headers={"Connection": "close"},
+        )
+    kind = request.headers.get("content-type", "")
+    if kind.partition(";")[0].strip().lower() != _JSON:  # a browser sends other types for every page, unasked
+        return ApiError(
+            f"The body of a request is JSON and must say so: send the header Content-Type: {_JSON}"
+            f"{f' instead of {kind!r:.100}' if kind else ''}.",
+            status=415,
+            code="unsupported_media_type",
+        )
+    declared = request.headers.get("content-length", "")
+    return _too_large(limit) if declared.isdecimal() and int(declared[:20]) > limit else None
+
+
+def parse_body(data: bytes) -> dict[str, Any]:
+    """The JSON object that a body is. Raises ``ApiError``."""
+    try:
+        text = data.decode("utf-8-sig")
+        body = json.loads(text, parse_constant=_not_json)
+        if "\\u" in text:  # the one way to write half of a surrogate pair, which is no text
+            json.dumps(body, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise ApiError(
+            "We could not parse the JSON body of your request. (HINT: This likely means you aren't using your HTTP "
+            f"library correctly. The API expects a JSON payload.) {_reason(error)}",
+        ) from error
+    if not isinstance(body, dict):
+        raise ApiError(f"The JSON body of a request is an object, not {type_name(body)}.", code="invalid_type")
+    for name, value in body.items():
+        if is_nested_deeper(value, MAX_NESTING):
+            raise ApiError(
+                f"Invalid '{name:.64}': objects and arrays stand within each other more than {MAX_NESTING} levels "
+                "deep. Make it flatter; a schema refers to its parts with $ref.",
+                param=f"{name:.64}",
+                code="invalid_value",
+            )
+    return body
+
+
+def _too_large(limit: int) -> ApiError:
+    return ApiError(
+        f"The body of the request is larger than {limit} bytes.",
+        status=413,
+        code="request_too_large",
+        headers={"Connection": "close"},
+    )
+
+
+def _too_slow() -> ApiError:
+    return ApiError(
+        "The body of the request came too slowly.",
+        status=408,
+        code="request_timeout",
+        headers={"Connection": "close"},
+    )
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return f"It is no UTF-8: byte {error.start}."
+    if isinstance(error, UnicodeEncodeError):
+        return "It holds half of a surrogate pair."
+    return f"It is nested more than {MAX_NESTING} levels deep." if isinstance(error, RecursionError) else f"{error}."
+
+
+def _not_json(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON number")

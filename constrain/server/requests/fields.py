@@ -1,0 +1,154 @@
+"""Members of a request with their types and ranges, and OpenAI's words for what is wrong with them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from constrain.server.http.errors import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+MAX_NESTING = 220
+"""Levels of objects and arrays in one field of a request; beyond them the request is a 400. The types of the ``openai``
+package, which write responses, repeat fields of up to 250 levels."""
+
+MAX_SCHEMA_NESTING = 200
+"""Levels of objects and arrays in one JSON Schema of a request, on every endpoint; beyond them the request is a 400.
+What stands around a schema in its field fits between this and ``MAX_NESTING``."""
+
+
+def is_nested_deeper(value: object, levels: int) -> bool:
+    """Whether a JSON value has more levels of objects and arrays. Not recursive."""
+    containers = [value] if isinstance(value, dict | list) else []
+    for _ in range(levels):
+        containers = [
+            inner
+            for outer in containers
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+    return bool(containers)
+
+
+def type_name(value: object) -> str:
+    """What a JSON value is, in a sentence."""
+    if isinstance(value, bool):
+        return "a boolean"
+    if value is None:
+        return "null"
+    names = {str: "a string", int: "an integer", float: "a decimal", list: "an array", dict: "an object"}
+    return names.get(type(value), type(value).__name__)
+
+
+def wrong_type(param: str, expected: str, value: object) -> ApiError:
+    """The error for a value of another type."""
+    return ApiError(
+        f"Invalid type for '{param}': expected {expected}, but got {type_name(value)} instead.",
+        param=param,
+        code="invalid_type",
+    )
+
+
+def wrong_value(param: str, value: object, supported: Sequence[str]) -> ApiError:
+    """The error for a value that is none of those there are."""
+    listed = ", ".join(f"'{each}'" for each in supported)
+    shown = f"'{value}'" if isinstance(value, str) else type_name(value)
+    return ApiError(
+        f"Invalid value for '{param}': {shown:.80}. Supported values are: {listed}.", param=param, code="invalid_value"
+    )
+
+
+def missing(param: str) -> ApiError:
+    """The error for what has to be there."""
+    return ApiError(f"Missing required parameter: '{param}'.", param=param, code="missing_required_parameter")
+
+
+def model_name(body: Mapping[str, Any]) -> str:
+    """The name of the model that a request asks. Raises ``ApiError``."""
+    model = body.get("model")
+    if model is None:
+        raise missing("model")
+    if not isinstance(model, str):
+        raise wrong_type("model", "a string", model)
+    return model
+
+
+def unsupported(param: str, why: str) -> ApiError:
+    """The error for what would have to be ignored."""
+    return ApiError(f"Unsupported parameter: '{param}'. {why}", param=param, code="unsupported_parameter")
+
+
+def integer(body: Mapping[str, Any], name: str, low: int | None = None, high: int | None = None) -> int | None:
+    """An integer of a range; None for null or nothing."""
+    value = body.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise wrong_type(name, "an integer", value)
+    _require_range("integer", name, value, low, high)
+    return value
+
+
+def number(body: Mapping[str, Any], name: str, low: float | None = None, high: float | None = None) -> float | None:
+    """A number of a range; None for null or nothing."""
+    value = body.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value):
+        raise wrong_type(name, "a decimal", value)
+    _require_range("decimal", name, value, low, high)
+    return float(value)
+
+
+def boolean(body: Mapping[str, Any], name: str, place: str = "") -> bool | None:
+    """True or false; None for null or nothing."""
+    value = body.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise wrong_type(place + name, "a boolean", value)
+    return value
+
+
+def mapping(value: object, param: str) -> dict[str, Any]:
+    """An object."""
+    if not isinstance(value, dict):
+        raise wrong_type(param, "an object", value)
+    return value
+
+
+def array(value: object, param: str, most: int | None = None) -> list[Any]:
+    """An array of at most so many items."""
+    if not isinstance(value, list):
+        raise wrong_type(param, "an array", value)
+    if most is not None and len(value) > most:
+        raise ApiError(
+            f"Invalid '{param}': array too long. Expected an array with maximum length {most}, but got an array with "
+            f"length {len(value)} instead.",
+            param=param,
+            code="array_above_max_length",
+        )
+    return value
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def _require_range(kind: str, name: str, value: float, low: float | None, high: float | None) -> None:
+    for limit, side, sign, is_broken in (
+        (low, "below_min", ">=", low is not None and value < low),
+        (high, "above_max", "<=", high is not None and value > high),
+    ):
+        if is_broken:
+            words = {"below_min": "below minimum", "above_max": "above maximum"}[side]
+            raise ApiError(
+                f"Invalid '{name}': {kind} {words} value. Expected a value {sign} {limit}, but got {str(value)[:40]} "
+                "instead.",
+                param=name,
+                code=f"{kind}_{side}_value",
+            )

@@ -1,0 +1,144 @@
+"""Fields of a request that an endpoint does not read, although they say what an answer may be: a 400, never ignored.
+
+A field that nobody knows is ignored. These are known: other servers have them, or another endpoint of this one. A value
+that asks for nothing (null, false, an empty text, list or object, and what ``_NEUTRAL`` says) is accepted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from constrain.server.requests.fields import array, unsupported
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+_FORMAT_FIELDS = (
+    "ebnf",
+    "format",
+    "grammar",
+    "guided_choice",
+    "guided_decoding",
+    "guided_grammar",
+    "guided_json",
+    "guided_regex",
+    "guided_whitespace_pattern",
+    "json_schema",
+    "regex",
+    "response_schema",
+    "schema",
+    "structural_tag",
+    "structured_outputs",
+)
+"""Names under which other servers take formats."""
+
+_USE_FORMATS = (
+    "This server takes a JSON Schema as 'response_format' ('text.format' of a response), and grammars and regular "
+    "expressions as formats of custom tools."
+)
+
+_ON_ALL_ENDPOINTS = {
+    **dict.fromkeys(_FORMAT_FIELDS, _USE_FORMATS),
+    "allowed_token_ids": "Use 'logit_bias', or a schema or grammar that says what an answer may be.",
+    "bad_words": "Use 'logit_bias', or a schema or grammar that says what an answer may be.",
+    "ignore_eos": "An answer ends where the model or its format ends it.",
+    "length_penalty": "This server samples; it has no beam search.",
+    "max_new_tokens": "Use 'max_completion_tokens', 'max_output_tokens' (responses) or 'max_tokens' (completions).",
+    "min_new_tokens": "Use a schema that asks for a longer answer ('minLength', 'minItems').",
+    "min_tokens": "Use a schema that asks for a longer answer ('minLength', 'minItems').",
+    "repetition_penalty": "Use 'repeat_penalty', which counts the last 64 tokens of the answer.",
+    "n_predict": "Use 'max_completion_tokens', 'max_output_tokens' (responses) or 'max_tokens' (completions).",
+    "stop_sequences": "Use 'stop'.",
+    "stop_token_ids": "Use 'stop' with the texts of the tokens.",
+    "use_beam_search": "This server samples; it has no beam search.",
+    "web_search_options": "This server has no access to the web.",
+}
+
+CHAT_FIELDS = {
+    **_ON_ALL_ENDPOINTS,
+    "background": "This server answers while the client waits.",
+    "best_of": "Use 'n', which returns every answer.",
+    "conversation": "Send the whole conversation as 'messages'.",
+    "input": "Use 'messages'.",
+    "instructions": "Use a message with the role 'system'.",
+    "max_output_tokens": "Use 'max_completion_tokens'.",
+    "echo": "Ask /v1/completions.",
+    "previous_response_id": "Send the whole conversation as 'messages', or ask /v1/responses.",
+    "prompt": "Use 'messages', or ask /v1/completions.",
+    "suffix": "This server writes what follows the messages, not what stands between two texts.",
+    "text.format": "Use 'response_format'.",
+}
+"""What chat completions refuse, and what to use in its place."""
+
+RESPONSES_FIELDS = {
+    **_ON_ALL_ENDPOINTS,
+    "background": "This server answers while the client waits.",
+    "best_of": "A response is one answer.",
+    "conversation": "Send the whole conversation as input, or use previous_response_id.",
+    "echo": "Ask /v1/completions.",
+    "function_call": "Use 'tool_choice'.",
+    "functions": "Use 'tools'.",
+    "logprobs": "Use 'top_logprobs', or 'include' with 'message.output_text.logprobs'.",
+    "max_completion_tokens": "Use 'max_output_tokens'.",
+    "max_tokens": "Use 'max_output_tokens'.",
+    "messages": "Use 'input'.",
+    "n": "A response is one answer; send the request again for another one.",
+    "prompt": "This server keeps no prompts; send the text as instructions and input.",
+    "response_format": "Use 'text.format'.",
+    "suffix": "This server writes what follows the input, not what stands between two texts.",
+}
+"""The same for responses."""
+
+COMPLETIONS_FIELDS = {
+    **_ON_ALL_ENDPOINTS,
+    "functions": "Ask /v1/chat/completions.",
+    "input": "Use 'prompt'.",
+    "instructions": "Write them into 'prompt'.",
+    "max_completion_tokens": "Use 'max_tokens'.",
+    "max_output_tokens": "Use 'max_tokens'.",
+    "messages": "Use 'prompt', or ask /v1/chat/completions.",
+    "suffix": "This server writes what follows a prompt, not what stands between two texts.",
+    "text.format": "Use 'response_format'.",
+    "tools": "Ask /v1/chat/completions.",
+}
+"""The same for completions."""
+
+_NEUTRAL: dict[str, float] = {
+    "best_of": 1,
+    "length_penalty": 1,
+    "min_new_tokens": 0,
+    "min_tokens": 0,
+    "n": 1,
+    "repetition_penalty": 1,
+}
+"""Values with which a field asks for nothing."""
+
+_FORMAT_MEMBERS = (*_FORMAT_FIELDS, "choice", "pattern", "strict")
+"""What says in a format, of this server or another one, what an answer may be."""
+
+
+def refuse_fields(body: Mapping[str, Any], refused: Mapping[str, str]) -> None:
+    """Raises ``ApiError`` for a field that is refused. ``refused``: what to use in its place, by name."""
+    for name, advice in refused.items():
+        outer, _, inner = name.partition(".")
+        value = body.get(outer)
+        if inner:
+            value = value.get(inner) if isinstance(value, dict) else None
+        if not _asks_for_nothing(name, value):
+            raise unsupported(name, advice)
+    modalities = body.get("modalities")
+    if modalities is not None and array(modalities, "modalities") != ["text"]:
+        raise unsupported("modalities", "This server writes text only.")
+
+
+def refuse_beside(document: Mapping[str, Any], place: str, kind: str, read: Collection[str]) -> None:
+    """Raises ``ApiError`` for a member of a format that says what an answer may be, where its type does not read it."""
+    for name in _FORMAT_MEMBERS:
+        if name not in read and not _asks_for_nothing(name, document.get(name)):
+            raise unsupported(f"{place}.{name}", f"A format of the type '{kind}' does not have it.")
+
+
+def _asks_for_nothing(name: str, value: object) -> bool:
+    if value is None or value is False or value in ("", [], {}):
+        return True
+    return name in _NEUTRAL and value is not True and value == _NEUTRAL[name]

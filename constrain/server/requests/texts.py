@@ -1,0 +1,85 @@
+"""Texts of a request, which may come as the ids of their tokens: a prompt to go on with, an input to embed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from constrain.server.http.errors import ApiError
+from constrain.server.requests.fields import array, missing, wrong_type
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from constrain.llama.model import Model
+
+Text = str | tuple[int, ...]
+"""A text, or the ids of its tokens."""
+
+
+def read_texts(body: Mapping[str, object], name: str, most: int | None = None) -> tuple[Text, ...]:
+    """One text or several, at most so many: a string, token ids, a list of strings, or a list of lists of ids."""
+    given = body.get(name)
+    if given is None:
+        raise missing(name)
+    if isinstance(given, str):
+        return (given,)
+    if not isinstance(given, list):
+        raise wrong_type(name, "a string or an array", given)
+    if not given:
+        raise _empty(name)
+    if isinstance(given[0], int):
+        return (_ids(given, name),)
+    return tuple(_text(item, given[0], f"{name}[{index}]") for index, item in enumerate(array(given, name, most)))
+
+
+def text_tokens(model: Model, text: Text, param: str, *, whole: bool = False) -> list[int]:
+    """The tokens of a text, or of a ``whole`` one. Nothing that it says becomes a special token; ids stay as they are.
+
+    Raises ``ApiError`` for ids that the model has not, and for no tokens at all.
+    """
+    tokens = model.text_tokens(text, whole=whole) if isinstance(text, str) else list(text)
+    n_vocab = model.vocabulary.n_vocab
+    unknown = [token for token in tokens if token >= n_vocab]
+    if unknown:
+        raise ApiError(
+            f"Invalid '{param}': the model has {n_vocab} tokens, and none has the id {unknown[0]}. Ids are those of "
+            "the model's own tokenizer.",
+            param=param,
+            code="invalid_value",
+        )
+    if not tokens:
+        raise ApiError(f"Invalid '{param}': it has no tokens.", param=param, code="invalid_value")
+    return tokens
+
+
+def _text(item: object, first: object, place: str) -> Text:
+    if isinstance(item, str) and isinstance(first, str):
+        return item
+    if isinstance(item, list) and isinstance(first, list):
+        return _ids(item, place)
+    raise wrong_type(place, "an array of integers" if isinstance(first, list) else "a string", item)
+
+
+def _ids(given: list[object], place: str) -> tuple[int, ...]:
+    if not given:
+        raise _empty(place)
+    found = []
+    for index, token in enumerate(given):
+        if isinstance(token, bool) or not isinstance(token, int):
+            raise wrong_type(f"{place}[{index}]", "an integer", token)
+        if token < 0:
+            raise ApiError(
+                f"Invalid '{place}[{index}]': a token's id is 0 or more.",
+                param=f"{place}[{index}]",
+                code="integer_below_min_value",
+            )
+        found.append(token)
+    return tuple(found)
+
+
+def _empty(place: str) -> ApiError:
+    return ApiError(
+        f"Invalid '{place}': empty array. Expected an array with minimum length 1, but got an empty array instead.",
+        param=place,
+        code="empty_array",
+    )

@@ -1,0 +1,186 @@
+"""``/v1/responses``: responses are made, kept, shown again and deleted."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from constrain.errors import ConstrainError
+from constrain.generation.completion import Finished
+from constrain.server.http.auth import owner_of
+from constrain.server.http.errors import ApiError, failure
+from constrain.server.responses.events import EventWriter, server_sent
+from constrain.server.responses.output import (
+    ResponseHead,
+    count_reasoning,
+    finished_response,
+    new_response_id,
+    response_json,
+)
+from constrain.server.responses.request import for_responses, read_request
+from constrain.server.responses.store import ResponseStore, input_items_page
+from constrain.server.serving.endpoint import Endpoint, send_stream
+from constrain.server.serving.generation import Question
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from openai.types.responses import Response as ResponseObject
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import Send
+
+    from constrain.generation.completion import Completion
+    from constrain.server.responses.request import ResponsesRequest
+    from constrain.server.responses.store import StoredResponse
+    from constrain.server.serving.endpoint import Serving
+    from constrain.server.serving.generation import Answers
+    from constrain.server.serving.models import ServedModel
+
+_log = logging.getLogger("constrain.server")
+
+_PATH = "/v1/responses"
+
+
+def responses_routes(serving: Serving) -> list[Route]:
+    """All that is served below ``/v1/responses``. The responses of one key are not there for another."""
+    store = ResponseStore()
+
+    def owner(request: Request) -> str:
+        return owner_of(request.headers, serving.settings.api_keys)
+
+    async def show(request: Request) -> Response:
+        if request.query_params.get("stream", "false").lower() not in ("false", "0"):
+            raise ApiError(
+                "A finished response is not streamed again; leave 'stream' out.",
+                param="stream",
+                code="unsupported_parameter",
+            )
+        return JSONResponse(store.get(owner(request), request.path_params["id"]).response)
+
+    async def delete(request: Request) -> Response:
+        return JSONResponse(store.delete(owner(request), request.path_params["id"]))
+
+    async def list_input(request: Request) -> Response:
+        stored = store.get(owner(request), request.path_params["id"])
+        return JSONResponse(input_items_page(stored, request.query_params))
+
+    async def cancel(request: Request) -> Response:
+        store.get(owner(request), request.path_params["id"])
+        raise ApiError("Only responses with 'background' can be cancelled, and this server makes none.")
+
+    async def unknown(_: Request) -> Response:
+        raise HTTPException(404)  # compact, input_tokens: not "a method that is not allowed" for a response's id
+
+    return [
+        Route(_PATH, Responses(serving, store), methods=["POST"]),
+        Route(_PATH + "/{id}", show, methods=["GET"]),
+        Route(_PATH + "/{id}", delete, methods=["DELETE"]),
+        Route(_PATH + "/{id}", unknown, methods=["POST"]),
+        Route(_PATH + "/{id}/input_items", list_input, methods=["GET"]),
+        Route(_PATH + "/{id}/cancel", cancel, methods=["POST"]),
+    ]
+
+
+class Responses(Endpoint):
+    """The endpoint that makes them."""
+
+    def __init__(self, serving: Serving, store: ResponseStore) -> None:
+        super().__init__(serving)
+        self._store = store
+
+    async def answer(self, body: bytes, request: Request, send: Send) -> None:
+        """See ``Endpoint``."""
+        generator = self._serving.generator
+        owner = owner_of(request.headers, self._serving.settings.api_keys)
+        with generator.admit(1), generator.session() as session:
+            read = partial(read_request, strict_subset=self._serving.settings.strict_subset)
+            asked = await self.read(body, read, session)
+            previous, question = await generator.aside(partial(self._continued, asked, owner))
+            async with self._serving.models.lease(asked.model) as served:
+                try:
+                    answers = await generator.start(served, (question,), session)
+                except ApiError as error:
+                    raise for_responses(error) from error
+                head = ResponseHead(asked, new_response_id(), time.time(), asked.model)
+                with contextlib.closing(answers):
+                    made = _Made(head, previous, owner, served)
+                    if asked.stream:
+                        await send_stream(send, self._events(answers, made))
+                        return
+                    response = await self._response(answers, made)
+        await response(request.scope, request.receive, send)
+
+    def _continued(self, asked: ResponsesRequest, owner: str) -> tuple[StoredResponse | None, Question]:
+        """What a request continues, and what the model is asked. Raises ``ApiError``."""
+        previous = self._store.previous(owner, asked)
+        messages = asked.messages(() if previous is None else previous.conversation)
+        return previous, Question(messages, asked.text_format.content, asked.options, "max_output_tokens")
+
+    async def _response(self, answers: Answers, made: _Made) -> JSONResponse:
+        try:
+            [completion] = await answers.completions()
+        except ConstrainError as error:
+            _log.exception("a generation failed")
+            raise failure() from error
+        self._serving.metrics.add(completion)
+        response = finished_response(made.head, completion, **made.ending(completion))
+        await self._keep(made, response)
+        return JSONResponse(response_json(response))
+
+    async def _events(self, answers: Answers, made: _Made) -> AsyncGenerator[str, None]:
+        """The answer as it is written, as server-sent events."""
+        writer = EventWriter(made.head)
+        try:
+            for sent in writer.begin():
+                yield server_sent(sent)
+            async with contextlib.aclosing(answers.events()) as events:
+                async for _, event in events:
+                    if not isinstance(event, Finished):
+                        for sent in writer.write(event):
+                            yield server_sent(sent)
+                        continue
+                    self._serving.metrics.add(event.completion)
+                    last = writer.finish(event.completion, **made.ending(event.completion))
+                    assert writer.response is not None
+                    await self._keep(made, writer.response)  # a client may go on from it once it has the last event
+                    for sent in last:
+                        yield server_sent(sent)
+        except ApiError as error:
+            error.note()
+            for sent in writer.fail(error):
+                yield server_sent(sent)
+        except Exception:  # noqa: BLE001 - the client has to hear of it, whatever it is
+            _log.exception("a generation failed")
+            for sent in writer.fail(failure()):
+                yield server_sent(sent)
+
+    async def _keep(self, made: _Made, response: ResponseObject) -> None:
+        request = made.head.request
+        if request.store:
+            put = partial(self._store.put, made.owner, request, response_json(response), made.previous)
+            await asyncio.to_thread(put)
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A response that is being made: its head, what it continues, whose it is, and by which model."""
+
+    head: ResponseHead
+    previous: StoredResponse | None
+    owner: str
+    served: ServedModel
+
+    def ending(self, completion: Completion) -> dict[str, Any]:
+        """What is known of its end."""
+        reasoning_tokens = count_reasoning(completion, self.served.model.vocabulary.token_bytes)
+        return {"completed_at": time.time(), "reasoning_tokens": reasoning_tokens}

@@ -1,0 +1,221 @@
+"""The events of a streamed response: what ``constrain`` yields, as OpenAI's clients read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from constrain.chat.reading.events import (
+    ArgumentsDelta,
+    CallEnded,
+    CallStarted,
+    ReasoningDelta,
+    RefusalDelta,
+    TextDelta,
+)
+from constrain.generation.logprobs import logprob_objects
+from constrain.server.http.events import data_event
+from constrain.server.responses.output import (
+    call_item,
+    failed_response,
+    has_message,
+    is_cut,
+    message_item,
+    reasoning_item,
+    refusal_part,
+    response_json,
+    response_of,
+    text_part,
+    unfinished_response,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from openai.types.responses import Response
+
+    from constrain.chat.reading.events import StreamEvent
+    from constrain.generation.completion import Completion
+    from constrain.server.http.errors import ApiError
+    from constrain.server.responses.output import ItemDocument, ResponseHead
+
+Event = dict[str, Any]
+"""A JSON object with ``type`` and ``sequence_number``."""
+
+
+def server_sent(event: Event) -> str:
+    """An event as it is sent: named by its type."""
+    return data_event(event, event["type"])
+
+
+@dataclass
+class _Open:
+    """The item that is being written.
+
+    Attributes:
+        kind: of its part, or of its call.
+        item: makes it, of its text (None before its part) and its status.
+        about: where it is: fields of its events.
+        text: so far.
+        logprobs: of the tokens of that, where they are wanted.
+    """
+
+    kind: str
+    item: Callable[[str | None, str], ItemDocument]
+    about: dict[str, Any]
+    text: str = ""
+    logprobs: list[dict[str, Any]] = field(default_factory=list)
+
+
+_DELTAS = {
+    "output_text": "response.output_text",
+    "refusal": "response.refusal",
+    "reasoning_text": "response.reasoning_text",
+    "function_call": "response.function_call_arguments",
+    "custom_tool_call": "response.custom_tool_call_input",
+}
+_VALUES = {
+    "output_text": "text",
+    "refusal": "refusal",
+    "reasoning_text": "text",
+    "function_call": "arguments",
+    "custom_tool_call": "input",
+}
+
+
+class EventWriter:
+    """Writes the events of one response, one item after the other.
+
+    ``begin`` comes first, then ``write`` for each event of ``constrain``, then ``finish`` or ``fail``. What they return
+    is to be sent in that order.
+    """
+
+    def __init__(self, head: ResponseHead) -> None:
+        self._head = head
+        self._items: list[ItemDocument] = []
+        self._open: _Open | None = None
+        self._events: list[Event] = []
+        self._number = 0
+        self.response: Response | None = None
+        """The finished response, after ``finish``."""
+
+    def begin(self) -> list[Event]:
+        """The events before the first token."""
+        shown = response_json(unfinished_response(self._head))
+        self._emit("response.created", response=shown)
+        self._emit("response.in_progress", response=shown)
+        return self._taken()
+
+    def write(self, event: StreamEvent) -> list[Event]:
+        """The events for a piece of the answer."""
+        match event:
+            case ReasoningDelta(text):
+                self._add("reasoning_text", text)
+            case TextDelta(text, tokens):
+                self._add("output_text", text, logprob_objects(tokens))
+            case RefusalDelta(text):
+                self._add("refusal", text)
+            case CallStarted(_, call_id, name):
+                self._close("completed")
+                self._start_call(call_id, name)
+            case ArgumentsDelta(_, text):
+                self._delta(text)
+            case CallEnded():
+                self._close("completed")
+        return self._taken()
+
+    def finish(self, completion: Completion, *, completed_at: float, reasoning_tokens: int) -> list[Event]:
+        """The last events, for the whole answer; ``response`` is then what is kept of it."""
+        status = "incomplete" if is_cut(completion, self._head.request) else "completed"
+        if has_message(completion, self._head.request) and not self._has_message():
+            self._close("completed")
+            self._start_part("output_text")
+        self._close(status)
+        self.response = response_of(
+            self._head, completion, self._items, completed_at=completed_at, reasoning_tokens=reasoning_tokens
+        )
+        self._emit(f"response.{self.response.status}", response=response_json(self.response))
+        return self._taken()
+
+    def fail(self, error: ApiError) -> list[Event]:
+        """The last events, where an error ends the answer. What of it was finished is in the failed response."""
+        self._emit("error", code=error.code, message=error.message, param=error.param)
+        response = failed_response(self._head, error.message, self._items)
+        self._emit("response.failed", response=response_json(response))
+        return self._taken()
+
+    def _has_message(self) -> bool:
+        is_open = self._open is not None and self._open.kind in ("output_text", "refusal")
+        return is_open or any(item["type"] == "message" for item in self._items)
+
+    def _add(self, kind: str, text: str, logprobs: Sequence[dict[str, Any]] = ()) -> None:
+        if self._open is None or self._open.kind != kind:
+            self._close("completed")
+            self._start_part(kind)
+        self._delta(text, logprobs)
+
+    def _start_part(self, kind: str) -> None:
+        head, index = self._head, len(self._items)
+
+        def item(text: str | None, status: str) -> ItemDocument:
+            if kind == "reasoning_text":
+                return reasoning_item(head, index, text, status)
+            return message_item(head, index, [] if text is None else [self._part(text)], status)
+
+        self._start(kind, item, {"content_index": 0})
+        assert self._open is not None
+        self._emit("response.content_part.added", **self._open.about, part=self._part(""))
+
+    def _start_call(self, call_id: str, name: str) -> None:
+        head, index, is_custom = self._head, len(self._items), name in self._head.request.custom_tools
+
+        def item(text: str | None, status: str) -> ItemDocument:
+            return call_item(head, index, call_id, name, text or "", is_custom=is_custom, status=status)
+
+        self._start("custom_tool_call" if is_custom else "function_call", item, {})
+
+    def _start(self, kind: str, item: Callable[[str | None, str], ItemDocument], about: dict[str, Any]) -> None:
+        begun = item(None, "in_progress")
+        index = len(self._items)
+        self._open = _Open(kind, item, {"item_id": begun["id"], "output_index": index, **about})
+        self._emit("response.output_item.added", output_index=index, item=begun)
+
+    def _delta(self, text: str, logprobs: Sequence[dict[str, Any]] = ()) -> None:
+        part = self._open
+        assert part is not None
+        part.text += text
+        part.logprobs += logprobs
+        extra: dict[str, Any] = {"logprobs": list(logprobs)} if part.kind == "output_text" else {}
+        self._emit(f"{_DELTAS[part.kind]}.delta", **part.about, delta=text, **extra)
+
+    def _close(self, status: str) -> None:
+        part = self._open
+        if part is None:
+            return
+        extra: dict[str, Any] = {_VALUES[part.kind]: part.text}
+        item = part.item(part.text, status)
+        if part.kind == "output_text":
+            extra["logprobs"] = part.logprobs
+        if part.kind == "function_call":
+            extra["name"] = item["name"]
+        self._emit(f"{_DELTAS[part.kind]}.done", **part.about, **extra)
+        if "content_index" in part.about:
+            self._emit("response.content_part.done", **part.about, part=self._part(part.text))
+        self._emit("response.output_item.done", output_index=len(self._items), item=item)
+        self._items.append(item)
+        self._open = None
+
+    def _part(self, text: str) -> dict[str, Any]:
+        part = self._open
+        assert part is not None
+        if part.kind == "reasoning_text":
+            return {"type": "reasoning_text", "text": text}
+        return refusal_part(text) if part.kind == "refusal" else text_part(text, part.logprobs)
+
+    def _emit(self, kind: str, **fields: Any) -> None:
+        self._events.append({"type": kind, **fields, "sequence_number": self._number})
+        self._number += 1
+
+    def _taken(self) -> list[Event]:
+        events, self._events = self._events, []
+        return events

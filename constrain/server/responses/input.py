@@ -1,0 +1,276 @@
+"""Input items of responses, checked, and the conversation in the shape of chat messages that they stand for.
+
+A conversation is a list of items; what one answer of the model was, reasoning, text and calls, are neighbours in it.
+They become one message, and the results of its calls follow it, wherever in the list they stand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from constrain.chat.prompt.messages import MessageError, check_messages
+from constrain.server.http.errors import ApiError
+from constrain.server.requests.fields import array, mapping, missing, wrong_type, wrong_value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+ROLES = ("user", "assistant", "system", "developer")
+
+KINDS = (
+    "message",
+    "function_call",
+    "function_call_output",
+    "custom_tool_call",
+    "custom_tool_call_output",
+    "reasoning",
+)
+
+PREFIXES = {
+    "message": "msg",
+    "function_call": "fc",
+    "function_call_output": "fco",
+    "custom_tool_call": "ctc",
+    "custom_tool_call_output": "ctco",
+    "reasoning": "rs",
+}
+"""What the id of an item begins with."""
+
+_RESULTS = {"function_call_output": "function_call", "custom_tool_call_output": "custom_tool_call"}
+_CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
+_WORDS = {"function_call": "function call", "custom_tool_call": "custom tool call"}
+
+Item = dict[str, Any]
+
+
+def read_items(given: object) -> list[Item]:
+    """The items of the field ``input``, as ``GET /v1/responses/{id}/input_items`` lists them, but for missing ids.
+
+    Raises ``ApiError`` for what is no item, or an item that cannot be used.
+    """
+    if isinstance(given, str):
+        return [_message({"role": "user", "content": given}, "input")]
+    if not isinstance(given, list):
+        raise wrong_type("input", "a string or an array", given)
+    return [_item(mapping(item, f"input[{index}]"), f"input[{index}]") for index, item in enumerate(given)]
+
+
+def with_ids(items: Sequence[Item], response_id: str) -> list[Item]:
+    """The items, those that have no id with one made of the response's."""
+    unique = response_id.partition("_")[2]
+    return [
+        item if item.get("id") else {**item, "id": f"{PREFIXES[item['type']]}_{unique}i{index:04x}"}
+        for index, item in enumerate(items)
+    ]
+
+
+def _item(item: Mapping[str, Any], place: str) -> Item:
+    kind = item.get("type")
+    if kind is None and "role" in item:
+        kind = "message"
+    match one_of(kind, KINDS, f"{place}.type"):
+        case "message":
+            return _message(item, place)
+        case "reasoning":
+            return _reasoning(item, place)
+        case "function_call" | "custom_tool_call" as called:
+            texts = {key: required_text(item, key, f"{place}.") for key in ("call_id", "name", _CALLS[called])}
+            return {**_identity(item, place), "type": called, **texts, "status": _status(item, place)}
+        case result:
+            call_id = required_text(item, "call_id", f"{place}.")
+            output = _text_or_array(item, "output", f"{place}.")
+            if not isinstance(output, str):
+                output = _parts(output, ("input_text",), f"{place}.output")
+            entry = {"type": result, "call_id": call_id, "output": output, "status": _status(item, place)}
+            return {**_identity(item, place), **entry}
+
+
+def one_of(value: object, supported: Sequence[str], param: str) -> str:
+    """The value, if it is one of some texts."""
+    if not isinstance(value, str) or value not in supported:
+        raise wrong_value(param, value, supported)
+    return value
+
+
+def optional_text(body: Mapping[str, Any], key: str, place: str = "") -> str | None:
+    """A string; None for null or nothing."""
+    value = body.get(key)
+    if value is not None and not isinstance(value, str):
+        raise wrong_type(f"{place}{key}", "a string", value)
+    return value
+
+
+def required_text(body: Mapping[str, Any], key: str, place: str = "") -> str:
+    """A string that has to be there."""
+    if key not in body:
+        raise missing(f"{place}{key}")
+    value = body[key]
+    if not isinstance(value, str):
+        raise wrong_type(f"{place}{key}", "a string", value)
+    return value
+
+
+def _text_or_array(item: Mapping[str, Any], key: str, place: str) -> str | list[Any]:
+    if key not in item:
+        raise missing(f"{place}{key}")
+    value: object = item[key]
+    if not isinstance(value, str | list):
+        raise wrong_type(f"{place}{key}", "a string or an array", value)
+    return value
+
+
+def _identity(item: Mapping[str, Any], place: str) -> Item:
+    given = optional_text(item, "id", f"{place}.")
+    return {"id": given} if given else {}
+
+
+def _status(item: Mapping[str, Any], place: str) -> str:
+    given = item.get("status")
+    return (
+        "completed" if given is None else one_of(given, ("in_progress", "completed", "incomplete"), f"{place}.status")
+    )
+
+
+def _message(item: Mapping[str, Any], place: str) -> Item:
+    role = one_of(item.get("role"), ROLES, f"{place}.role")
+    content = _text_or_array(item, "content", f"{place}.")
+    kinds = ("output_text", "refusal", "input_text") if role == "assistant" else ("input_text",)
+    if isinstance(content, str):
+        parts = [{"type": kinds[0], "text": content}]
+    elif not content:
+        message = f"Invalid '{place}.content': empty array. Expected an array with at least one part."
+        raise ApiError(message, param=f"{place}.content", code="empty_array")
+    else:
+        parts = _parts(content, kinds, f"{place}.content")
+    if role == "assistant":
+        parts = [part if part["type"] == "refusal" else _output_text(part["text"]) for part in parts]
+    entry = {"type": "message", "role": role, "content": parts, "status": _status(item, place)}
+    return {**_identity(item, place), **entry}
+
+
+def _output_text(text: str) -> dict[str, Any]:
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+
+
+def _parts(content: Sequence[object], kinds: Sequence[str], place: str) -> list[dict[str, Any]]:
+    """Parts of text; those of images, files and sound are refused by name."""
+    parts: list[dict[str, Any]] = []
+    for index, given in enumerate(content):
+        where = f"{place}[{index}]"
+        part = mapping(given, where)
+        kind = part.get("type")
+        if kind in ("input_image", "input_file", "input_audio"):
+            raise ApiError(
+                f"Invalid '{where}': this server reads text only, no '{kind}'.", param=where, code="invalid_value"
+            )
+        one_of(kind, kinds, f"{where}.type")
+        key = "refusal" if kind == "refusal" else "text"
+        parts.append({"type": kind, key: required_text(part, key, f"{where}.")})
+    return parts
+
+
+def _reasoning(item: Mapping[str, Any], place: str) -> Item:
+    entry: Item = {**_identity(item, place), "type": "reasoning", "status": _status(item, place)}
+    for key, kind in (("summary", "summary_text"), ("content", "reasoning_text")):
+        entry[key] = _parts(array(item.get(key) or [], f"{place}.{key}"), (kind,), f"{place}.{key}")
+    encrypted = optional_text(item, "encrypted_content", f"{place}.")
+    return entry if encrypted is None else {**entry, "encrypted_content": encrypted}
+
+
+@dataclass
+class _Turn:
+    """What becomes one message: its texts, and of the assistant reasoning, calls and results by their positions."""
+
+    role: str
+    texts: list[str] = field(default_factory=list)
+    reasoning: list[str] = field(default_factory=list)
+    calls: list[Item] = field(default_factory=list)
+    results: dict[int, str] = field(default_factory=dict)
+
+
+def conversation(items: Sequence[Item], instructions: str | None = None) -> list[dict[str, Any]]:
+    """The chat messages that checked items stand for, ``instructions`` first.
+
+    Raises ``ApiError`` for a call without a result, a result without a call, and what no message may hold.
+    """
+    turns = [_Turn("system", [instructions])] if instructions else []
+    pending: dict[tuple[str, str], list[tuple[_Turn, int]]] = {}  # calls without results
+    answer: _Turn | None = None
+    for item in items:
+        kind = item["type"]
+        if kind in _RESULTS:
+            _add_result(pending, item)
+            answer = None
+        elif kind == "message" and item["role"] != "assistant":
+            role = "system" if item["role"] == "developer" else item["role"]
+            turns.append(_Turn(role, [_text(item["content"])]))
+            answer = None
+        else:
+            if answer is None or _begins_answer(answer, kind):
+                answer = _Turn("assistant")
+                turns.append(answer)
+            _add_to_answer(answer, item)
+            if kind in _CALLS:
+                pending.setdefault((kind, item["call_id"]), []).append((answer, len(answer.calls) - 1))
+    messages = [message for turn in turns for message in _messages(turn)]
+    try:
+        check_messages(messages)
+    except MessageError as error:
+        problem = str(error).partition(": ")[2]
+        raise ApiError(f"Invalid 'input': {problem}", param="input", code="invalid_value") from error
+    return messages
+
+
+def _begins_answer(answer: _Turn, kind: str) -> bool:
+    """Whether an item cannot be of the same answer as what is before it: text and reasoning come before calls."""
+    return kind in ("message", "reasoning") and bool(answer.texts) and not answer.calls
+
+
+def _add_to_answer(answer: _Turn, item: Item) -> None:
+    if item["type"] in _CALLS:
+        answer.calls.append(item)
+    elif item["type"] == "reasoning":
+        thoughts = _text(item["content"] or item["summary"])
+        answer.reasoning += [thoughts] if thoughts else []
+    else:
+        answer.texts.append(_text(item["content"]))
+
+
+def _add_result(pending: Mapping[tuple[str, str], list[tuple[_Turn, int]]], item: Item) -> None:
+    """Gives a result to the last call before it that has its id and no result."""
+    kind, call_id = _RESULTS[item["type"]], item["call_id"]
+    calls = pending.get((kind, call_id))
+    if not calls:
+        raise ApiError(f"No tool call found for {_WORDS[kind]} output with call_id {call_id}.", param="input")
+    turn, position = calls.pop()
+    output = item["output"]
+    turn.results[position] = output if isinstance(output, str) else _text(output)
+
+
+def _text(parts: Sequence[Mapping[str, Any]]) -> str:
+    return "".join(part["refusal"] if part["type"] == "refusal" else part["text"] for part in parts)
+
+
+def _messages(turn: _Turn) -> list[dict[str, Any]]:
+    text = "\n".join(turn.texts) if turn.texts else None
+    if turn.role != "assistant":
+        return [{"role": turn.role, "content": text}]
+    if text is None and not turn.calls and not turn.reasoning:
+        return []
+    message: dict[str, Any] = {"role": "assistant", "content": text}
+    if turn.reasoning:
+        message["reasoning_content"] = "\n".join(turn.reasoning)
+    if turn.calls:
+        message["tool_calls"] = [_call(call) for call in turn.calls]
+    results: list[dict[str, Any]] = []
+    for position, call in enumerate(turn.calls):
+        if position not in turn.results:
+            raise ApiError(f"No tool output found for {_WORDS[call['type']]} {call['call_id']}.", param="input")
+        results.append({"role": "tool", "tool_call_id": call["call_id"], "content": turn.results[position]})
+    return [message, *results]
+
+
+def _call(item: Item) -> dict[str, Any]:
+    kind, key = ("function", "arguments") if item["type"] == "function_call" else ("custom", "input")
+    return {"id": item["call_id"], "type": kind, kind: {"name": item["name"], key: item[key]}}

@@ -1,0 +1,226 @@
+"""A finished answer as a ``Response``, in the types of OpenAI's own client."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from openai.types.responses import Response
+
+from constrain.chat.reading.reply import Refusal, Reply
+from constrain.chat.tools.calls import CustomCall
+from constrain.generation.logprobs import logprob_objects
+from constrain.server.responses.input import PREFIXES
+from constrain.server.serving.extension import extension
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from constrain.generation.completion import Completion
+    from constrain.server.responses.request import ResponsesRequest
+
+ItemDocument = dict[str, Any]
+"""A JSON object: an item of the output."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseHead:
+    """What of a response is settled before its first token.
+
+    Attributes:
+        request: that it answers.
+        id: ``resp_`` and something that no other response has.
+        created_at: seconds since 1970.
+        model: the name of the model that answers.
+    """
+
+    request: ResponsesRequest
+    id: str
+    created_at: float
+    model: str
+
+    def item_id(self, kind: str, output_index: int) -> str:
+        """The id of an item of the output: the same in events and in the finished response."""
+        return f"{PREFIXES[kind]}_{self.id.partition('_')[2]}{output_index:04x}"
+
+
+def new_response_id() -> str:
+    """An id that cannot be guessed."""
+    return f"resp_{secrets.token_hex(24)}"
+
+
+def unfinished_response(head: ResponseHead) -> Response:
+    """The response before its first token, as events show it."""
+    return _response(head, "in_progress", ())
+
+
+def finished_response(
+    head: ResponseHead,
+    completion: Completion,
+    *,
+    completed_at: float,
+    reasoning_tokens: int,
+) -> Response:
+    """The response that an answer is.
+
+    Args:
+        head: what was settled before.
+        completion: the answer.
+        completed_at: seconds since 1970.
+        reasoning_tokens: how many of the answer's tokens are reasoning: see ``count_reasoning``.
+    """
+    items = output_items(head, completion)
+    return response_of(head, completion, items, completed_at=completed_at, reasoning_tokens=reasoning_tokens)
+
+
+def count_reasoning(completion: Completion, token_bytes: Callable[[int], bytes]) -> int:
+    """How many of an answer's tokens are reasoning, what opens the section included."""
+    reasoning = completion.reasoning.rstrip("\ufffd").encode()  # a limit may cut a character
+    if not reasoning:
+        return 0
+    pieces = list(map(token_bytes, completion.tokens))
+    end = b"".join(pieces).find(reasoning) + len(reasoning)
+    starts = accumulate(map(len, pieces), initial=0)
+    return sum(start < end for start in list(starts)[:-1])
+
+
+def response_of(
+    head: ResponseHead,
+    completion: Completion,
+    items: Sequence[ItemDocument],
+    *,
+    completed_at: float,
+    reasoning_tokens: int,
+) -> Response:
+    """The finished response with these items."""
+    usage = completion.usage
+    tokens = {
+        "input_tokens": usage.prompt_tokens,
+        "input_tokens_details": {"cached_tokens": usage.cached_tokens, "cache_write_tokens": 0},
+        "output_tokens": usage.completion_tokens,
+        "output_tokens_details": {"reasoning_tokens": reasoning_tokens},
+        "total_tokens": usage.prompt_tokens + usage.completion_tokens,
+    }
+    cut = is_cut(completion, head.request)
+    facts = {"usage": tokens, **extension(completion, is_cut=cut)}
+    if not cut:
+        return _response(head, "completed", items, completed_at=completed_at, **facts)
+    reason = "max_output_tokens" if completion.finish_reason == "length" else None
+    return _response(head, "incomplete", items, incomplete_details={"reason": reason}, **facts)
+
+
+def is_cut(completion: Completion, request: ResponsesRequest) -> bool:
+    """Whether the answer lacks its end.
+
+    Calls and values of a schema are brought to their end within any limit, so only free text can.
+    """
+    if completion.finish_reason == "stop":
+        return False
+    is_value = request.text_format.schema is not None and completion.text
+    return not (_calls(completion) or is_value)
+
+
+def output_items(head: ResponseHead, completion: Completion) -> list[ItemDocument]:
+    """The items of an answer: reasoning, a message, calls."""
+    return list(_items(head, completion))
+
+
+def _items(head: ResponseHead, completion: Completion) -> Iterator[ItemDocument]:
+    index = 0
+    status = "incomplete" if is_cut(completion, head.request) else "completed"
+    if completion.reasoning:
+        alone = not has_message(completion, head.request)
+        yield reasoning_item(head, index, completion.reasoning, status if alone else "completed")
+        index += 1
+    if has_message(completion, head.request):
+        refusal = _refusal(completion)
+        text = text_part(completion.text, logprob_objects(completion.text_logprobs or ()))
+        part = text if refusal is None else refusal_part(refusal)
+        yield message_item(head, index, [part], status)
+        index += 1
+    for position, call in enumerate(_calls(completion)):
+        yield call_item(
+            head, index + position, call.id, call.name, call.text,
+            is_custom=isinstance(call, CustomCall), status="completed",
+        )  # fmt: skip
+
+
+def has_message(completion: Completion, request: ResponsesRequest) -> bool:
+    """Whether an answer has a message: without calls always, an empty one if need be, unless its reasoning was cut."""
+    if completion.text or _refusal(completion) is not None:
+        return True
+    return not _calls(completion) and not (completion.reasoning and is_cut(completion, request))
+
+
+def _calls(completion: Completion) -> tuple[Any, ...]:
+    return completion.value.calls if isinstance(completion.value, Reply) else ()
+
+
+def _refusal(completion: Completion) -> str | None:
+    value = completion.value
+    if isinstance(value, Reply):
+        return value.refusal
+    return value.text if isinstance(value, Refusal) else None
+
+
+def text_part(text: str, logprobs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """A part of a message that is text."""
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": list(logprobs)}
+
+
+def refusal_part(text: str) -> dict[str, Any]:
+    """A part of a message that is a refusal."""
+    return {"type": "refusal", "refusal": text}
+
+
+def message_item(head: ResponseHead, index: int, parts: list[dict[str, Any]], status: str) -> ItemDocument:
+    """A message."""
+    item_id = head.item_id("message", index)
+    return {"id": item_id, "type": "message", "role": "assistant", "status": status, "content": parts}
+
+
+def reasoning_item(head: ResponseHead, index: int, text: str | None, status: str) -> ItemDocument:
+    """Reasoning; ``text`` is None before its first piece."""
+    content = [] if text is None else [{"type": "reasoning_text", "text": text}]
+    item_id = head.item_id("reasoning", index)
+    return {"id": item_id, "type": "reasoning", "summary": [], "content": content, "status": status}
+
+
+def call_item(
+    head: ResponseHead, index: int, call_id: str, name: str, text: str, *, is_custom: bool, status: str
+) -> ItemDocument:
+    """A call with its arguments or input."""
+    kind, key = ("custom_tool_call", "input") if is_custom else ("function_call", "arguments")
+    item_id = head.item_id(kind, index)
+    return {"id": item_id, "type": kind, "call_id": call_id, "name": name, key: text, "status": status}
+
+
+def _response(head: ResponseHead, status: str, items: Sequence[ItemDocument], **given: Any) -> Response:
+    document = {
+        "id": head.id,
+        "object": "response",
+        "created_at": head.created_at,
+        "status": status,
+        "error": None,
+        "incomplete_details": None,
+        "model": head.model,
+        "output": list(items),
+        "usage": None,
+        **head.request.repeated,
+        **given,
+    }
+    return Response.model_validate(document)
+
+
+def failed_response(head: ResponseHead, message: str, items: Sequence[ItemDocument]) -> Response:
+    """The response that an error ended, with the items that were finished."""
+    return _response(head, "failed", items, error={"code": "server_error", "message": message})
+
+
+def response_json(response: Response) -> dict[str, Any]:
+    """The response as a JSON object; times in whole seconds."""
+    document: dict[str, Any] = response.to_dict(mode="json", exclude_unset=True)
+    times = {key: int(document[key]) for key in ("created_at", "completed_at") if document.get(key) is not None}
+    return document | times

@@ -1,0 +1,185 @@
+"""Responses that are kept, so that clients can read them again and go on from them."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from constrain.server.http.errors import ApiError
+from constrain.server.requests.fields import wrong_type
+from constrain.server.responses.input import one_of, read_items, with_ids
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from constrain.server.responses.input import Item
+    from constrain.server.responses.request import ResponsesRequest
+
+MAX_RESPONSES = 1000
+"""Responses that are kept; the oldest go first."""
+
+MAX_BYTES = 256 << 20
+"""What they may take together, as JSON."""
+
+MAX_AGE = 24 * 3600.0
+"""Seconds for which a response is kept."""
+
+_LONGEST_PAGE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResponse:
+    """A response that is kept.
+
+    Attributes:
+        response: the JSON object.
+        input_items: what the request brought, each with an id.
+        conversation: the items that a next response goes on from: all that came before, the input and the output.
+        size: of the conversation as JSON, in characters.
+    """
+
+    response: dict[str, Any]
+    input_items: tuple[Item, ...]
+    conversation: tuple[Item, ...]
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    stored: StoredResponse
+    owner: str
+    expires: float
+    size: int
+
+
+class ResponseStore:
+    """Keeps responses, bounded in number, size and age. Any thread may call it.
+
+    An ``owner`` is who sent the request, told by the key; the responses of others are not there for it.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_responses: int = MAX_RESPONSES,
+        max_bytes: int = MAX_BYTES,
+        max_age: float = MAX_AGE,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._max_responses = max_responses
+        self._max_bytes = max_bytes
+        self._max_age = max_age
+        self._clock = clock
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        self._size = 0
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def put(
+        self,
+        owner: str,
+        request: ResponsesRequest,
+        response: dict[str, Any],
+        previous: StoredResponse | None = None,
+    ) -> None:
+        """Keeps a finished response (as ``response_json`` makes it) if its request wants that.
+
+        ``previous``: what it continued.
+        """
+        if not request.store:
+            return
+        input_items = tuple(with_ids(request.items, response["id"]))
+        output = tuple(read_items(response["output"]))
+        before, size_before = ((), 0) if previous is None else (previous.conversation, previous.size)
+        conversation_size = size_before + len(json.dumps([input_items, output]))
+        stored = StoredResponse(response, input_items, (*before, *input_items, *output), conversation_size)
+        size = len(json.dumps(response)) + conversation_size  # what is shared may outlive what it is shared with
+        with self._lock:
+            self._entries[response["id"]] = _Entry(stored, owner, self._clock() + self._max_age, size)
+            self._size += size
+            self._shrink()
+
+    def get(self, owner: str, response_id: str) -> StoredResponse:
+        """A response of this owner. Raises ``ApiError``."""
+        with self._lock:
+            self._shrink()
+            entry = self._entries.get(response_id)
+        if entry is None or entry.owner != owner:
+            raise ApiError(f"Response with id '{response_id:.80}' not found.", status=404, param="response_id")
+        return entry.stored
+
+    def previous(self, owner: str, request: ResponsesRequest) -> StoredResponse | None:
+        """What a request continues. Raises ``ApiError`` if it is not there."""
+        response_id = request.previous_response_id
+        if response_id is None:
+            return None
+        try:
+            return self.get(owner, response_id)
+        except ApiError as error:
+            raise ApiError(
+                f"Previous response with id '{response_id:.80}' not found.",
+                param="previous_response_id",
+                code="previous_response_not_found",
+            ) from error
+
+    def delete(self, owner: str, response_id: str) -> dict[str, Any]:
+        """Forgets a response of this owner; returns what says so. Raises ``ApiError``."""
+        self.get(owner, response_id)
+        with self._lock:
+            self._drop(response_id)
+        return {"id": response_id, "object": "response", "deleted": True}
+
+    def _shrink(self) -> None:
+        now = self._clock()
+        while self._entries:
+            oldest = next(iter(self._entries))
+            is_full = len(self._entries) > self._max_responses or self._size > self._max_bytes
+            if not is_full and self._entries[oldest].expires > now:
+                return
+            self._drop(oldest)
+
+    def _drop(self, response_id: str) -> None:
+        entry = self._entries.pop(response_id, None)
+        self._size -= 0 if entry is None else entry.size
+
+
+def input_items_page(stored: StoredResponse, query: Mapping[str, str]) -> dict[str, Any]:
+    """The page of input items that a query asks for (``limit``, ``order``, ``after``). Raises ``ApiError``."""
+    limit = _limit(query.get("limit", "20"))
+    items = list(stored.input_items)
+    if one_of(query.get("order", "desc"), ("asc", "desc"), "order") == "desc":
+        items.reverse()
+    after = query.get("after")
+    if after is not None:
+        ids = [item["id"] for item in items]
+        if after not in ids:
+            raise ApiError(f"Item with id '{after:.80}' not found.", param="after", code="invalid_value")
+        items = items[ids.index(after) + 1 :]
+    page = items[:limit]
+    return {
+        "object": "list",
+        "data": page,
+        "first_id": page[0]["id"] if page else "",
+        "last_id": page[-1]["id"] if page else "",
+        "has_more": len(items) > limit,
+    }
+
+
+def _limit(text: str) -> int:
+    if not text.isascii() or not text.isdecimal():
+        raise wrong_type("limit", "an integer", text)
+    limit = int(text[:20])
+    if not 1 <= limit <= _LONGEST_PAGE:
+        side = "below_min" if limit < 1 else "above_max"
+        raise ApiError(
+            f"Invalid 'limit': Expected a value between 1 and {_LONGEST_PAGE}, but got {limit} instead.",
+            param="limit",
+            code=f"integer_{side}_value",
+        )
+    return limit

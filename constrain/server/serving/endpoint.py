@@ -1,0 +1,100 @@
+"""What the endpoints that have a model write have in common: bodies come in, responses or streams go out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from starlette.requests import ClientDisconnect, Request
+
+from constrain.server.http.connection import while_connected
+from constrain.server.http.errors import unavailable
+from constrain.server.requests.body import parse_body, read_body
+from constrain.server.sandbox.reading import Readings, is_large, read_again, reading_key, rehearsed
+from constrain.server.serving.models import find_model
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+
+    from starlette.types import Receive, Scope, Send
+
+    from constrain.server.sandbox.session import Session
+    from constrain.server.serving.generation import Generator
+    from constrain.server.serving.metrics import Metrics
+    from constrain.server.serving.models import Models
+    from constrain.server.settings import Settings
+
+T = TypeVar("T")
+
+_STREAM_HEADERS = (
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),  # proxies shall pass on what comes at once
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """What all endpoints answer with: models by name, what runs them, and how."""
+
+    models: Models
+    generator: Generator
+    settings: Settings
+    metrics: Metrics
+
+
+class Endpoint(ABC):
+    """An ASGI application that takes JSON. What it does for a client ends when the client leaves."""
+
+    def __init__(self, serving: Serving) -> None:
+        self._serving = serving
+        self._readings = Readings()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers a request. Raises ``ApiError`` where nothing was sent yet."""
+        request = Request(scope, receive)
+        try:
+            body = await read_body(request, self._serving.settings.max_body_bytes)
+            if self._serving.generator.is_stopping:
+                raise unavailable("The server is shutting down.")
+            await while_connected(receive, self.answer(body, request, send))
+        except ClientDisconnect:
+            self._serving.metrics.abandoned.inc()
+
+    async def read(self, body: bytes, read: Callable[[dict[str, Any]], T], session: Session) -> T:
+        """What a function reads in a body, for a model that there is. Raises ``ApiError``, and so may the function.
+
+        The function must be one that can be pickled. What may take long it does in the session first.
+        """
+        generator, readings = self._serving.generator, self._readings
+        was_read = is_large(body)
+        if was_read:
+            await rehearsed(read, body, session)
+        document = await generator.aside(partial(parse_body, body))
+        key = await generator.aside(partial(reading_key, document))
+        if isinstance(name := document.get("model"), str):
+            find_model(self._serving.models, name)
+        if not (was_read or readings.knows(key)):
+            async with session.alone(key):
+                if not readings.knows(key):
+                    await rehearsed(read, body, session)
+                    readings.add(key)
+        if was_read:
+            readings.add(key)
+        return await generator.aside(partial(read_again, read, document))
+
+    @abstractmethod
+    async def answer(self, body: bytes, request: Request, send: Send) -> None:
+        """Answers a request whose body was read. Raises ``ApiError`` where nothing was sent yet."""
+
+
+async def send_stream(send: Send, texts: AsyncGenerator[str, None]) -> None:
+    """Sends server-sent events as they come. What goes wrong now can only be said in the stream: by ``texts``."""
+    async with aclosing(texts):
+        await send({"type": "http.response.start", "status": 200, "headers": list(_STREAM_HEADERS)})
+        async for text in texts:
+            await send({"type": "http.response.body", "body": text.encode(), "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -1,0 +1,359 @@
+"""Answers on a model's scheduler.
+
+A request is admitted while there is room (else 429), made ready in threads beside the event loop, and queued; up to
+here it can be refused with a 400. Then what happens to its answers is told as events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from constrain.errors import BudgetError, ConstrainError, ModelError, OutputValidationError, ToolError
+from constrain.generation.completion import Finished
+from constrain.generation.job import Run
+from constrain.generation.planning import make_plan, plan_continuation
+from constrain.server.http.account import current
+from constrain.server.http.errors import ApiError, context_overflow, unavailable
+from constrain.server.requests.texts import text_tokens
+from constrain.server.sandbox.compiling import compiled
+from constrain.server.sandbox.parts import refused
+from constrain.server.sandbox.session import Session, Turns
+from constrain.server.serving.extension import log_warnings
+from constrain.server.serving.sizes import longest_token, text_size
+from constrain.server.serving.waiting import any_done
+from constrain.threads import start_pool
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+
+    from constrain.chat.reading.events import StreamEvent
+    from constrain.engine.constraint import Constraint
+    from constrain.generation.completion import Completion
+    from constrain.generation.job import Job, Plan
+    from constrain.generation.options import ChatOptions
+    from constrain.llama.model import Model
+    from constrain.server.requests.formats import Format
+    from constrain.server.requests.texts import Text
+    from constrain.server.sandbox.worker import Limits
+    from constrain.server.serving.metrics import Metrics
+    from constrain.server.serving.models import ServedModel
+
+T = TypeVar("T")
+
+MAX_MESSAGES = 2048
+"""OpenAI's limit."""
+
+_PREPARING = 4
+"""Requests that are made ready at once. The others wait for a thread, not in the event loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a model is asked.
+
+    Attributes:
+        prompt: messages in OpenAI's shape, checked; or a text to go on with.
+        content: what the content must match; None for any text.
+        options: for the generation.
+        limit: the name by which the request gave ``max_tokens``, ``""`` if it did not.
+        n: the number of answers.
+    """
+
+    prompt: list[dict[str, Any]] | Text
+    content: Format | None
+    options: ChatOptions
+    limit: str
+    n: int = 1
+
+    @property
+    def schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of the content."""
+        return None if self.content is None else self.content.schema
+
+    @property
+    def place(self) -> str:
+        """The name by which the request gave the prompt."""
+        return "messages" if isinstance(self.prompt, list) else "prompt"
+
+
+class Generator:
+    """Has models answer requests. For the thread of the event loop alone.
+
+    Args:
+        parallel: answers that the models write at once.
+        max_queue: answers that may wait for these.
+        limits: for what is compiled for one request.
+        metrics: counts what happens.
+
+    Attributes:
+        room: the most answers that are there at once.
+    """
+
+    def __init__(self, parallel: int, max_queue: int, limits: Limits, metrics: Metrics) -> None:
+        self.room = parallel + max_queue
+        self._limits = limits
+        self._turns = Turns(lambda: bool(self._live))
+        self._metrics = metrics
+        self._threads = start_pool(_PREPARING, "constrain-prepare")
+        self._admitted = 0
+        self._live: set[Run] = set()
+        self._deadline: float | None = None
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether no more requests are taken."""
+        return self._deadline is not None
+
+    @contextlib.contextmanager
+    def admit(self, count: int) -> Iterator[None]:
+        """Takes so many places in the queue. Raises ``ApiError`` where these are not there."""
+        if self._admitted + count > self.room:
+            self._metrics.refused.inc()
+            raise ApiError(
+                f"The server is busy: it takes {self.room} answers at once. Please try again later.",
+                status=429,
+                kind="rate_limit_error",
+                code="rate_limit_exceeded",
+                headers={"Retry-After": "1"},
+            )
+        self._take(count)
+        try:
+            yield
+        finally:
+            self._take(-count)
+
+    def _take(self, count: int) -> None:
+        self._admitted += count
+        self._metrics.admitted.set(self._admitted)
+
+    async def aside(self, work: Callable[[], T]) -> T:
+        """What takes its time, in one of the threads for that. Raises ``ApiError`` for what is nested too deeply."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        except RecursionError as error:
+            raise ApiError(
+                "A schema, a grammar or a message in the request is nested too deeply.", code="invalid_value"
+            ) from error
+
+    def session(self) -> contextlib.closing[Session]:
+        """A process for one request, in a context that ends it."""
+        return contextlib.closing(Session(self._turns, self._limits))
+
+    async def start(self, served: ServedModel, questions: Sequence[Question], session: Session) -> Answers:
+        """Makes questions ready, queues their answers, and waits until the model begins with the first.
+
+        Questions of one request differ in their prompts alone. Raises ``ApiError`` if they cannot be answered.
+        """
+        account = current.get()
+        plans = [await self.aside(partial(_plan, served, question)) for question in questions]
+        constraint, seconds = await compiled(plans[0], questions[0].content, session, self.aside)
+        if constraint is not None and constraint.warnings:
+            log_warnings(constraint.warnings)
+        session.close()
+        jobs = [
+            await self.aside(partial(_job, served, question, plan, constraint, seconds))
+            for question, plan in zip(questions, plans, strict=True)
+        ]
+        samples = [job.sample(number) for job in jobs for number in range(questions[0].n)]
+        answers = Answers(samples, self._live, self._metrics, account.partition)
+        answers.limit_choices(self._limits.seconds)
+        answers.end_by(account.until if self._deadline is None else min(account.until, self._deadline))
+        try:
+            room = served.model.n_ctx - max(len(job.tokens) for job in jobs)
+            await self.aside(partial(_submit, answers, questions[0], jobs[0].request.max_tokens, room))
+            await answers.begun()
+        except BaseException:
+            answers.close()
+            raise
+        account.has_answer = True
+        return answers
+
+    def end_by(self, seconds: float) -> None:
+        """Takes no more requests, and brings the answers that are being written to their ends within a time."""
+        self._deadline = time.monotonic() + seconds
+        for run in self._live:
+            run.request.answer.end_by(self._deadline)
+
+    def close(self) -> None:
+        """Frees the threads."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+class Answers:
+    """The answers to one request. Every one has its number, from 0.
+
+    ``events`` must be read to the end, or ``close`` called. ``partition``: of the requests with which they share what
+    the model has read.
+    """
+
+    def __init__(self, jobs: Sequence[Job], live: set[Run], metrics: Metrics, partition: str) -> None:
+        self._metrics = metrics
+        self._loop = asyncio.get_running_loop()
+        self._events: asyncio.Queue[tuple[int, StreamEvent | None]] = asyncio.Queue()
+        self._runs = [Run(job, partial(self._show, number), partition=partition) for number, job in enumerate(jobs)]
+        self._live = live
+        live.update(self._runs)
+        for number, run in enumerate(self._runs):
+            run.request.done.add_done_callback(partial(self._note_end, number))
+
+    def submit(self) -> None:
+        """Queues them; from any thread. Raises ``BudgetError`` and ``ModelError``."""
+        for run in self._runs:
+            run.submit()
+
+    def end_by(self, deadline: float) -> None:
+        """Brings those that are not there by then to their ends (``time.monotonic()``)."""
+        for run in self._runs:
+            run.request.answer.end_by(deadline)
+
+    def limit_choices(self, seconds: float) -> None:
+        """Brings those to their ends whose choices take more of a processor."""
+        for run in self._runs:
+            run.request.answer.max_choice_seconds = seconds
+
+    async def begun(self) -> None:
+        """Waits until the first of them is being written, or has ended."""
+        request = self._runs[0].request
+        await any_done(request.begun, request.done)
+
+    def close(self) -> None:
+        """Takes out of the model what is not finished."""
+        for run in self._runs:
+            run.request.done.cancel()
+            self._live.discard(run)
+
+    async def events(self) -> AsyncGenerator[tuple[int, StreamEvent | Finished], None]:
+        """Everything that happens, and of which answer; last of each is ``Finished``.
+
+        Raises what ended an answer.
+        """
+        try:
+            left = len(self._runs)
+            while left:
+                number, event = await self._events.get()
+                if event is not None:
+                    yield number, event
+                    continue
+                run = self._runs[number]
+                run.request.done.result()
+                last, completion = _finished(run)
+                self._metrics.add_masks(run.request.answer)
+                for each in last:
+                    yield number, each
+                yield number, Finished(completion)
+                left -= 1
+        finally:
+            self.close()
+
+    async def completions(self) -> list[Completion]:
+        """The finished answers, by number."""
+        found: dict[int, Completion] = {}
+        async with contextlib.aclosing(self.events()) as events:
+            async for number, event in events:
+                if isinstance(event, Finished):
+                    found[number] = event.completion
+        return [found[number] for number in range(len(found))]
+
+    def _show(self, number: int, event: StreamEvent) -> None:
+        self._loop.call_soon_threadsafe(self._events.put_nowait, (number, event))
+
+    def _note_end(self, number: int, _: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # The loop is closed, and nobody waits any more.
+            self._loop.call_soon_threadsafe(self._events.put_nowait, (number, None))
+
+
+def _finished(run: Run) -> tuple[list[StreamEvent], Completion]:
+    """The end of an answer. Raises ``ApiError`` for one that no client could read: see ``MAX_ANSWER_NESTING``."""
+    try:
+        return run.finish()
+    except OutputValidationError as error:
+        raise ApiError(f"The answer cannot be read: {error.message}.", code="invalid_value") from error
+
+
+def _plan(served: ServedModel, question: Question) -> Plan:
+    """The plan of a question. Raises ``ApiError``."""
+    model, prompt = served.model, question.prompt
+    unknown = [token for token in question.options.get("logit_bias", ()) if token >= model.vocabulary.n_vocab]
+    if unknown:
+        raise ApiError(
+            f"Invalid key in 'logit_bias': {unknown[0]}. The model has {model.vocabulary.n_vocab} tokens.",
+            param="logit_bias",
+            code="invalid_value",
+        )
+    _refuse_endless(question, model)
+    options: ChatOptions = {**served.defaults, **question.options}
+    with _refusing(served, question):
+        if isinstance(prompt, list):
+            return make_plan(model, prompt, question.schema, options)
+        return plan_continuation(model, text_tokens(model, prompt, question.place), question.schema, options)
+
+
+def _refuse_endless(question: Question, model: Model) -> None:
+    """Raises ``ApiError`` for what the context cannot hold, before the time is spent to count its tokens."""
+    prompt = question.prompt
+    if isinstance(prompt, list) and len(prompt) > MAX_MESSAGES:
+        raise ApiError(
+            f"Invalid '{question.place}': array too long. Expected an array with maximum length {MAX_MESSAGES}, but "
+            f"got an array with length {len(prompt)} instead.",
+            param=question.place,
+            code="array_above_max_length",
+        )
+    longest = longest_token(model.vocabulary)
+    if (size := text_size(prompt)) > model.n_ctx * longest:
+        there = f"there are {size} bytes of text in your {question.place}"
+        raise context_overflow(question.place, f"it has {model.n_ctx} tokens of at most {longest} bytes, and {there}")
+
+
+def _job(served: ServedModel, question: Question, plan: Plan, constraint: Constraint | None, seconds: float) -> Job:
+    """The job of a plan. Raises ``ApiError``."""
+    with _refusing(served, question):
+        job = plan.job(constraint, seconds)
+    n_ctx = served.model.n_ctx
+    if len(job.tokens) >= n_ctx:
+        about = job.about_shown("the request leaves the schema out with 'show_schema': false")
+        read = f"your {question.place} resulted in {len(job.tokens)} tokens{about}"
+        raise context_overflow(question.place, f"it has {n_ctx} tokens, and {read}")
+    return job
+
+
+@contextlib.contextmanager
+def _refusing(served: ServedModel, question: Question) -> Iterator[None]:
+    """Errors in a question become ``ApiError``."""
+    try:
+        yield
+    except ModelError as error:
+        if served.model.is_closed:
+            raise unavailable("The model was closed.") from error
+        raise ApiError(
+            f"The model's chat template refuses the messages: {error}", param="messages", code="invalid_value"
+        ) from error
+    except ToolError as error:
+        raise ApiError(str(error), param="tools", code="invalid_value") from error
+    except ConstrainError as error:
+        raise refused(question.content, error, has_tools=bool(question.options.get("tools"))) from error
+    except ValueError as error:
+        raise ApiError(str(error), param=question.place, code="invalid_value") from error
+
+
+def _submit(answers: Answers, question: Question, most: int | None, room: int) -> None:
+    """Queues the answers, each of at most so many tokens, for which the context has ``room``. Raises ``ApiError``."""
+    try:
+        answers.submit()
+    except BudgetError as error:
+        if error.needed > room:
+            raise context_overflow(
+                question.place, f"any answer takes {error.needed} tokens, and there is room for {room}"
+            ) from error
+        limit = f"Invalid '{question.limit}': {most} tokens" if question.limit else f"The model's {most} tokens"
+        raise ApiError(
+            f"{limit} are too few for any answer that matches what was asked for; {error.needed} are enough.",
+            param=question.limit or "max_tokens",
+            code="integer_below_min_value",
+        ) from error
+    except ModelError as error:
+        raise unavailable(str(error)) from error

@@ -1,0 +1,99 @@
+"""The models of a configuration: their files are checked when the server starts, and loaded when they are asked for."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from constrain.chat.families.forms import tool_format
+from constrain.llama.memory import memory_needed
+from constrain.llama.model import DEFAULT_PARALLEL, Model, default_model_path
+from constrain.server.config import ModelTable
+from constrain.server.sandbox.workers import workers
+from constrain.server.serving.models import Models, ModelSource
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from constrain.generation.options import ChatOptions
+    from constrain.server.config import ServerConfig
+
+_SEED = 0
+"""Of requests that name none, where equal requests are to get equal answers."""
+
+
+def find_models(config: ServerConfig, path: Path | None, aliases: Sequence[str]) -> Models:
+    """The models that a server has: that at ``path``, or those of the configuration, or the one of the ``demo`` extra.
+
+    ``aliases`` are names for the one that there is. Raises ``ConstrainError``, ``ValueError`` and ``OSError`` for
+    whatever can be known to be wrong before a model is loaded.
+    """
+    tables = config.models
+    if path is not None or not tables:
+        tables = [ModelTable(path=path or default_model_path())]
+    if aliases:
+        if len(tables) > 1:
+            raise ValueError(f"--alias names one model, and the configuration has {len(tables)}")
+        tables = [ModelTable.model_validate({**tables[0].model_dump(), "name": aliases[0], "alias": [*aliases[1:]]})]
+    sources = [_source(config, table) for table in tables]
+    owners: dict[str, Path] = {}
+    for source, table in zip(sources, tables, strict=True):
+        for name in source.names:
+            if name in owners:
+                raise ValueError(f"two models are called {name}: {owners[name]} and {table.path}")
+            owners[name] = table.path
+        if config.memory_limit is not None and source.memory_bytes > config.memory_limit:
+            raise ValueError(
+                f"{table.path} takes about {source.memory_bytes / 2**30:.1f} GiB, more than the memory_limit of "
+                f"{config.memory_limit / 2**30:.1f} GiB; a smaller ctx or parallel takes less"
+            )
+    return Models(sources, config.memory_limit)
+
+
+def _source(config: ServerConfig, table: ModelTable) -> ModelSource:
+    def settled(name: str) -> Any:
+        own = getattr(table, name)
+        return getattr(config, name) if own is None else own
+
+    parallel = settled("parallel")
+    if config.deterministic and parallel not in (None, 1):
+        raise ValueError(
+            f"{table.path}: parallel is {parallel}, but a deterministic server writes one answer at a time"
+        )
+    if parallel is None:
+        parallel = 1 if config.deterministic else DEFAULT_PARALLEL
+    defaults: ChatOptions = {}
+    if config.deterministic:
+        defaults["seed"] = _SEED
+    if table.tool_format is not None:
+        defaults["tool_format"] = tool_format(table.tool_format).name
+    gpu_layers = settled("gpu_layers")
+    options = {
+        "n_ctx": settled("ctx"),
+        "parallel": parallel,
+        "n_gpu_layers": -1 if gpu_layers is None else gpu_layers,
+        "n_threads": settled("threads"),
+        "chat_template": None if table.chat_template is None else table.chat_template.read_text(encoding="utf-8-sig"),
+        "keep_prompts": not config.deterministic,
+        "batch_invariant": config.deterministic,
+    }
+    return ModelSource(
+        names=tuple(dict.fromkeys((table.name or table.path.stem, *table.alias))),
+        created=int(table.path.stat().st_mtime),
+        parallel=parallel,
+        memory_bytes=memory_needed(table.path, options["n_ctx"], parallel),
+        load=partial(_load, table.path, options),
+        defaults=defaults,
+    )
+
+
+def _load(path: Path, options: dict[str, Any]) -> Model:
+    model = Model(path, **options)
+    try:
+        _ = model.scheduler  # its memory is taken now, or never
+        workers().start(model.vocabulary)  # no request shall wait until that is known there
+    except BaseException:
+        model.close()
+        raise
+    return model

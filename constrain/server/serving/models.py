@@ -1,0 +1,292 @@
+"""The models that a server has, by name: how it lists them, and how they come into memory and leave it.
+
+    not loaded --lease--> loading --> loaded, in use <--lease / end of all leases--> idle
+         ^                                                                            |
+         +------------- least recently used first, to make room ----------------------+
+
+Models are loaded when they are first asked for, by a thread of its own. Where there is a limit on memory, idle ones
+make room; one that is in use never does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import time
+from concurrent.futures import Future, InvalidStateError
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from openai.types import Model as ModelObject
+
+from constrain.generation.options import ChatOptions
+from constrain.server.http.account import current
+from constrain.server.http.errors import SERVER_ERROR, ApiError, unavailable
+from constrain.server.serving.waiting import any_done
+from constrain.threads import start_pool
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+
+    from constrain.llama.model import Model
+
+_log = logging.getLogger("constrain.server")
+
+_OWNER = "constrain"
+
+ROOM_PATIENCE = 30.0
+"""Seconds that a request waits for models in use to make room, unless its own time is up before."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSource:
+    """What is known of a model before it is loaded.
+
+    Attributes:
+        names: by which requests ask for it; the first is its own.
+        created: seconds since 1970, of its file.
+        parallel: answers that it writes at once.
+        memory_bytes: what it takes when it is loaded.
+        load: loads it, in a thread of its own.
+        defaults: options for what requests do not say.
+    """
+
+    names: tuple[str, ...]
+    created: int
+    parallel: int
+    memory_bytes: int
+    load: Callable[[], Model]
+    defaults: ChatOptions = field(default_factory=ChatOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """A model that is loaded, under the name by which a request asks for it. ``defaults``: as in ``ModelSource``."""
+
+    name: str
+    model: Model
+    defaults: ChatOptions = field(default_factory=ChatOptions)
+
+
+@dataclass(eq=False, slots=True)
+class _Entry:
+    """A model on its way. ``users``: leases; ``used``: when the last one ended; ``loading``: of None if it failed."""
+
+    source: ModelSource
+    users: int = 0
+    used: int = 0
+    loading: Future[Model | None] | None = None
+
+    @property
+    def model(self) -> Model | None:
+        """The model, if it is loaded."""
+        return self.loading.result() if self.loading is not None and self.loading.done() else None
+
+    @property
+    def is_loading(self) -> bool:
+        return self.loading is not None and not self.loading.done()
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it could not be loaded when it was last asked for."""
+        return self.loading is not None and self.loading.done() and self.loading.result() is None
+
+    @property
+    def memory_bytes(self) -> int:
+        """What it takes now, or is about to."""
+        return self.source.memory_bytes if self.is_loading or self.model is not None else 0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelState:
+    """Where a model is. ``memory_bytes``: what it takes; ``users``: requests that use it, or wait for it."""
+
+    name: str
+    is_loaded: bool
+    has_failed: bool
+    memory_bytes: int
+    users: int
+
+
+class Models:
+    """The models of a server. For the thread of the event loop alone.
+
+    Args:
+        sources: of the models; no two of them have a name in common.
+        memory_limit: bytes that loaded models may take together; ``None`` for any number. None of them needs more.
+    """
+
+    def __init__(self, sources: Sequence[ModelSource], memory_limit: int | None = None) -> None:
+        self.memory_limit = memory_limit
+        self._entries = [_Entry(source) for source in sources]
+        self._by_name = {name: entry for entry in self._entries for name in entry.source.names}
+        self._clock = itertools.count(1)
+        self._thread = start_pool(1, "constrain-load")
+        self._waiting: set[Future[None]] = set()
+
+    def __iter__(self) -> Iterator[str]:
+        """All names."""
+        return iter(self._by_name)
+
+    @property
+    def parallel(self) -> int:
+        """Answers that all models together write at once."""
+        return sum(entry.source.parallel for entry in self._entries)
+
+    def find(self, name: str) -> ModelSource | None:
+        """What is known of the model of a name, if there is one."""
+        return self._by_name[name].source if name in self._by_name else None
+
+    def states(self) -> list[ModelState]:
+        """Where all models are, under their own names."""
+        return [
+            ModelState(
+                entry.source.names[0], entry.model is not None, entry.has_failed, entry.memory_bytes, entry.users
+            )
+            for entry in self._entries
+        ]
+
+    @contextlib.asynccontextmanager
+    async def lease(self, name: str) -> AsyncIterator[ServedModel]:
+        """The model of a name, loaded, and kept loaded meanwhile.
+
+        Waits until it is loaded, but for room in memory no longer than ``ROOM_PATIENCE``. Raises ``ApiError``.
+        """
+        find_model(self, name)
+        current.get().model = name
+        entry = self._by_name[name]
+        entry.users += 1
+        try:
+            model = await self._ready(entry)
+            yield ServedModel(name, model, entry.source.defaults)
+        finally:
+            entry.users -= 1
+            entry.used = next(self._clock)
+            if not entry.users:
+                self._wake()
+
+    def load(self, name: str) -> None:
+        """Loads a model now. Raises what ``ModelSource.load`` does."""
+        loaded: Future[Model | None] = Future()
+        entry = self._by_name[name]
+        loaded.set_result(entry.source.load())
+        entry.loading = loaded
+
+    def close(self) -> None:
+        """Frees all models, once nothing uses them any more."""
+        for entry in self._entries:
+            if entry.is_loading or entry.model is not None:
+                self._unload(entry)
+        self._thread.shutdown()
+
+    async def _ready(self, entry: _Entry) -> Model:
+        until = time.monotonic() + ROOM_PATIENCE
+        while not entry.is_loading and entry.model is None:
+            if self._make_room(entry):
+                entry.loading = self._thread.submit(_load, entry.source)
+                entry.loading.add_done_callback(self._wake)
+            elif not await self._change(until):
+                raise unavailable(
+                    f"The model '{entry.source.names[0]}' is not loaded, and models in use leave it no room. Please "
+                    "try again later."
+                )
+        loading = entry.loading
+        assert loading is not None
+        await any_done(loading)
+        model = loading.result()
+        if model is None:
+            raise ApiError(
+                f"The model '{entry.source.names[0]}' cannot be loaded; the server's log says why.",
+                status=500,
+                kind=SERVER_ERROR,
+                code="model_load_failed",
+            )
+        return model
+
+    def _make_room(self, entry: _Entry) -> bool:
+        """Unloads idle models, the least recently used first, for one to be loaded; none if they are not enough."""
+        if self.memory_limit is None:
+            return True
+        others = [other for other in self._entries if other is not entry]
+        missing = entry.source.memory_bytes + sum(other.memory_bytes for other in others) - self.memory_limit
+        leaving = []
+        for other in sorted(others, key=lambda other: other.used):
+            if missing > 0 and other.model is not None and not other.users:
+                leaving.append(other)
+                missing -= other.memory_bytes
+        if missing > 0:
+            return False
+        for other in leaving:
+            self._unload(other)
+        return True
+
+    def _unload(self, entry: _Entry) -> None:
+        """Frees a model, or one that is being loaded after that: the thread does one after the other."""
+        loading, entry.loading = entry.loading, None
+        assert loading is not None
+        self._thread.submit(_close, entry.source.names[0], loading)
+
+    async def _change(self, until: float) -> bool:
+        """Waits until a model is loaded or idle; ``False`` if that takes too long."""
+        changed: Future[None] = Future()
+        self._waiting.add(changed)
+        try:
+            return await any_done(changed, until=until)
+        finally:
+            self._waiting.discard(changed)
+
+    def _wake(self, _: Any = None) -> None:
+        for waiting in list(self._waiting):
+            with contextlib.suppress(InvalidStateError):  # another thread was faster
+                waiting.set_result(None)
+
+
+def _load(source: ModelSource) -> Model | None:
+    name, begun = source.names[0], time.monotonic()
+    try:
+        model = source.load()
+    except Exception:  # noqa: BLE001 - those who wait are told by ``None``, and the log says why
+        _log.exception("the model %s cannot be loaded", name, extra={"event": "model_load_failed", "model": name})
+        return None
+    seconds = round(time.monotonic() - begun, 3)
+    facts = {"event": "model_loaded", "model": name, "seconds": seconds, "memory_bytes": source.memory_bytes}
+    _log.info("loaded %s in %.1f s", name, seconds, extra=facts)
+    return model
+
+
+def _close(name: str, loading: Future[Model | None]) -> None:
+    model = loading.result()
+    if model is None:
+        return
+    try:
+        model.close()
+    except Exception:  # noqa: BLE001 - nobody waits for this
+        _log.exception("the model %s could not be freed", name, extra={"event": "model_unload_failed", "model": name})
+    else:
+        _log.info("unloaded %s", name, extra={"event": "model_unloaded", "model": name})
+
+
+def find_model(models: Models, name: str) -> ModelSource:
+    """What is known of the model of a name. Raises ``ApiError``."""
+    source = models.find(name)
+    if source is None:
+        there = ", ".join(f"'{known}'" for known in models)
+        raise ApiError(
+            f"The model '{name:.200}' does not exist. This server has {there}.",
+            status=404,
+            param="model",
+            code="model_not_found",
+        )
+    return source
+
+
+def model_object(models: Models, name: str) -> dict[str, Any]:
+    """A model as OpenAI's clients know it, loaded or not. Raises ``ApiError``."""
+    described = ModelObject(id=name, created=find_model(models, name).created, object="model", owned_by=_OWNER)
+    return described.model_dump(exclude_unset=True)
+
+
+def model_list(models: Models) -> dict[str, Any]:
+    """All of them."""
+    return {"object": "list", "data": [model_object(models, name) for name in models]}

@@ -1,0 +1,61 @@
+"""The values of JSON answers. A recursive schema lets a model nest an answer as deeply as its context is long."""
+
+from __future__ import annotations
+
+import json
+import re
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from constrain.errors import OutputValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MAX_ANSWER_NESTING = 500
+"""Levels of objects and arrays in an answer; deeper ones are an ``OutputValidationError``, which has the text. Python
+reads, writes, compares and prints about 990 levels, less the calls under way; this many leave room for a program's own
+calls."""
+
+_MARKS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{\]}]', re.DOTALL)
+
+
+def read_answer(
+    text: str,
+    *,
+    pairs: Callable[[list[tuple[str, Any]]], Any] | None = None,
+    constant: Callable[[str], Any] | None = None,
+    decimal: Callable[[str], Any] | None = None,
+) -> Any:
+    """The value of a JSON text, however many calls are under way.
+
+    ``pairs``, ``constant`` and ``decimal``: what ``json.loads`` makes of objects, of constants that are no JSON, and of
+    numbers with a fraction or an exponent. Raises ``OutputValidationError`` for more than ``MAX_ANSWER_NESTING``
+    levels, and what ``json.loads`` does.
+    """
+    require_shallow(text)
+    read = partial(json.loads, text, object_pairs_hook=pairs, parse_constant=constant, parse_float=decimal)
+    try:
+        return read()
+    except RecursionError:  # the calls around this one leave too little; in a thread of its own there are none
+        with ThreadPoolExecutor(1, thread_name_prefix="constrain-read") as apart:
+            return apart.submit(read).result()
+
+
+def require_shallow(text: str) -> None:
+    """Raises ``OutputValidationError`` for a JSON text of more than ``MAX_ANSWER_NESTING`` levels."""
+    if text.count("[") + text.count("{") <= MAX_ANSWER_NESTING:
+        return
+    depth = 0
+    for mark in _MARKS.finditer(text):
+        if mark[0] in "[{":
+            depth += 1
+        elif mark[0] in "]}":
+            depth -= 1
+        if depth > MAX_ANSWER_NESTING:
+            raise OutputValidationError(
+                f"the text is nested more than {MAX_ANSWER_NESTING} levels deep (MAX_ANSWER_NESTING), so that no value "
+                "is made of it; a schema that does not refer to itself, or fewer max_tokens, keep answers shallower",
+                text=text,
+            )

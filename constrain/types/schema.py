@@ -1,0 +1,495 @@
+"""The JSON Schema to compile for a Python type: Pydantic's own, tightened to what the type's validators accept.
+
+Pydantic's JSON Schema says less than its validators where JSON Schema has no word for it: the bounds of a date, the
+version of a UUID, the schemes of a URL, the digits of a ``Decimal``. What a standard type reads is known, so it is
+said here in patterns and bounds. Some types are narrowed to their usual spelling: bounded ``datetime`` values are
+written in UTC and whole seconds, bounded ``timedelta`` values in seconds, URLs with plain hosts. ``Json`` is refused,
+since a schema cannot look into a string, and so are types that ask for files, imports, classes or checksums. What a
+model's own validator functions reject shows when the answer is parsed (``OutputValidationError``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from pydantic.json_schema import GenerateJsonSchema, WithJsonSchema
+
+from constrain.errors import UnsupportedSchemaError
+from constrain.types import patterns
+from constrain.types.exact_decimals import NO_SCHEMAS, reads_exactly
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydantic import TypeAdapter
+
+_BYTES = "x-bytes"
+"""Marks, until the schema is finished, strings that Pydantic decodes to bytes."""
+
+_MAX_SECONDS = 4_294_967_295
+"""Pydantic reads the numbers of a duration as 32 bits."""
+
+_FIRST_MOMENT, _LAST_MOMENT = datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59)  # noqa: DTZ001 - in UTC
+
+_BYTE_SIZE = patterns.in_both_dialects(r"^\s*(\d*\.?\d+)\s*(\w+)?")
+"""The pattern by which Pydantic's ByteSize is known; it also reads the unit."""
+
+_USUAL_DIGITS = 28
+"""Digits before the point, and after it, of a decimal in a text that has no limits: those of Python's arithmetic."""
+
+_FLOAT_DIGITS = 15
+"""Digits of a decimal number that a float always holds."""
+
+_MAX_FLOAT_MULTIPLE = 1_000_000
+"""Multiples of 0.1, 0.01 and the like that are no farther from 0: Pydantic divides floats, and allows for an error that
+does not grow with the number, so that from about ten times as far on it takes some multiples for none."""
+
+_BOUNDS = ("gt", "ge", "lt", "le")
+_ALL_WHITESPACE = r"\s\u0085\u001c-\u001f"
+
+
+def type_schema(adapter: TypeAdapter[Any]) -> dict[str, Any]:
+    """The JSON Schema of the texts that ``adapter`` reads. Raises what ``TypeAdapter.json_schema`` raises."""
+    generator = _Generator if reads_exactly(adapter) else _GeneratorOfTexts
+    try:
+        schema = adapter.json_schema(schema_generator=generator)
+    except _RefusedTypeError as error:
+        field = _field_of(error.part, adapter.core_schema)
+        raise UnsupportedSchemaError(f"the field {'.'.join(field)}: {error}" if field else str(error)) from None
+    stack: list[Any] = [schema]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, dict):
+            _finish(node)
+            stack += node.values()
+        elif isinstance(node, list):
+            stack += node
+    return schema
+
+
+def _text(pattern: str, **more: Any) -> dict[str, Any]:
+    return {"type": "string", **more, "pattern": patterns.whole(pattern)}
+
+
+_FILE = "must name a file that exists where it is read, which no schema says; use Path, and look at the file afterwards"
+_REFUSED = {
+    "PathType.validate_file": f"FilePath {_FILE}",
+    "PathType.validate_directory": f"DirectoryPath {_FILE.replace('file', 'directory')}",
+    "PathType.validate_socket": f"SocketPath {_FILE.replace('file', 'socket')}",
+    "PathType.validate_new": "NewPath must name no file that exists, which no schema says; use Path",
+    "import_string": "ImportString must name what Python can import, which no schema says; use a Literal of the names",
+    "PaymentCardNumber.validate": "PaymentCardNumber ends in a checksum, which no schema says; use str with a pattern",
+}
+"""Why types are refused whose validators ask for more than any schema says, by the validators' names in Pydantic."""
+
+
+_FUNCTIONS = ("function-before", "function-after", "function-plain", "function-wrap")
+
+
+class _RefusedTypeError(UnsupportedSchemaError):
+    """A type that is refused; ``part`` is its core schema."""
+
+    def __init__(self, message: str, part: Any) -> None:
+        super().__init__(message)
+        self.part = part
+
+
+def _field_of(wanted: Any, part: Any, path: tuple[str, ...] = ()) -> tuple[str, ...] | None:
+    """The class and field that a part of a core schema is in; ``None`` if it is not in there."""
+    if part == wanted:
+        return path
+    if isinstance(part, Mapping):
+        if part.get("type") in ("model", "dataclass", "typed-dict") and isinstance(part.get("cls"), type):
+            path = (part["cls"].__name__,)
+        fields = part.get("fields")
+        for key, value in part.items():
+            if key == "fields" and isinstance(fields, Mapping):
+                found = next(
+                    (one for name in fields if (one := _field_of(wanted, fields[name], (*path[:1], name)))), None
+                )
+            elif key in NO_SCHEMAS:
+                continue
+            else:
+                own = part.get("name") if part.get("type") == "dataclass-field" else None
+                found = _field_of(wanted, value, (*path[:1], own) if isinstance(own, str) else path)
+            if found is not None:
+                return found
+    elif isinstance(part, list | tuple):
+        return next((one for each in part if (one := _field_of(wanted, each, path)) is not None), None)
+    return None
+
+
+class _Generator(GenerateJsonSchema):
+    """Pydantic's generator, with more said about standard types; of defaults, which change no text, nothing."""
+
+    reads_numbers = True
+    """Whether decimals are read from numbers with all their digits."""
+
+    def default_schema(self, schema: Any) -> dict[str, Any]:
+        """The type without its default, which need not be JSON."""
+        result: dict[str, Any] = self.generate_inner(schema["schema"])
+        return result
+
+    def float_schema(self, schema: Any) -> dict[str, Any]:
+        """A number; a multiple of what no float is exactly is so near to 0 that Pydantic sees that it is one."""
+        result: dict[str, Any] = super().float_schema(schema)
+        step = schema.get("multiple_of")
+        if step is None or Fraction(repr(float(step))) == Fraction(step):
+            return result
+        bounds = {name: schema[name] for name in _BOUNDS if name in schema}
+        low = max([-_MAX_FLOAT_MULTIPLE, *(bounds[name] for name in ("gt", "ge") if name in bounds)])
+        high = min([_MAX_FLOAT_MULTIPLE, *(bounds[name] for name in ("lt", "le") if name in bounds)])
+        if not _has_multiple(Fraction(repr(float(step))), bounds, low, high):
+            return result
+        return result | {
+            name: limit
+            for name, limit, own in (
+                ("minimum", -_MAX_FLOAT_MULTIPLE, low),
+                ("maximum", _MAX_FLOAT_MULTIPLE, high),
+            )
+            if own == limit
+        }
+
+    def decimal_schema(self, schema: Any) -> dict[str, Any]:
+        """A number, or a text as Pydantic writes decimals; a multiple of something is always a number."""
+        digits, places = _digits(schema)
+        bounds = {name: Decimal(schema[name]) for name in _BOUNDS if name in schema}
+        multiple = schema.get("multiple_of")
+        number = _decimal_number(digits, places, bounds, multiple, exact=self.reads_numbers)
+        if multiple is not None:
+            return number
+        text = _decimal_text(digits, places, bounds)
+        return {"anyOf": [number, text]} if self.reads_numbers else text
+
+    def date_schema(self, schema: Any) -> dict[str, Any]:
+        """A day within its bounds."""
+        result: dict[str, Any] = super().date_schema(schema)
+        low, high = _limits(schema, timedelta(days=1), date.min, date.max)
+        today = datetime.now(timezone.utc).date()
+        if schema.get("now_op") == "past":  # a day apart from every time zone's today
+            high = min(high, today - timedelta(days=2))
+        elif schema.get("now_op") == "future":
+            low = max(low, today + timedelta(days=2))
+        if (low, high) != (date.min, date.max) and low <= high:
+            result["pattern"] = patterns.whole(patterns.between(low.isoformat(), high.isoformat()))
+        return result
+
+    def datetime_schema(self, schema: Any) -> dict[str, Any]:
+        """A moment: with an offset unless it must be naive; within bounds in UTC and whole seconds."""
+        result: dict[str, Any] = super().datetime_schema(schema)
+        naive = schema.get("tz_constraint") == "naive"
+        now = datetime.now(timezone.utc).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+        first, last = _FIRST_MOMENT, _LAST_MOMENT
+        low, high = _limits(schema, timedelta(seconds=1), first, last)
+        if schema.get("now_op") == "past":
+            high = min(high, now - timedelta(days=1))
+        elif schema.get("now_op") == "future":
+            low = max(low, now + timedelta(days=2))
+        if (low, high) != (first, last) and low <= high:
+            bounded = patterns.between(low.isoformat(), high.isoformat())
+            if naive:
+                return {"allOf": [_text(bounded), _text(patterns.NAIVE_DATETIME)]}
+            result["pattern"] = patterns.whole(bounded + "Z")
+        elif naive:
+            return _text(patterns.NAIVE_DATETIME)
+        return result
+
+    def time_schema(self, schema: Any) -> dict[str, Any]:
+        """A time of day; within bounds without an offset and in whole seconds."""
+        if not any(name in schema for name in _BOUNDS):
+            return super().time_schema(schema)
+        day = datetime(2000, 1, 1)  # noqa: DTZ001 - any day, to reckon with
+        moments = {name: datetime.combine(day, schema[name]) for name in _BOUNDS if name in schema}
+        low, high = _limits(moments, timedelta(seconds=1), day, day + timedelta(days=1, seconds=-1))
+        if low > high:
+            return super().time_schema(schema)
+        inside = patterns.between(low.time().isoformat(), high.time().isoformat())
+        return {"allOf": [_text(inside), _text(r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d")]}
+
+    def timedelta_schema(self, schema: Any) -> dict[str, Any]:
+        """A duration; within bounds in whole seconds."""
+        result: dict[str, Any] = super().timedelta_schema(schema)
+        if result.get("type") != "string":  # durations as numbers: Pydantic reads texts all the same
+            result = {"type": "string", "format": "duration"}
+        if any(name in schema for name in _BOUNDS):
+            low, high = _limits(schema, timedelta(seconds=1), timedelta(0), timedelta(seconds=_MAX_SECONDS))
+            first, last = int(low.total_seconds()), int(high.total_seconds())
+            if 0 <= first <= last <= _MAX_SECONDS:
+                return _text(f"PT(?:{patterns.whole_numbers(first, last)})S")
+        return result
+
+    def uuid_schema(self, schema: Any) -> dict[str, Any]:
+        """A UUID of its version."""
+        result: dict[str, Any] = super().uuid_schema(schema)
+        return _text(patterns.uuid(schema["version"])) if "version" in schema else result
+
+    def url_schema(self, schema: Any) -> dict[str, Any]:
+        """A URL with one of its schemes."""
+        result: dict[str, Any] = super().url_schema(schema)
+        return result | _text(patterns.url(schema.get("allowed_schemes")))
+
+    def multi_host_url_schema(self, schema: Any) -> dict[str, Any]:
+        """A URL with one of its schemes and one or more hosts."""
+        result: dict[str, Any] = super().multi_host_url_schema(schema)
+        return result | _text(patterns.multi_host_url(schema.get("allowed_schemes")))
+
+    def complex_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ARG002
+        """A complex number."""
+        return _text(patterns.COMPLEX)
+
+    def generate_inner(self, schema: Any) -> dict[str, Any]:
+        """A type, unless it asks for more than its schema says, and has no schema of the caller's own."""
+        _refuse_function(schema)
+        result: dict[str, Any] = super().generate_inner(schema)
+        return result
+
+    def is_subclass_schema(self, schema: Any) -> dict[str, Any]:
+        """A class."""
+        name = getattr(schema.get("cls"), "__name__", "...")
+        raise _RefusedTypeError(
+            f"type[{name}] is a class, which no JSON value stands for; use a Literal of the names", schema
+        )
+
+    def json_schema(self, schema: Any) -> dict[str, Any]:
+        """JSON within a string."""
+        raise _RefusedTypeError(
+            "Json[...] is JSON text inside a string, which cannot be enforced; use the type inside the brackets itself",
+            schema,
+        )
+
+    def str_schema(self, schema: Any) -> dict[str, Any]:
+        """A text; where the ends are stripped, there is nothing to strip, so that lengths and patterns hold."""
+        result: dict[str, Any] = super().str_schema(schema)
+        if isinstance(result.get("pattern"), str):
+            result["pattern"] = patterns.in_both_dialects(result["pattern"])
+        if schema.get("strip_whitespace") and ("pattern" in result or "minLength" in result):
+            kept = f"[^{_ALL_WHITESPACE}]"
+            result["allOf"] = [_text(rf"(?:{kept}(?:[^]*{kept})?)?")]
+        return result
+
+    def bytes_schema(self, schema: Any) -> dict[str, Any]:
+        """Bytes as a text. Their number is that of the characters as long as these are ASCII."""
+        result: dict[str, Any] = super().bytes_schema(schema)
+        encoding = getattr(self._config, "val_json_bytes", "utf8")  # since Pydantic 2.9
+        if encoding == "hex":
+            low, high = schema.get("min_length", 0), schema.get("max_length", "")
+            return _text(f"(?:[0-9a-f]{{2}}){{{low},{high}}}")
+        if encoding == "base64":
+            text = patterns.BASE64.replace("+/", "_-")
+            return _text(text)
+        if "minLength" in result or "maxLength" in result:
+            result["pattern"] = patterns.whole(r"[\u0000-\u007f]*")
+        return {**result, _BYTES: True}
+
+    def dict_schema(self, schema: Any) -> dict[str, Any]:
+        """A dictionary; keys that are no strings are written as such, and others have the pattern of their type."""
+        result: dict[str, Any] = super().dict_schema(schema)
+        if "patternProperties" in result:
+            result.setdefault("additionalProperties", False)
+        keys = schema.get("keys_schema", {})
+        if keys.get("type") in patterns.KEYS and "patternProperties" not in result:
+            bounds = {name: Decimal(str(keys[name])) for name in _BOUNDS if name in keys}
+            if keys["type"] == "decimal":
+                names = _decimal_text(*_digits(keys), bounds)
+            else:
+                names = _text(patterns.KEYS[keys["type"]], **_text_bounds(bounds))
+            if "allOf" in names:
+                result["propertyNames"] = names
+            else:
+                values = result.pop("additionalProperties", True)
+                result["patternProperties"] = {names["pattern"]: values}
+                result["additionalProperties"] = False
+        return result
+
+
+def _refuse_function(schema: Any) -> None:
+    """Raises ``_RefusedTypeError`` if a function of Pydantic's reads a type that is refused."""
+    function = schema["function"]["function"] if schema["type"] in _FUNCTIONS else None
+    if str(getattr(function, "__module__", "")).partition(".")[0] != "pydantic":
+        return
+    why = _REFUSED.get(getattr(function, "__qualname__", ""))
+    own = schema.get("metadata", {}).get("pydantic_js_annotation_functions", ())
+    if why is not None and not any(isinstance(getattr(one, "__self__", None), WithJsonSchema) for one in own):
+        raise _RefusedTypeError(why, schema)
+
+
+class _GeneratorOfTexts(_Generator):
+    """The same for types that read decimals exactly from texts only."""
+
+    reads_numbers = False
+
+
+_KEYWORDS = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
+
+
+def _digits(schema: Any) -> tuple[int | None, int | None]:
+    """The most digits of a decimal, and of those after the point, where zeros count, too."""
+    digits, places = schema.get("max_digits"), schema.get("decimal_places")
+    return digits, places if digits is None or places is None else min(digits, places)
+
+
+def _decimal_number(
+    digits: int | None, places: int | None, bounds: dict[str, Decimal], multiple: Any, *, exact: bool
+) -> dict[str, Any]:
+    """The JSON numbers within bounds that have at most so many digits, and so many of them after the point.
+
+    ``exact``: whether all their digits are read; otherwise they have at most as many as floats hold.
+    """
+    parts: list[dict[str, Any]] = [{"type": "number"}]
+    parts[0] |= {_KEYWORDS[name]: _inward(name, bound) for name, bound in bounds.items() if not _is_void(name, bound)}
+    step = Decimal(multiple) if multiple is not None else None
+    if digits is not None and places is None:
+        places = 0
+    if digits is not None and digits == places:
+        parts.append({"not": {"const": 0}})  # which Pydantic takes for a digit before the point
+    if not exact:
+        scale = max(places or 0, 0 if step is None else -int(step.as_tuple().exponent))
+        digits = min(_FLOAT_DIGITS if digits is None else digits, _FLOAT_DIGITS) - (scale - (places or 0))
+    if places is not None:
+        parts.append({"multipleOf": float(Decimal(1).scaleb(-places)) if places else 1})
+    if step is not None:
+        parts.append({"multipleOf": int(step) if step == step.to_integral_value() else float(step)})
+        beyond = step.scaleb(_USUAL_DIGITS)  # from here on, Python's arithmetic has no room for the quotient
+        parts.append({"exclusiveMinimum": _inward("gt", -beyond), "exclusiveMaximum": _inward("lt", beyond)})
+    if digits is not None:
+        most = Decimal(10) ** (digits - (places or 0)) - Decimal(1).scaleb(-(places or 0))
+        parts.append({"minimum": _inward("ge", -most), "maximum": _inward("le", most)})
+    return {"allOf": parts} if len(parts) > 1 else parts[0]
+
+
+def _decimal_text(digits: int | None, places: int | None, bounds: dict[str, Decimal]) -> dict[str, Any]:
+    """The texts of decimals within bounds that have at most so many digits, and so many of them after the point."""
+    longest = max((max(0, bound.adjusted() + 1) for bound in bounds.values() if bound and bound.is_finite()), default=0)
+    after = _USUAL_DIGITS if places is None else places
+    if digits is None:
+        forms = [_decimal_form(max(_USUAL_DIGITS, longest), after)]
+    elif places is None:
+        forms = [_decimal_form(digits - count, count) for count in range(digits + 1)]
+    elif digits == places:
+        # Not 0, which Pydantic takes for a digit before the point; no number has no digits at all.
+        forms = [rf"-?0\.\d{{1,{places}}}" if places else "(?!)"]
+    else:
+        forms = [_decimal_form(digits - places, places)]
+    return _text("|".join(forms), **_text_bounds(bounds))
+
+
+def _text_bounds(bounds: dict[str, Decimal]) -> dict[str, Any]:
+    """The keyword that keeps numbers in texts within bounds, if there are any."""
+    limits = [_text(patterns.decimal_bound(name, one)) for name, one in bounds.items() if not _is_void(name, one)]
+    return {"allOf": limits} if limits else {}
+
+
+def _decimal_form(whole: int, after: int) -> str:
+    before = rf"(?:0|[1-9]\d{{0,{whole - 1}}})" if whole > 0 else "0"
+    return rf"-?{before}" + (rf"(?:\.\d{{1,{after}}})?" if after > 0 else "")
+
+
+def _has_multiple(step: Fraction, bounds: dict[str, float], low: float, high: float) -> bool:
+    """Whether a multiple is between two numbers, and not one of the bounds that are exclusive."""
+    if low > high:
+        return False
+    first, last = math.ceil(Fraction(low) / step), math.floor(Fraction(high) / step)
+    first += first * step == bounds.get("gt")
+    last -= last * step == bounds.get("lt")
+    return first <= last
+
+
+def _is_void(name: str, bound: Decimal) -> bool:
+    """Whether each finite number is within a bound."""
+    return bound.is_infinite() and bound.is_signed() == (name in ("gt", "ge"))
+
+
+def _inward(name: str, bound: Decimal) -> int | float:
+    """A bound as a JSON Schema has it: itself, or the next float that is within it."""
+    if bound.is_finite() and bound == bound.to_integral_value():
+        return int(bound)
+    nearest = float(bound)
+    if name in ("gt", "ge"):
+        return nearest if Decimal(repr(nearest)) >= bound else math.nextafter(nearest, math.inf)
+    return nearest if Decimal(repr(nearest)) <= bound else math.nextafter(nearest, -math.inf)
+
+
+def _limits(schema: Any, step: timedelta, first: Any, last: Any) -> tuple[Any, Any]:
+    """The bounds of a core schema in whole steps, both included; moments in UTC."""
+    low, high = first, last
+    down: Any
+    for name in _BOUNDS:
+        if name not in schema:
+            continue
+        bound = schema[name]
+        if isinstance(bound, datetime):
+            if bound.tzinfo is not None:
+                bound = bound.astimezone(timezone.utc).replace(tzinfo=None)
+            down = bound.replace(microsecond=0)
+        elif isinstance(bound, timedelta):
+            down = timedelta(seconds=bound // timedelta(seconds=1))
+        else:
+            down = bound
+        exact = down == bound
+        if name in ("gt", "ge"):
+            low = max(low, down if exact and name == "ge" else down + step)
+        else:
+            high = min(high, down - step if exact and name == "lt" else down)
+    return low, high
+
+
+# By format: types whose validators are functions, of which Pydantic's core schema knows nothing more.
+
+
+def _finish(node: dict[str, Any]) -> None:
+    """Says what a format of Pydantic's own means."""
+    is_bytes = node.pop(_BYTES, False) is True
+    name = node.get("format")
+    if node.get("pattern") == _BYTE_SIZE and node.get("type") == "string":
+        node["pattern"] = patterns.whole(patterns.BYTE_SIZE)
+    if not isinstance(name, str) or node.get("type") != "string":
+        return
+    if name in ("base64", "base64url"):
+        text = patterns.BASE64 if is_bytes else patterns.BASE64_OF_ASCII
+        found: dict[str, Any] = {"pattern": patterns.whole(text if name == "base64" else _url_safe(text))}
+    elif name in _FORMATS:
+        found = _FORMATS[name]()
+    else:
+        return
+    if name != "email":
+        del node["format"]
+    if "pattern" in node:
+        node.setdefault("allOf", []).append(found)
+    else:
+        node.update(found)
+
+
+def _url_safe(pattern: str) -> str:
+    return pattern.replace("+/", "_-")
+
+
+def _known(pattern: Callable[[], str]) -> Callable[[], dict[str, Any]]:
+    return cache(lambda: {"pattern": patterns.whole(pattern())})
+
+
+def _time_zone() -> dict[str, Any]:
+    from zoneinfo import available_timezones
+
+    return {"enum": sorted(available_timezones())}
+
+
+_FORMATS: dict[str, Callable[[], dict[str, Any]]] = {
+    **{f"uuid{version}": _known(lambda version=version: patterns.uuid(version)) for version in range(1, 9)},  # type: ignore[misc]
+    "ipv4network": _known(patterns.ipv4_network),
+    "ipv6network": _known(patterns.ipv6_network),
+    "ipv4interface": _known(patterns.ipv4_interface),
+    "ipv6interface": _known(patterns.ipv6_interface),
+    "ipvanyaddress": lambda: {"anyOf": [{"format": "ipv4"}, {"format": "ipv6"}]},
+    "ipvanynetwork": _known(lambda: f"{patterns.ipv4_network()}|{patterns.ipv6_network()}"),
+    "ipvanyinterface": _known(lambda: f"{patterns.ipv4_interface()}|{patterns.ipv6_interface()}"),
+    "email": _known(lambda: patterns.EMAIL),
+    "name-email": _known(lambda: f"[A-Za-z]{{1,20}}(?: [A-Za-z]{{1,20}}){{0,3}} <{patterns.EMAIL}>"),
+    "fraction": _known(lambda: patterns.FRACTION),
+    "zoneinfo": _time_zone,
+}

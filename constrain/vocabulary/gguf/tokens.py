@@ -1,0 +1,283 @@
+"""The tokens of a GGUF file as bytes, and which of them are special or end a generation.
+
+Three kinds of token text meet in GGUF files:
+
+- byte-level BPE (GPT-2 and its heirs): every character of a token is one byte, in GPT-2's alphabet of printable
+  characters;
+- SentencePiece (Llama 2, Gemma, T5): characters stand for themselves, U+2581 for a space, ``<0x0A>`` for one byte;
+- RWKV (escapes as in a Python literal) and PLaMo 2 (the text itself).
+
+SentencePiece tokenizers put a space before a text when they encode it and take it away when they decode. That space
+belongs to the start of a text, not to a token: in the middle of a text, where everything that is generated stands,
+a token is worth its bytes, and ``encode`` here never adds one.
+
+Which tokens end a generation is decided as llama.cpp decides it (``llama_vocab_is_eog``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from constrain.errors import ModelError
+from constrain.vocabulary.gguf.metadata import Metadata, StringArray, read_metadata, shown
+from constrain.vocabulary.table import TokenTable, make_table
+
+if TYPE_CHECKING:
+    import os
+
+    from numpy.typing import NDArray
+
+_NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = 1, 2, 3, 4, 5, 6
+"""``tokenizer.ggml.token_type``, the values SentencePiece uses."""
+
+_SPACE = "\N{LOWER ONE EIGHTH BLOCK}".encode()
+
+_SPACE_ESCAPING_BPE = ("gemma4", "granite-embed-multi-311m", "sarvam-moe")
+"""Pre-tokenizers of BPE vocabularies that are spelled as SentencePiece spells."""
+
+_DEFAULT_EOS = {"llama": 2, "gpt2": 11, "t5": 1, "plamo2": 2}
+"""What llama.cpp takes for ``tokenizer.ggml.eos_token_id`` when the file does not say."""
+
+_END_NAMES = frozenset(
+    name.encode()
+    for name in (
+        "<|eot_id|>",
+        "<|im_end|>",
+        "<|end|>",
+        "<|return|>",
+        "<|call|>",
+        "<|flush|>",
+        "<|calls|>",
+        "<end_of_turn>",
+        "<|endoftext|>",
+        "</s>",
+        "<|eom_id|>",
+        "<EOT>",
+        "_<EOT>",
+        "[EOT]",
+        "[EOS]",
+        "<|end_of_text|>",
+        "<end_of_utterance>",
+        "<eos>",
+        "<turn|>",
+        "<|tool_response>",
+        "<｜end▁of▁sentence｜>",
+        "[e~[",
+    )
+)
+"""Tokens that llama.cpp takes for ends of generation by their text."""
+
+_END_NAME_GROUPS = {
+    "tokenizer.ggml.fim_pad_token_id": (b"<|fim_pad|>", b"<fim-pad>", b"<fim_pad>", b"<PAD>", b"[PAD]"),
+    "tokenizer.ggml.fim_rep_token_id": (b"<|fim_repo|>", b"<|repo_name|>", b"<fim-repo>", b"<REPO>", b"<reponame>"),
+    "tokenizer.ggml.fim_sep_token_id": (b"<|file_sep|>",),
+}
+"""Fill-in-the-middle tokens that end a generation, by the key that names them or else by their text."""
+
+_TOKENS, _TYPES, _EMBEDDING = "tokenizer.ggml.tokens", "tokenizer.ggml.token_type", "token_embd.weight"
+
+_MAX_PADDING = 1 << 16
+"""Ids of a model beyond the tokens of its tokenizer (known models have at most some thousand); more would make a small
+file with a damaged number take gigabytes."""
+
+_DECODED_TOGETHER = 1 << 14
+"""Tokens decoded in one step; bounds the memory of the tables in between."""
+
+
+def read_gguf_tokens(path: str | os.PathLike[str]) -> TokenTable:
+    """The token table of a GGUF file. Raises ``ModelError``."""
+    metadata = read_metadata(path, arrays=(_TOKENS, _TYPES), tensors=(_EMBEDDING,))
+    tokens = metadata.values.get(_TOKENS)
+    model = metadata.text("tokenizer.ggml.model")
+    if model is None or tokens is None:
+        raise ModelError(f"{metadata.path}: no tokenizer ({_TOKENS} is missing)")
+    if not isinstance(tokens, StringArray):
+        raise ModelError(f"{metadata.path}: {_TOKENS} is not an array of strings")
+    types = _token_types(metadata, len(tokens))
+    raw = tokens.to_list()
+    texts = _spell(metadata, model, tokens, raw, types)
+    # llama.cpp takes the tokens with these texts for control tokens, whatever their type.
+    ends = _ends_of_generation(metadata, model, raw)
+    ids = np.flatnonzero((types == _UNKNOWN) | (types == _CONTROL) | (types == _UNUSED)).tolist()
+    special = {token: raw[token].decode("utf-8", "replace") for token in ids}
+    texts.extend([b""] * _padding(metadata, len(texts)))
+    return make_table(texts, special=special, eos=ends, where=metadata.path)
+
+
+def _token_types(metadata: Metadata, count: int) -> NDArray[np.int32]:
+    types = metadata.values.get(_TYPES)
+    if types is None:
+        return np.full(count, _NORMAL, np.int32)
+    if not isinstance(types, np.ndarray) or types.dtype != np.int32 or len(types) < count:
+        raise ModelError(f"{metadata.path}: {_TYPES} is not one int32 for each of the {count} tokens")
+    return types[:count].astype(np.int32)
+
+
+def _padding(metadata: Metadata, count: int) -> int:
+    """The number of ids that the model knows beyond the ``count`` of its tokenizer."""
+    shape = metadata.shapes.get(_EMBEDDING, ())
+    rows = shape[1] if len(shape) == 2 else 0
+    architecture = metadata.text("general.architecture")
+    declared = metadata.integer(f"{architecture}.vocab_size") or 0
+    padding = max(rows, declared) - count
+    if padding > _MAX_PADDING:
+        name = _EMBEDDING if rows >= declared else shown(f"{architecture}.vocab_size")
+        raise ModelError(
+            f"{metadata.path}: damaged: {name} says {count + padding} ids, but the tokenizer has {count} tokens; "
+            f"at most {_MAX_PADDING} more are supported"
+        )
+    return max(padding, 0)
+
+
+def _ends_of_generation(metadata: Metadata, model: str, raw: list[bytes]) -> set[int]:
+    """The ids that end a generation, as llama.cpp decides it: those the metadata names, and some by their text."""
+    names = _END_NAMES.union(*_END_NAME_GROUPS.values())
+    by_name = {text: token for token, text in enumerate(raw) if text in names}
+    ends = {token for text, token in by_name.items() if text in _END_NAMES}
+    for key, group in _END_NAME_GROUPS.items():
+        named = _valid_id(metadata, key, len(raw))
+        if named is None:
+            named = next((by_name[text] for text in group if text in by_name), None)
+        if named is not None:
+            ends.add(named)
+    eos = _valid_id(metadata, "tokenizer.ggml.eos_token_id", len(raw))
+    if eos is None:
+        eos = _DEFAULT_EOS.get(model)
+    for token in (eos, *(_valid_id(metadata, f"tokenizer.ggml.{end}_token_id", len(raw)) for end in ("eot", "eom"))):
+        if token is not None and token < len(raw):
+            ends.add(token)
+    # In the families with channels "<|end|>" ends a message, not the generation; Gemma 4 has a plain "</s>".
+    harmony = {b"<|return|>", b"<|flush|>"} & by_name.keys() and {b"<|call|>", b"<|calls|>"} & by_name.keys()
+    if harmony:
+        ends.discard(by_name.get(b"<|end|>", -1))
+    if b"<|tool_response>" in by_name:
+        ends.discard(by_name.get(b"</s>", -1))
+    return ends
+
+
+def _valid_id(metadata: Metadata, key: str, count: int) -> int | None:
+    """A token id of the metadata; one that is out of range counts as absent, as in llama.cpp."""
+    token = metadata.integer(key)
+    return token if token is not None and 0 <= token < count else None
+
+
+def _spell(
+    metadata: Metadata, model: str, tokens: StringArray, raw: list[bytes], types: NDArray[np.int32]
+) -> list[bytes]:
+    """The bytes of every token by the tokenizer's own spelling."""
+    escapes_space = model in ("llama", "t5", "gemma4") or (
+        model == "gpt2" and metadata.text("tokenizer.ggml.pre") in _SPACE_ESCAPING_BPE
+    )
+    if escapes_space:
+        texts = [text.replace(_SPACE, b" ") for text in raw]
+    elif model == "gpt2":
+        texts = _decode_byte_level(tokens)
+    elif model == "plamo2":
+        texts = list(raw)
+    elif model == "rwkv":
+        return [_unescape_rwkv(metadata.path, token, text) for token, text in enumerate(raw)]
+    elif model == "bert":
+        raise ModelError(f"{metadata.path}: a WordPiece tokenizer (bert) drops spaces and cannot spell texts exactly")
+    else:
+        raise ModelError(f"{metadata.path}: the tokenizer model {model!r:.80} is not supported")
+    for token in np.flatnonzero(types != _NORMAL).tolist():
+        if types[token] == _BYTE:
+            texts[token] = _byte_token(metadata.path, token, raw[token])
+        else:
+            texts[token] = raw[token] if types[token] == _USER_DEFINED else b""
+    return texts
+
+
+def _byte_token(path: str, token: int, text: bytes) -> bytes:
+    """``<0x0A>`` is one byte."""
+    if len(text) == 6 and text.startswith(b"<0x") and text.endswith(b">"):
+        try:
+            return bytes.fromhex(text[3:5].decode("ascii"))
+        except ValueError:
+            pass
+    raise ModelError(f"{path}: byte token {token} is spelled {text!r:.80}, not like '<0x0A>'")
+
+
+def _byte_level_alphabet() -> NDArray[np.int16]:
+    """Code point to byte of GPT-2's alphabet, -1 outside it.
+
+    Printable Latin-1 characters are their own bytes; the other bytes follow in order from U+0100.
+    """
+    table = np.full(0x800, -1, np.int16)
+    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = 0
+    for byte in range(256):
+        if byte in printable:
+            table[byte] = byte
+        else:
+            table[0x100 + others] = byte
+            others += 1
+    return table
+
+
+def _decode_byte_level(tokens: StringArray) -> list[bytes]:
+    """Decodes GPT-2's alphabet: every character of a token is one byte.
+
+    A token with a character outside the alphabet stands for no bytes (llama.cpp prints a placeholder): no text.
+    """
+    alphabet = _byte_level_alphabet()
+    result: list[bytes] = []
+    for begin in range(0, len(tokens), _DECODED_TOGETHER):
+        chunk = slice(begin, begin + _DECODED_TOGETHER)
+        starts, lengths = tokens.starts[chunk], tokens.lengths[chunk]
+        low, high = int(starts[0]), int(starts[-1] + lengths[-1])
+        _decode_byte_level_chunk(tokens.data[low:high], starts - low, lengths, alphabet, result)
+    return result
+
+
+def _decode_byte_level_chunk(
+    data: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    alphabet: NDArray[np.int16],
+    result: list[bytes],
+) -> None:
+    """Decodes all of ``data`` at once, what lies between the texts included, and appends the texts' spans."""
+    continuation = (data & 0xC0) == 0x80
+    lead = (data >= 0xC2) & (data < 0xE0)
+    follower = np.append(data[1:], np.uint8(0))
+    code = np.where(lead, ((data & 0x1F).astype(np.int16) << 6) | (follower & 0x3F), data)
+    values = alphabet[code]
+    values[(data >= 0x80) & ~(lead & ((follower & 0xC0) == 0x80))] = -1
+    character = ~continuation
+    character[1:] |= ~lead[:-1]
+    values = values[character]
+    index = np.concatenate(([0], np.cumsum(character)))
+    first, last = index[starts], index[starts + lengths]
+    foreign = np.concatenate(([0], np.cumsum(values < 0)))
+    spoiled = foreign[last] != foreign[first]
+    text = values.astype(np.uint8).tobytes()
+    spans = zip(first.tolist(), last.tolist(), spoiled.tolist(), strict=True)
+    result.extend(b"" if bad else text[start:end] for start, end, bad in spans)
+
+
+def _unescape_rwkv(path: str, token: int, text: bytes) -> bytes:
+    r"""``\t``, ``\n``, ``\r``, ``\xHH``, and a backslash before any other character for that character."""
+    if b"\\" not in text:
+        return text
+    result = bytearray()
+    position = 0
+    while position < len(text):
+        byte = text[position]
+        position += 1
+        if byte != ord("\\"):
+            result.append(byte)
+            continue
+        escaped = text[position : position + 1]
+        position += 1
+        if escaped == b"x":
+            try:
+                result += bytes.fromhex(text[position : position + 2].decode("ascii"))
+            except ValueError as error:
+                raise ModelError(f"{path}: token {token} has a bad escape: {text!r:.80}") from error
+            position += 2
+        else:
+            result += {b"t": b"\t", b"n": b"\n", b"r": b"\r"}.get(escaped, escaped)
+    return bytes(result)

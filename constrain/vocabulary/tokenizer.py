@@ -1,0 +1,167 @@
+"""Text to token ids with llama.cpp's own tokenizer, such that text never becomes a special token.
+
+``llama_tokenize`` with ``parse_special=False`` leaves control tokens alone, but not all of them: user-defined tokens
+are always matched, llama.cpp counts the channel marks of some families among these, and in byte-level vocabularies a
+plain text such as ``</s>`` may merge into a token that ends the generation. So what comes back is checked, and where
+it holds a special id the text is cut inside that token's text and tokenized in parts.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import llama_cpp
+
+from constrain.errors import ModelError
+from constrain.vocabulary.gguf.tokens import read_gguf_tokens
+from constrain.vocabulary.table import make_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from constrain.vocabulary.table import Encode, Tokens, TokenTable
+
+_SPECIAL = (
+    llama_cpp.LLAMA_TOKEN_ATTR_CONTROL | llama_cpp.LLAMA_TOKEN_ATTR_UNKNOWN | llama_cpp.LLAMA_TOKEN_ATTR_USER_DEFINED
+)
+"""Attributes of tokens that llama.cpp looks for in a text before it tokenizes the rest."""
+
+_NUL = b"\0"
+"""A byte that no token joins to another: what follows it is tokenized as if in the middle of a text."""
+
+_INVALID_UTF8 = re.compile("([\udc80-\udcff]+)")
+"""Bytes that are no UTF-8, as ``surrogateescape`` decodes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialToken:
+    """A token that templates may name: its text, and whether white space beside it is dropped."""
+
+    id: int
+    text: str
+    strips_before: bool
+    strips_after: bool
+
+
+class Tokenizer:
+    """The tokenizer of one loaded model. ``make`` makes the vocabulary of its tokens."""
+
+    def __init__(self, llama: llama_cpp.Llama, make: Callable[[TokenTable, Encode], Tokens]) -> None:
+        if not isinstance(llama, llama_cpp.Llama):
+            raise ModelError(f"not a llama_cpp.Llama: {type(llama).__name__}")
+        self._llama = llama  # Keeps the vocabulary below alive.
+        self._vocabulary = llama._model.vocab
+        self._in_use = threading.Lock()
+        n_vocab: int = llama_cpp.llama_vocab_n_tokens(self._pointer)
+        self.vocabulary = make(self._table(read_gguf_tokens(llama.model_path), n_vocab), self.encode)
+        self.adds_bos: bool = llama_cpp.llama_vocab_get_add_bos(self._pointer)
+        self.adds_eos: bool = llama_cpp.llama_vocab_get_add_eos(self._pointer)
+        self.bos: int = llama_cpp.llama_vocab_bos(self._pointer)
+        self.eos: int = llama_cpp.llama_vocab_eos(self._pointer)
+        lead = self._raw(_NUL)
+        self._lead = lead if self._text(lead) == b" " + _NUL else []
+
+    def close(self) -> None:
+        """Waits for other threads to finish; from then on everything raises ``ModelError``."""
+        with self._in_use:
+            self._vocabulary = None
+
+    @property
+    def _pointer(self) -> Any:
+        if self._vocabulary is None:
+            raise ModelError(f"the model {self._llama.model_path} is closed")
+        return self._vocabulary
+
+    def _table(self, table: TokenTable, n_vocab: int) -> TokenTable:
+        """The file's table with the width of this model's logits and the ends of generation llama.cpp goes by."""
+        if len(table.texts) < n_vocab:
+            raise ModelError(f"{self._llama.model_path}: {len(table.texts)} tokens, but {n_vocab} in the loaded model")
+        eos = [token for token in range(n_vocab) if llama_cpp.llama_vocab_is_eog(self._pointer, token)]
+        special = {token: table.names.get(token, "") for token in table.special if token < n_vocab}
+        return make_table(table.texts[:n_vocab], special=special, eos=eos, where=self._llama.model_path)
+
+    @cached_property
+    def special_tokens(self) -> tuple[SpecialToken, ...]:
+        """The tokens that a template's text may name, longest text first, as llama.cpp looks for them.
+
+        One-character ones are left out: no text could be told apart from them.
+        """
+        found = []
+        for token in self.vocabulary.special:
+            attributes = llama_cpp.llama_vocab_get_attr(self._pointer, token)
+            text = self.name(token)
+            if attributes & _SPECIAL and len(text) > 1:
+                before = bool(attributes & llama_cpp.LLAMA_TOKEN_ATTR_LSTRIP)
+                after = bool(attributes & llama_cpp.LLAMA_TOKEN_ATTR_RSTRIP)
+                found.append(SpecialToken(token, text, before, after))
+        return tuple(sorted(found, key=lambda token: -len(token.text.encode())))
+
+    def name(self, token: int) -> str:
+        """What the vocabulary calls a token (``<|im_end|>``), ``""`` for none (-1)."""
+        if token < 0:
+            return ""
+        text: bytes = llama_cpp.llama_vocab_get_text(self._pointer, token)
+        return text.decode("utf-8", "replace")
+
+    def tokenize(self, text: str) -> list[int]:
+        """Tokenizes a text as llama.cpp does at the start or after a special token, without any special id."""
+        return self._plain(text.encode())
+
+    def encode(self, text: bytes) -> list[int]:
+        """Tokenizes bytes in the middle of a text: no special ids, no added space, and exactly these bytes.
+
+        What is no UTF-8, and what the tokenizer makes something else of, is written byte by byte. Raises ``ModelError``
+        if the vocabulary cannot spell them.
+        """
+        tokens: list[int] = []
+        for part in _INVALID_UTF8.split(text.decode("utf-8", "surrogateescape")):
+            raw = part.encode("utf-8", "surrogateescape")
+            written = [] if not raw or _INVALID_UTF8.match(part) else self._continued(raw)
+            tokens += written if self._text(written) == raw else self._bytewise(raw)
+        return tokens
+
+    def _bytewise(self, text: bytes) -> list[int]:
+        try:
+            return [self._byte_tokens[byte] for byte in text]
+        except KeyError as error:
+            byte = f"it has no token for the byte {error.args[0]:#04x}"
+            raise ModelError(f"the vocabulary of {self._llama.model_path} cannot spell {text!r}: {byte}") from None
+
+    @cached_property
+    def _byte_tokens(self) -> dict[int, int]:
+        texts = ((token, self.vocabulary.token_bytes(token)) for token in range(self.vocabulary.n_vocab))
+        return {text[0]: token for token, text in texts if len(text) == 1}
+
+    def _plain(self, text: bytes) -> list[int]:
+        """``_raw`` without special ids: the text is cut inside the text of each that came out."""
+        tokens = self._raw(text)
+        found = {self.name(token).encode() for token in tokens if token in self.vocabulary.special}
+        found = {name for name in found if len(name) > 1 and name in text}
+        if not found:
+            return [token for token in tokens if token not in self.vocabulary.special]
+        name = max(found, key=len)
+        cut = text.index(name) + 1
+        return self._plain(text[:cut]) + self._continued(text[cut:])
+
+    def _continued(self, text: bytes) -> list[int]:
+        """``_plain`` in the middle of a text: the space that SentencePiece puts before a text is left out."""
+        return self._plain(_NUL + text)[len(self._lead) :] if self._lead else self._plain(text)
+
+    def _text(self, tokens: Iterable[int]) -> bytes:
+        return b"".join(map(self.vocabulary.token_bytes, tokens))
+
+    def _raw(self, text: bytes) -> list[int]:
+        """``llama_tokenize`` without adding or parsing special tokens."""
+        size = len(text) + 2
+        while True:
+            buffer = (llama_cpp.llama_token * size)()
+            specials = (False, False)  # neither added nor read out of the text
+            with self._in_use:
+                count = llama_cpp.llama_tokenize(self._pointer, text, len(text), buffer, size, *specials)
+            if count >= 0:
+                return buffer[:count]
+            size = -count

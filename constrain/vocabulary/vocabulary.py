@@ -1,0 +1,188 @@
+"""Vocabularies: which bytes each token id stands for, and which ids are special."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from typing import TYPE_CHECKING, NoReturn, Protocol
+
+from constrain.arguments import integer
+from constrain.errors import ModelError
+from constrain.language.special import mark
+from constrain.vocabulary.table import make_table
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from llama_cpp import Llama
+
+    from constrain.vocabulary.table import Encode, TokenTable
+    from constrain.vocabulary.tokenizer import Tokenizer
+
+_reading = threading.Lock()
+
+
+class Vocabulary:
+    """The tokens of one tokenizer, as bytes; immutable, shared by all constraints made for it.
+
+    Attributes:
+        n_vocab: number of token ids, those without text included; the width of masks and logits.
+        eos: the ids that end a generation, ascending; at least one.
+        special: the ids that never stand for text (control, unknown and unused tokens), ``eos`` included.
+        special_tokens: ids by name (``<|python_tag|>``) of those special tokens that a grammar may name.
+        encode: bytes to token ids, without special tokens or an added prefix space; ``None`` if not known.
+
+    What a cache keeps for a vocabulary (``CONSTRAIN_CACHE``, see ``compile``) is read when it is made.
+
+    >>> vocabulary = Vocabulary.from_tokens([b"a", b"ab", b"</s>"], eos=[2])
+    >>> vocabulary.token_bytes(1), vocabulary.eos
+    (b'ab', (2,))
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_core",
+        "_fingerprint",
+        "_names",
+        "encode",
+        "eos",
+        "n_vocab",
+        "special",
+        "special_tokens",
+    )
+
+    def __init__(self, table: TokenTable, encode: Encode | None = None) -> None:
+        from constrain.engine import core
+        from constrain.engine.cache import find_cache, restore_parts
+
+        self.n_vocab = len(table.texts)
+        self.eos = table.eos
+        self.special = table.special
+        self.encode = encode
+        self.special_tokens: Mapping[str, int] = {name: token for token, name in table.names.items()}
+        self._names = {token: name for name, token in self.special_tokens.items()}
+        names = [(token, name.encode()) for token, name in self._names.items()]
+        self._core = core.Vocabulary(table.texts, sorted(table.special), list(table.eos), names)
+        self._fingerprint: bytes | None = None
+        cache = find_cache()
+        if cache is not None and cache.open():
+            restore_parts(cache, self)
+
+    @property
+    def fingerprint(self) -> bytes:
+        """SHA-256 of all tokens and which of them are special: equal for equal vocabularies, in any process."""
+        if self._fingerprint is None:
+            self._fingerprint = hashlib.sha256(self._core.description()).digest()
+        return self._fingerprint
+
+    @classmethod
+    def from_gguf(cls, path: str | os.PathLike[str]) -> Vocabulary:
+        """Reads the vocabulary of a GGUF file: its metadata only, no weights, without llama.cpp.
+
+        ``encode`` is not available this way. Raises ``ModelError`` if the file cannot be opened, is damaged or no
+        GGUF file, or holds no tokenizer whose tokens are known exactly as bytes.
+        """
+        from constrain.vocabulary.gguf.tokens import read_gguf_tokens
+
+        return cls(read_gguf_tokens(path))
+
+    @classmethod
+    def from_llama(cls, llama: Llama) -> Vocabulary:
+        """Reads the vocabulary of a loaded ``llama_cpp.Llama``, with ``encode``.
+
+        The file ``llama`` was loaded from must still be there. Raises ``ModelError`` as ``from_gguf`` does.
+        """
+        from constrain.vocabulary.tokenizer import Tokenizer
+
+        vocabulary = Tokenizer(llama, cls).vocabulary
+        assert isinstance(vocabulary, cls)
+        return vocabulary
+
+    @classmethod
+    def from_tokens(
+        cls,
+        tokens: Sequence[bytes],
+        *,
+        eos: Iterable[int],
+        special: Iterable[int] | Mapping[int, str] = (),
+        encode: Encode | None = None,
+    ) -> Vocabulary:
+        """A vocabulary from the bytes of each token id, ``b""`` for ids without text.
+
+        ``eos`` are the ids that end a generation, ``special`` those that never stand for text (if a mapping: with names
+        that grammars may use); whatever bytes these have are dropped. Several ids may have equal bytes. Raises
+        ``ModelError`` for an id out of range, an entry that is not ``bytes``, no text at all, or no end of generation.
+        """
+        texts = list(tokens)
+        for token, text in enumerate(texts):
+            if not isinstance(text, bytes):
+                raise ModelError(f"vocabulary: token {token} is {type(text).__name__}, not bytes")
+        return cls(make_table(texts, special=special, eos=eos, where="vocabulary"), encode)
+
+    def __copy__(self) -> Vocabulary:
+        """The vocabulary itself, which is immutable."""
+        return self
+
+    def __deepcopy__(self, _: object) -> Vocabulary:
+        """As ``copy.copy``."""
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Vocabulary cannot be pickled; make it again from the GGUF file or the tokens")
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The bytes of a token, ``b""`` for an id without text. Raises ``IndexError`` for an id out of range."""
+        if not 0 <= integer("token_id", token_id) < self.n_vocab:
+            raise IndexError(f"token id {token_id} is out of range: the vocabulary has {self.n_vocab}")
+        text: bytes = self._core.token_bytes(token_id)
+        return text
+
+    def marked_bytes(self, token_id: int) -> bytes:
+        r"""As ``token_bytes``, but of a special token that has a name: this between the bytes 0xFF and 0xFE.
+
+        >>> vocabulary = Vocabulary.from_tokens([b"a", b"", b""], eos=[2], special={1: "<|sep|>"})
+        >>> vocabulary.marked_bytes(1)
+        b'\xff<|sep|>\xfe'
+        """
+        text = self.token_bytes(token_id)
+        name = None if text else self._names.get(token_id)
+        return text if name is None else mark(name)
+
+    def __repr__(self) -> str:
+        return f"Vocabulary(n_vocab={self.n_vocab}, eos={self.eos}, special={len(self.special)} ids)"
+
+
+class HasVocabulary(Protocol):
+    """A ``Model``, which is not known here."""
+
+    vocabulary: Vocabulary
+
+
+def as_vocabulary(given: object) -> Vocabulary:
+    """The vocabulary that a caller names: itself, or a model with it. Raises ``TypeError`` for anything else."""
+    if isinstance(given, Vocabulary):
+        return given
+    if isinstance(own := getattr(given, "vocabulary", None), Vocabulary):  # a Model, without importing llama_cpp
+        return own
+    if type(given).__module__.partition(".")[0] == "llama_cpp":
+        vocabulary = tokenizer_of(given).vocabulary  # type: ignore[arg-type]
+        assert isinstance(vocabulary, Vocabulary)
+        return vocabulary
+    raise TypeError(
+        f"the vocabulary is {given!r:.80}; it must be a Vocabulary (of Vocabulary.from_gguf(path), for one), or a Model"
+    )
+
+
+def tokenizer_of(llama: Llama) -> Tokenizer:
+    """The tokenizer of a ``llama_cpp.Llama``, with its vocabulary: one for all who ask.
+
+    It is kept in the ``Llama`` itself, so that both live equally long. Raises ``ModelError``.
+    """
+    from constrain.vocabulary.tokenizer import Tokenizer
+
+    with _reading:
+        known: Tokenizer | None = llama.__dict__.get("_constrain_tokenizer")
+        if known is None:
+            known = llama.__dict__["_constrain_tokenizer"] = Tokenizer(llama, Vocabulary)
+        return known

@@ -1,0 +1,428 @@
+"""Answers by form and mode: random walks over the masks, read back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+import constrain
+from constrain.chat.answers.answer import Answer
+from constrain.chat.answers.choices import REFUSAL, Calls, CustomCalls, FunctionCalls, Reasoning, Value
+from constrain.chat.reading.reader import Event, Reader
+from tests.support import Tokens, allowed, small_vocabulary
+from tests.support.chat.forms import CHANNELS, ELEMENTS, FORMS, LIST, NAMES, OBJECT, PYTHON, RECIPIENTS, TAGS
+from tests.support.chat.parsed import gathered, read_answer
+
+if TYPE_CHECKING:
+    from constrain.chat.families.format import ToolFormat
+    from tests.support.chat.parsed import ParsedAnswer
+
+WALKS = 12
+"""Walks for each form and mode."""
+
+SCHEMAS: dict[str, Any] = {
+    "get_weather": {
+        "type": "object",
+        "properties": {
+            "city": {"type": "string", "maxLength": 12},
+            "unit": {"enum": ["c", "f", None]},
+            "days": {"type": "integer", "minimum": 1, "maximum": 9},
+        },
+        "required": ["city"],
+    },
+    "get": {
+        "type": "object",
+        "properties": {
+            "deep": {"type": "array", "items": {"type": ["boolean", "null", "string"]}, "maxItems": 3},
+            "at": {"$ref": "#/$defs/point"},
+        },
+        "$defs": {"point": {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]}},
+    },
+    "now": {"type": "object", "properties": {}},
+}
+TOOLS = (
+    *(FunctionCalls(name, json.dumps(schema)) for name, schema in SCHEMAS.items()),
+    CustomCalls("note"),
+    CustomCalls("plate", constrain.Regex(r'"?[A-Z\\]{1,3}\n?[0-9]+')),
+)
+MODES: dict[str, dict[str, Any]] = {
+    "auto": {},
+    "required": {"calls": Calls.REQUIRED},
+    "named": {"calls": Calls.REQUIRED, "allowed": ("get_weather",), "parallel": False},
+    "allowed": {"allowed": ("get", "note")},
+    "none": {"calls": Calls.NONE},
+    "one": {"parallel": False},
+}
+
+VOCABULARY = small_vocabulary(6)
+TOKENS = Tokens(VOCABULARY)
+
+
+def walked(answer: Answer, seed: int, leads: tuple[bytes, ...] = (b"",), *, count: int = WALKS) -> list[bytes]:
+    """Random answers that begin with the leads: what is forced, random tokens and steps towards the end, in turns."""
+    constraint = constrain.compile(answer, VOCABULARY, cache=False)
+    return [walk(constraint, Random(f"{seed} {index}"), leads[index % len(leads)]) for index in range(count)]
+
+
+def walk(constraint: constrain.Constraint, rng: Random, lead: bytes, most: int = 80) -> bytes:
+    matcher, row, text, end = constraint.matcher(), constraint.allocate_bitmask()[0], lead, VOCABULARY.eos[0]
+    assert matcher.accept_many(list(TOKENS.split(lead))) == len(list(TOKENS.split(lead))), lead
+    for _ in range(most):
+        forced = matcher.forced_bytes()
+        if not forced and rng.random() < 0.4:
+            forced = bytes(matcher.shortest_completion())[: rng.randint(1, 4)]
+        for token in TOKENS.split(forced):
+            assert matcher.accept(token), (text, forced)
+            text += VOCABULARY.token_bytes(token)
+        if forced:
+            continue
+        token = int(rng.choice(allowed(matcher, row)))
+        assert matcher.accept(token), (text, token)
+        if token == end:
+            return text
+        text += VOCABULARY.token_bytes(token)
+    for token in TOKENS.split(bytes(matcher.shortest_completion())):
+        assert matcher.accept(token), text
+        text += VOCABULARY.token_bytes(token)
+    assert matcher.is_accepting, text
+    return text
+
+
+def leads(form: ToolFormat, *, calls: bool) -> tuple[bytes, ...]:
+    """Nothing, and what calls begin with."""
+    if not calls:
+        return (b"",)
+    begin = (form.opening + form.call).partition("$")[0].encode()
+    if form.preamble is not None:
+        text = f"{form.preamble.begin}So:\n{form.preamble.end}".encode()
+        return (b"", begin, text + begin, text)
+    return (b"", begin, b"So:\n" + begin) if form.text_before else (b"", begin)
+
+
+def content_of(form: ToolFormat, text: bytes) -> str:
+    """The content of an answer without calls."""
+    written = text.decode()
+    return written if form.content is None else written.removeprefix(form.content.begin)
+
+
+def assert_calls_hold(answer: Answer, parsed: ParsedAnswer) -> None:
+    """All calls are ended, of tools that may be called, with valid values."""
+    tools = {answer.tools[index].name: answer.tools[index] for index in answer.callable_tools()}
+    for call in parsed.calls:
+        assert call.ended
+        tool = tools[call.name]
+        if isinstance(tool, FunctionCalls):
+            assert call.arguments is not None
+            jsonschema.validate(json.loads(call.arguments), json.loads(tool.parameters))
+        else:
+            assert call.input is not None
+            if tool.input is not None:
+                assert constrain.compile(tool.input, VOCABULARY).accepts(call.input)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
+def test_random_answers_read_back_as_the_mode_says(form: ToolFormat, mode: str) -> None:
+    answer = Answer(form, tools=TOOLS, **MODES[mode])
+    free = answer.calls is Calls.AUTO
+    for text in walked(answer, 1, leads(form, calls=free)):
+        parsed = read_answer(answer, text)
+        assert_calls_hold(answer, parsed)
+        if mode in ("required", "named"):
+            assert parsed.calls, text
+            assert parsed.content == ""
+        if mode == "none":
+            assert not parsed.calls
+        if mode in ("named", "one"):
+            assert len(parsed.calls) <= 1
+        if not parsed.calls:
+            assert parsed.content == content_of(form, text)
+        if form.id_pattern:
+            assert all(call.id is not None and len(call.id) == 3 for call in parsed.calls)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
+def test_answers_cut_anywhere_give_the_same_events(form: ToolFormat) -> None:
+    answer = Answer(form, tools=TOOLS, reasoning=Reasoning.OPTIONAL if form.thinking else Reasoning.NONE)
+    rng = Random(3)
+    for text in walked(answer, 2, leads(form, calls=True), count=6):
+        whole = merged([*(reader := Reader(answer)).feed(text), *reader.finish()])
+        for most in (1, 3, 20):
+            assert merged(in_pieces(answer, text, rng, most)) == whole, text
+        parsed = read_answer(answer, text)
+        assert gathered(in_pieces(answer, text, rng, 5), answer) == parsed
+
+
+def in_pieces(answer: Answer, text: bytes, rng: Random, most: int) -> list[Event]:
+    """The events of an answer that is fed in random pieces."""
+    reader, events, place = Reader(answer), [], 0
+    while place < len(text):
+        length = rng.randint(1, most)
+        events += reader.feed(text[place : place + length])
+        place += length
+    return events + reader.finish()
+
+
+def merged(events: list[Event]) -> list[tuple[Any, ...]]:
+    """Events with neighbouring texts joined."""
+    found: list[tuple[Any, ...]] = []
+    for event in events:
+        key = (type(event), *(getattr(event, name) for name in event.__slots__ if name != "text"))
+        text = getattr(event, "text", None)
+        if text is not None and found and found[-1][:-1] == key:
+            found[-1] = (*key, found[-1][-1] + text)
+        else:
+            found.append((*key, text))
+    return found
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
+def test_answers_that_are_cut_short_read_as_far_as_they_go(form: ToolFormat) -> None:
+    answer = Answer(form, tools=TOOLS)
+    for text in walked(answer, 5, leads(form, calls=True), count=6):
+        whole = read_answer(answer, text)
+        for length in range(len(text)):
+            part = read_answer(answer, text[:length])
+            assert len(part.calls) <= len(whole.calls)
+            for call, other in zip(part.calls, whole.calls, strict=False):
+                assert call == other if call.ended else call.name == other.name
+
+
+@pytest.mark.parametrize("form", [TAGS, ELEMENTS, CHANNELS], ids=lambda form: form.name)
+@pytest.mark.parametrize("reasoning", [Reasoning.OPTIONAL, Reasoning.OPENED])
+@pytest.mark.parametrize("calls", Calls)
+def test_reasoning_is_apart_from_content_and_calls(form: ToolFormat, reasoning: Reasoning, calls: Calls) -> None:
+    answer = Answer(form, tools=TOOLS, reasoning=reasoning, calls=calls)
+    assert form.thinking is not None
+    begin = form.thinking.begin.encode() if reasoning is Reasoning.OPTIONAL else b""
+    thought = begin + b"Well, 1 < 2" + form.thinking.end.encode()
+    for text in walked(answer, 4, (thought,)):
+        parsed = read_answer(answer, text)
+        assert parsed.reasoning == "Well, 1 < 2"
+        assert_calls_hold(answer, parsed)
+        assert bool(parsed.calls) or calls is not Calls.REQUIRED
+        assert not parsed.calls or calls is not Calls.NONE
+
+
+SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["age"]}
+
+
+@pytest.mark.parametrize("form", [TAGS, OBJECT, LIST, ELEMENTS, CHANNELS, RECIPIENTS], ids=lambda form: form.name)
+@pytest.mark.parametrize("refusal", [False, True])
+def test_content_of_a_schema_stands_beside_calls(form: ToolFormat, *, refusal: bool) -> None:
+    answer = Answer(form, tools=TOOLS, content=Value(json.dumps(SCHEMA)), refusal=refusal)
+    begin = form.content.begin.encode() if form.content else b""
+    starts = [b"", begin + b"{", (form.opening + form.call).partition("$")[0].encode()]
+    if refusal:
+        starts.append(begin + REFUSAL.encode())
+    for text in walked(answer, 7, tuple(starts)):
+        parsed = read_answer(answer, text)
+        assert_calls_hold(answer, parsed)
+        if parsed.calls or parsed.refusal is not None:
+            assert parsed.content == ""
+            assert not (parsed.calls and parsed.refusal is not None)
+        else:
+            jsonschema.validate(json.loads(parsed.content), SCHEMA)
+
+
+def test_content_that_may_begin_like_a_call_is_refused() -> None:
+    schema = {"type": "object", "properties": {"name": {"type": "string"}, "parameters": {"type": "object"}}}
+    with pytest.raises(constrain.GrammarError, match="begin with"):
+        Answer(OBJECT, tools=TOOLS, content=Value(json.dumps(schema))).grammar()
+    with pytest.raises(constrain.GrammarError, match="object"):
+        Answer(OBJECT, tools=TOOLS, content=constrain.Lark("start: /[{].*/")).grammar()
+
+
+def test_calls_and_content_may_both_be_objects() -> None:
+    answer = Answer(OBJECT, tools=TOOLS, content=Value(json.dumps(SCHEMA)))
+    constraint = constrain.compile(answer, VOCABULARY)
+    content = '{"name": "get_weather", "age": 3}'
+    call = '{"name": "get_weather", "parameters": {"city": "Oslo"}}'
+    assert constraint.accepts(content)
+    assert constraint.accepts(call)
+    assert not constraint.accepts('{"name": "get_weather", "parameters": {}}')
+    for length in (1, 7, 100):
+        for text in (content, call):
+            reader = Reader(answer)
+            pieces = [text[start : start + length].encode() for start in range(0, len(text), length)]
+            parsed = gathered([*(event for piece in pieces for event in reader.feed(piece)), *reader.finish()], answer)
+            assert (parsed.content or parsed.calls[0].arguments) == (content if text == content else '{"city": "Oslo"}')
+
+
+def test_a_refusal_stands_in_place_of_a_value() -> None:
+    answer = Answer(TAGS, content=Value(json.dumps(SCHEMA)), refusal=True)
+    constraint = constrain.compile(answer, VOCABULARY)
+    assert constraint.accepts('{"age": 3}')
+    assert constraint.accepts("Refusal: I do not know.")
+    assert not constraint.accepts("Refusal: ")
+    assert not constraint.accepts("I do not know.")
+    assert read_answer(answer, b"Refusal: I do not know.").refusal == "I do not know."
+    assert read_answer(answer, b'{"age": 3}').refusal is None
+
+
+def test_free_text_holds_no_mark_of_a_call() -> None:
+    for calls in (Calls.AUTO, Calls.NONE):
+        constraint = constrain.compile(Answer(TAGS, tools=TOOLS, calls=calls), VOCABULARY)
+        assert constraint.accepts("a <tool_ b")
+        assert not constraint.accepts("a <tool_call> b")
+        call = 'a\n<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
+        assert constraint.accepts(call) == (calls is Calls.AUTO)
+
+
+def test_without_text_before_calls_only_their_begin_is_left_out() -> None:
+    constraint = constrain.compile(Answer(OBJECT, tools=TOOLS), VOCABULARY)
+    assert constraint.accepts('write {"name": "now"}')
+    assert constraint.accepts('{"name" is a key')
+    assert not constraint.accepts('{"name": 1}')
+
+
+def test_arguments_keep_to_the_schema() -> None:
+    def accepts(arguments: str, name: str = "get_weather", *, closed: bool = True) -> bool:
+        tools = tuple(FunctionCalls(each, json.dumps(schema), closed) for each, schema in SCHEMAS.items())
+        answer = Answer(OBJECT, tools=tools, calls=Calls.REQUIRED)
+        return constrain.compile(answer, VOCABULARY).accepts(f'{{"name": "{name}", "parameters": {arguments}}}')
+
+    assert accepts('{"city": "Oslo", "days": 3}')
+    assert not accepts('{"days": 3}')
+    assert not accepts('{"city": "Oslo", "more": 3}')
+    assert accepts('{"city": "Oslo", "more": 3}', closed=False)
+    assert accepts("{}", "now")
+    assert not accepts('{"a": 1}', "now")
+    assert accepts('{"a": 1}', "now", closed=False)
+    assert not accepts("[]", "now")
+
+
+@pytest.mark.parametrize("schema", [{"type": "object"}, {"type": "object", "required": ["a"]}])
+def test_arguments_are_not_closed_where_no_parameters_are_listed(schema: Any) -> None:
+    answer = Answer(OBJECT, tools=(FunctionCalls("f", json.dumps(schema)),), calls=Calls.REQUIRED)
+    assert constrain.compile(answer, VOCABULARY).accepts('{"name": "f", "parameters": {"a": 1}}')
+
+
+@pytest.mark.parametrize("content", [constrain.Regex(r"\n[a-z]+"), constrain.Lark('start: "\\n" "ab"')])
+def test_a_new_line_that_content_begins_with_is_not_taken_for_one_behind_reasoning(content: Any) -> None:
+    answer = Answer(TAGS, content=content, reasoning=Reasoning.OPENED)
+    text = "So.</think>\nab"
+    assert constrain.compile(answer, VOCABULARY).accepts(text)
+    assert read_answer(answer, text.encode()).content == "\nab"
+
+
+def test_elements_hold_strings_as_they_are() -> None:
+    answer = Answer(ELEMENTS, tools=TOOLS, calls=Calls.REQUIRED)
+    text = (
+        '<tool_call>\n<function=get_weather>\n<parameter=city>\n"O\\s\nlo\n</parameter>\n<parameter=unit>\nnull\n'
+        "</parameter>\n<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>"
+    )
+    assert constrain.compile(answer, VOCABULARY).accepts(text)
+    (call,) = read_answer(answer, text.encode()).calls
+    assert json.loads(call.arguments or "") == {"city": '"O\\s\nlo', "unit": None, "days": 3}
+
+
+def test_the_end_of_an_element_may_begin_a_string() -> None:
+    answer = Answer(ELEMENTS, tools=TOOLS, calls=Calls.REQUIRED)
+    value = "</parameter>\nx"
+    text = f"<tool_call>\n<function=get_weather>\n<parameter=city>\n{value}\n</parameter>\n</function>\n</tool_call>"
+    constraint = constrain.compile(answer, VOCABULARY)
+    assert not constraint.accepts(text)  # longer than 12 characters
+    answer = replace(answer, tools=(FunctionCalls("get_weather", '{"properties": {"city": {"type": "string"}}}'),))
+    assert constrain.compile(answer, VOCABULARY).accepts(text)
+    assert json.loads(read_answer(answer, text.encode()).calls[0].arguments or "") == {"city": value}
+
+
+def test_keyword_arguments_are_read_as_json() -> None:
+    answer = Answer(PYTHON, tools=TOOLS, calls=Calls.REQUIRED)
+    text = '[get(deep=[True, None, "True, )"], at={"x": 1.5}), get_weather(city="a\\"b", unit=None)]'
+    assert constrain.compile(answer, VOCABULARY).accepts(text)
+    first, second = read_answer(answer, text.encode()).calls
+    assert json.loads(first.arguments or "") == {"deep": [True, None, "True, )"], "at": {"x": 1.5}}
+    assert json.loads(second.arguments or "") == {"city": 'a"b', "unit": None}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "additionalProperties": {"type": "integer"}},
+        {"type": "object", "properties": {"a": {}}, "required": ["a", "b"]},
+        {"type": "object", "properties": {"no name>": {}}},
+        {
+            "anyOf": [
+                {"type": "object", "properties": {"a": {"type": "string"}, "b": {"const": 1}}, "required": ["a", "b"]},
+                {"type": "object", "properties": {"a": {"type": "number"}, "b": {"const": 2}}, "required": ["a", "b"]},
+            ]
+        },
+        {"type": "object", "properties": {"a": {"const": "x\n</parameter>\ny"}}, "required": ["a"]},
+    ],
+)
+def test_arguments_that_elements_cannot_say_are_refused(schema: Any) -> None:
+    with pytest.raises(constrain.UnsupportedSchemaError, match="the tool f") as caught:
+        Answer(ELEMENTS, tools=(FunctionCalls("f", json.dumps(schema)),)).grammar()
+    assert caught.value.pointer == "/tools/0"
+
+
+def test_arguments_are_objects() -> None:
+    with pytest.raises(constrain.UnsatisfiableSchemaError, match="the tool f"):
+        Answer(TAGS, tools=(FunctionCalls("f", '{"type": "string"}'),)).grammar()
+
+
+SUMS = constrain.Lark('start: "[" sum "]"\nsum: TERM ("+" TERM)*\nTERM: /[0-9]+/ | /"[^"]*"/\n%ignore /[ \\n]+/')
+
+
+@pytest.mark.parametrize("form", [TAGS, LIST, NAMES, CHANNELS, ELEMENTS], ids=lambda form: form.name)
+def test_input_follows_a_grammar_inside_of_a_call(form: ToolFormat) -> None:
+    language = SUMS if form is not ELEMENTS else constrain.Lark('start: /[0-9]+/ ("+" /[0-9]+/)*')
+    answer = Answer(form, tools=(CustomCalls("sum", language), TOOLS[0]), calls=Calls.REQUIRED, allowed=("sum",))
+    inside = constrain.compile(language, VOCABULARY)
+    for text in walked(answer, 9):
+        calls = read_answer(answer, text).calls
+        assert calls
+        for call in calls:
+            assert call.ended
+            assert inside.accepts(call.input or ""), text
+
+
+def test_a_grammar_whose_texts_may_hold_the_end_of_input_is_refused() -> None:
+    with pytest.raises(constrain.GrammarError, match="custom"):
+        Answer(ELEMENTS, tools=(CustomCalls("any", constrain.Lark("start: /(.|\\n)+/")),)).grammar()
+
+
+def test_what_contradicts_itself_is_refused() -> None:
+    with pytest.raises(ValueError, match="'a b' is no name"):
+        Answer(TAGS, tools=(CustomCalls("a b"),))
+    with pytest.raises(ValueError, match="two tools are named 'a'"):
+        Answer(TAGS, tools=(CustomCalls("a"), CustomCalls("a")))
+    with pytest.raises(ValueError, match="none of the tools"):
+        Answer(TAGS, tools=TOOLS, allowed=("b",))
+    with pytest.raises(ValueError, match="no tool that may be called"):
+        Answer(TAGS, calls=Calls.REQUIRED)
+    with pytest.raises(ValueError, match="no reasoning section"):
+        Answer(OBJECT, reasoning=Reasoning.OPTIONAL)
+
+
+def test_a_hundred_tools_are_no_burden() -> None:
+    tools = tuple(FunctionCalls(f"tool_{index}", json.dumps(SCHEMAS["get_weather"])) for index in range(128))
+    answer = Answer(TAGS, tools=tools)
+    for text in walked(answer, 1, leads(TAGS, calls=True), count=3):
+        assert_calls_hold(answer, read_answer(answer, text))
+
+
+def test_budgets_hold() -> None:
+    answer = Answer(TAGS, tools=TOOLS, calls=Calls.REQUIRED, reasoning=Reasoning.OPTIONAL)
+    constraint = constrain.compile(answer, VOCABULARY)
+    least = constraint.report.min_tokens
+    for seed, most in enumerate((least, least + 3, 80, 200)):
+        matcher, row, text = constraint.matcher(max_tokens=most), constraint.allocate_bitmask()[0], b""
+        rng = Random(seed)
+        for _ in range(most + 1):
+            token = int(rng.choice(allowed(matcher, row)))
+            assert matcher.accept(token)
+            if token == VOCABULARY.eos[0]:
+                break
+            text += VOCABULARY.token_bytes(token)
+        assert matcher.is_finished
+        parsed = read_answer(answer, text)
+        assert parsed.calls
+        assert_calls_hold(answer, parsed)

@@ -1,0 +1,147 @@
+"""Messages: what is accepted, and how errors name the place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from constrain.chat.prompt.messages import Call, Message, MessageError, check_messages
+
+USER = {"role": "user", "content": "Hi"}
+
+
+def call(call_id: str = "a", **other: Any) -> dict[str, Any]:
+    return {"id": call_id, "type": "function", "function": {"name": "f", "arguments": "{}"}, **other}
+
+
+def calling(*calls: Any, **other: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": None, "tool_calls": list(calls), **other}
+
+
+def result(call_id: Any = "a", **other: Any) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": call_id, "content": "r", **other}
+
+
+def function(**fields: Any) -> dict[str, Any]:
+    return call(function={"name": "f", "arguments": "{}", **fields})
+
+
+WRONG: list[tuple[Any, str, str]] = [
+    ("Hi", "messages", "must be a list, not str"),
+    ([], "messages", "must not be empty"),
+    (["Hi"], "messages[0]", "must be an object, not str"),
+    ([{"content": "Hi"}], "messages[0].role", "None is none of system, developer"),
+    ([USER, {"role": "bot", "content": "Hi"}], "messages[1].role", "'bot' is none of"),
+    ([{"role": "user"}], "messages[0].content", "must be a string or a list of text parts, not null"),
+    ([{"role": "user", "content": 5}], "messages[0].content", "not int"),
+    ([{"role": "user", "content": []}], "messages[0].content", "must not be an empty list"),
+    ([{"role": "user", "content": ["a"]}], "messages[0].content[0]", "'text'"),
+    ([{"role": "user", "content": [{"type": "image_url"}]}], "messages[0].content[0]", "not 'image_url'"),
+    ([{"role": "user", "content": [{"type": "text"}]}], "messages[0].content[0].text", "must be a string, not null"),
+    ([{"role": "assistant", "content": None}], "messages[0].content", "must not be null without tool_calls"),
+    ([{"role": "user", "content": "a", "tool_calls": [call()]}], "messages[0].tool_calls", "no such field"),
+    ([{"role": "user", "content": "a", "other": 1}], "messages[0].other", "no such field"),
+    ([USER, result()], "messages[1].tool_call_id", "no call before it has the id 'a'"),
+    ([USER, calling(call()), result("b")], "messages[2].tool_call_id", "no call before it has the id 'b'"),
+    ([calling(call()), result(), result()], "messages[2].tool_call_id", "no call before it has the id 'a'"),
+    (
+        [calling(call(), call("b")), result(), result()],
+        "messages[2].tool_call_id",
+        "the call 'a' has two results",
+    ),
+    ([calling(call()), result(None)], "messages[1].tool_call_id", "must be a string, not null"),
+    ([calling(call()), USER], "messages[1]", "calls have no result before it: 'a'"),
+    ([calling(call(), call("b")), result()], "messages[1]", "calls have no result before it: 'b'"),
+    ([calling(call()), {"role": "tool", "tool_call_id": "a", "content": None}], "messages[1].content", "not null"),
+    ([calling(call(), call())], "messages[0].tool_calls[1].id", "two calls have the id 'a'"),
+    ([calling("f()")], "messages[0].tool_calls[0]", "must be an object, not str"),
+    ([calling(call(id=""))], "messages[0].tool_calls[0].id", "must not be empty"),
+    ([calling(call(id=7))], "messages[0].tool_calls[0].id", "must be a string, not int"),
+    ([calling(call(type="code"))], "messages[0].tool_calls[0].type", "neither 'function' nor 'custom'"),
+    ([calling(call(type="custom"))], "messages[0].tool_calls[0].custom", "must be an object, not null"),
+    ([calling(function(name="f g"))], "messages[0].tool_calls[0].function.name", "'f g' is no tool's name"),
+    ([calling(function(arguments="{"))], "messages[0].tool_calls[0].function.arguments", "must be JSON: "),
+    ([calling(function(arguments="[1]"))], "messages[0].tool_calls[0].function.arguments", "a JSON object, not list"),
+    ([calling(function(arguments=5))], "messages[0].tool_calls[0].function.arguments", "must be a string, not int"),
+    ([{"role": "assistant", "content": "a", "tool_calls": "f"}], "messages[0].tool_calls", "must be a list, not str"),
+    ([{"role": "assistant", "content": "a", "reasoning": 1}], "messages[0].reasoning", "must be a string, not int"),
+    (
+        [{"role": "assistant", "content": "a", "reasoning": "b", "reasoning_content": "c"}],
+        "messages[0].reasoning",
+        "differs from reasoning_content",
+    ),
+    ([{**USER, "name": 1}], "messages[0].name", "must be a string, not int"),
+    ([{"role": "user", "content": "\ud800"}], "messages[0].content", "half of a surrogate pair (U+D800)"),
+    (
+        [calling(function(arguments='{"a": "\\ud800"}'))],
+        "messages[0].tool_calls[0].function.arguments",
+        "half of a surrogate pair (U+D800)",
+    ),
+    ([calling(function(arguments='{"a": NaN}'))], "messages[0].tool_calls[0].function.arguments", "NaN is no JSON"),
+    ([calling(function(arguments={"a": float("inf")}))], "messages[0].tool_calls[0].function.arguments", "Infinity"),
+    ([calling(function(arguments={"a": {1}}))], "messages[0].tool_calls[0].function.arguments", "must be JSON: "),
+    (
+        [calling(function(arguments='{"a": ' * 99 + "1" + "}" * 99))],
+        "messages[0].tool_calls[0].function.arguments",
+        "nested more than 64 levels deep",
+    ),
+    (
+        [calling(function(arguments='{"a": ' * 99999 + "1" + "}" * 99999))],
+        "messages[0].tool_calls[0].function.arguments",
+        "must be JSON: ",
+    ),
+]
+
+
+@pytest.mark.parametrize(("messages", "param", "problem"), WRONG)
+def test_errors_name_the_place(messages: Any, param: str, problem: str) -> None:
+    with pytest.raises(MessageError) as caught:
+        check_messages(messages)
+    assert caught.value.param == param
+    assert str(caught.value).startswith(f"{param}: ")
+    assert problem in str(caught.value)
+
+
+def test_parts_are_joined() -> None:
+    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    assert check_messages([{"role": "user", "content": parts}]) == [Message("user", "ab")]
+
+
+def test_fields_that_clients_send_without_a_value_are_accepted() -> None:
+    sent = {"role": "assistant", "content": "a", "refusal": None, "audio": None, "function_call": None}
+    assert check_messages([USER, {**sent, "tool_calls": None, "annotations": []}])[1] == Message("assistant", "a")
+
+
+def test_a_refusal_is_an_answer() -> None:
+    refusal = {"role": "assistant", "content": None, "refusal": "No."}
+    assert check_messages([USER, refusal])[1] == Message("assistant", "No.")
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_reasoning_is_kept_apart(field: str) -> None:
+    assert check_messages([USER, {"role": "assistant", "content": "a", field: "hm"}])[1].reasoning == "hm"
+
+
+def test_results_get_the_order_of_the_calls_and_the_names_of_the_tools() -> None:
+    second = {"id": "b", "type": "custom", "custom": {"name": "g", "input": "x"}}
+    checked = check_messages([USER, calling(call(), second), result("b"), result("a")])
+    assert checked[1].calls == (Call("a", "f", "{}", {}), Call("b", "g", '{"input": "x"}', {"input": "x"}))
+    assert [(m.call_id, m.name) for m in checked[2:]] == [("a", "f"), ("b", "g")]
+
+
+def test_ids_may_come_again_in_a_later_turn() -> None:
+    assert len(check_messages([USER, calling(call()), result(), calling(call()), result()])) == 5
+
+
+def test_arguments_as_a_value_are_what_their_text_says() -> None:
+    checked = check_messages([USER, calling(function(arguments={1: (2,)})), result()])
+    assert checked[1].calls == (Call("a", "f", '{"1": [2]}', {"1": [2]}),)
+
+
+def test_no_text_stands_for_no_arguments() -> None:
+    assert check_messages([calling(function(arguments="")), result()])[0].calls[0].arguments == {}
+
+
+def test_who_speaks_is_kept_for_the_template() -> None:
+    assert check_messages([{**USER, "name": "Ann"}]) == [Message("user", "Hi", name="Ann")]

@@ -1,0 +1,63 @@
+"""Text as it grows: whole characters only, and stop texts."""
+
+from __future__ import annotations
+
+import pytest
+
+from constrain.chat.reading.text import TextStream
+
+
+def run(pieces: list[bytes], stops: tuple[str, ...] = (), *, cuts: bool = True) -> tuple[list[str], str]:
+    stream = TextStream(stops, cuts=cuts)
+    shown = []
+    for piece in pieces:
+        stopped = stream.feed(piece)
+        shown.append(stream.take())
+        if stopped:
+            break
+    shown.append(stream.finish())
+    return shown, stream.text
+
+
+def test_characters_are_shown_once_they_are_whole() -> None:
+    assert run([b"a\xc3", b"\xa9", b"\xf0\x9f", b"\x99\x82b"])[0] == ["a", "é", "", "🙂b", ""]
+
+
+def test_an_unfinished_character_at_the_end_is_replaced() -> None:
+    assert run([b"a\xc3"]) == (["a", "�"], "a�")
+
+
+def test_the_text_is_cut_before_a_stop_text() -> None:
+    assert run([b"one ", b"two ", b"three"], ("two",)) == (["one ", "", ""], "one ")
+
+
+def test_what_may_begin_a_stop_text_is_held_back() -> None:
+    assert run([b"a", b"<", b"e", b"n", b"x"], ("<end>",))[0] == ["a", "", "", "", "<enx", ""]
+    assert run([b"a<e", b"nd>b"], ("<end>",)) == (["a", "", ""], "a")
+
+
+def test_what_was_held_back_is_shown_in_the_end() -> None:
+    assert run([b"a<e"], ("<end>",)) == (["a", "<e"], "a<e")
+
+
+def test_the_first_of_several_stop_texts_counts() -> None:
+    assert run([b"abcd"], ("d", "bc"))[1] == "a"
+
+
+def test_stop_texts_that_overlap_tokens_are_found() -> None:
+    assert run([b"xaa", b"ab"], ("aab",))[1] == "xa"
+
+
+def test_a_text_that_stays_whole_says_that_it_should_stop() -> None:
+    stream = TextStream(("b",), cuts=False)
+    assert not stream.feed(b"a")
+    assert stream.feed(b"bc")
+    assert stream.feed(b"d") is False
+    assert stream.take() == "abcd"
+    assert stream.text == "abcd"
+
+
+@pytest.mark.parametrize("cuts", [True, False])
+def test_pieces_are_the_text(cuts: bool) -> None:
+    shown, text = run([bytes([byte]) for byte in "naïve – 🙂 <en".encode()], ("<end>",), cuts=cuts)
+    assert "".join(shown) == text == "naïve – 🙂 <en"

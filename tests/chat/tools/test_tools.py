@@ -1,0 +1,371 @@
+"""Tools of functions, methods and objects; running them; custom tools."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+import threading
+from typing import Annotated, Any
+
+import pytest
+from pydantic import AfterValidator, Field
+
+import constrain
+from constrain import CustomTool, FunctionTool, Lark, Regex, ToolContext, ToolError, tool
+from constrain.chat.tools.calls import CustomCall, FunctionCall
+from constrain.chat.tools.definition import as_tools
+
+
+def add(a: int, b: int = 1) -> int:
+    """Adds."""
+    return a + b
+
+
+async def add_later(a: int, b: int = 1) -> int:
+    """Adds, later."""
+    await asyncio.sleep(0)
+    return a + b
+
+
+# What a tool can be made of
+
+
+def test_a_function_becomes_a_tool_and_stays_callable() -> None:
+    made = tool(add)
+    assert isinstance(made, FunctionTool)
+    assert (made.name, made.description, made.strict) == ("add", "Adds.", False)
+    assert made(2, b=3) == 5
+    assert made.call({"a": 2}) == 3
+
+
+def test_the_decorator_takes_arguments_or_none() -> None:
+    @tool
+    def one(a: int) -> int:
+        return a
+
+    @tool(name="other", description="Does.", descriptions={"a": "it"}, strict=True)
+    def two(a: int = 1) -> int:
+        return a
+
+    assert (one.name, one.description) == ("one", "")
+    assert (two.name, two.description, two.strict) == ("other", "Does.", True)
+    assert two.parameters["properties"]["a"]["description"] == "it"
+    assert two.parameters["required"] == ["a"]
+
+
+def test_an_empty_description_overrides_that_of_the_docstring() -> None:
+    assert tool(add, description="").description == ""
+
+
+def test_a_decorated_function_is_called_as_decorated() -> None:
+    def doubled(function: Any) -> Any:
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            return 2 * function(*args, **kwargs)
+
+        return wrapper
+
+    made = tool(doubled(add))
+    assert list(made.parameters["properties"]) == ["a", "b"]
+    assert (made.name, made.description) == ("add", "Adds.")
+    assert made.call({"a": 1, "b": 2}) == 6
+
+
+class Account:
+    """An account."""
+
+    def __init__(self, balance: int = 0) -> None:
+        self.balance = balance
+
+    @tool
+    def deposit(self, amount: Annotated[int, Field(gt=0)]) -> int:
+        """Pays in.
+
+        Args:
+            amount: how much
+        """
+        self.balance += amount
+        return self.balance
+
+    @tool(name="transfer_money")
+    async def transfer(self, ctx: ToolContext[str], amount: int) -> str:
+        return f"{ctx} {self.balance - amount}"
+
+    @tool
+    @classmethod
+    def open(cls, balance: int) -> Account:
+        return cls(balance)
+
+    @tool
+    @staticmethod
+    def currency(code: str) -> str:
+        return code.upper()
+
+    def withdraw(self, amount: int) -> int:
+        """Pays out."""
+        return self.balance - amount
+
+    def __call__(self, amount: int) -> int:
+        """Pays, somehow."""
+        return amount
+
+
+def test_a_method_becomes_a_tool_of_each_object() -> None:
+    one, other = Account(1), Account(2)
+    assert one.deposit.parameters["properties"] == {
+        "amount": {"type": "integer", "exclusiveMinimum": 0, "description": "how much"}
+    }
+    assert one.deposit.call({"amount": 5}) == 6
+    assert other.deposit(1) == 3
+    assert (one.balance, other.balance) == (6, 3)
+    assert other.transfer.call({"amount": 1}, context="left:") == "left: 2"
+
+
+def test_class_methods_and_static_methods_become_tools() -> None:
+    for holder in (Account, Account(3)):
+        assert holder.open.call({"balance": 4}).balance == 4
+        assert holder.currency.call({"code": "eur"}) == "EUR"
+
+
+def test_a_method_of_an_object_is_a_tool() -> None:
+    made = tool(Account(5).withdraw)
+    assert (made.name, made.description) == ("withdraw", "Pays out.")
+    assert made.call({"amount": 1}) == 4
+
+
+def test_a_method_without_its_object_cannot_be_run() -> None:
+    for unbound in (Account.deposit, tool(Account.withdraw)):
+        with pytest.raises(ToolError, match="object of the class"):
+            unbound.call({"amount": 1})
+        with pytest.raises(ToolError, match="object of the class"):
+            as_tools([unbound])
+
+
+def test_an_object_that_can_be_called_is_a_tool() -> None:
+    made = tool(Account(), name="pay")
+    assert (made.name, made.description) == ("pay", "Pays, somehow.")
+    assert made.call({"amount": 2}) == 2
+    assert tool(Account()).name == "Account"
+
+
+def test_what_a_partial_gives_is_not_shown() -> None:
+    made = tool(functools.partial(functools.partial(add, 3), b=4))
+    assert (made.name, made.description) == ("add", "Adds.")
+    assert made.parameters["properties"] == {}
+    assert made.call({}) == 7
+
+
+def test_a_tool_of_a_tool_is_refused() -> None:
+    with pytest.raises(ToolError, match="already"):
+        tool(tool(add))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["", "two words", "größe", "a" * 65, "a.b"])
+def test_names_that_no_endpoint_takes_are_refused(name: str) -> None:
+    with pytest.raises(ToolError, match="a name has"):
+        tool(add, name=name)
+    with pytest.raises(ToolError, match="a name has"):
+        CustomTool(name)
+
+
+# Context
+
+
+def test_a_marked_context_is_what_the_caller_gives() -> None:
+    @tool
+    def owner(whose: ToolContext[dict[str, str]], key: str) -> str:
+        return whose[key]
+
+    assert list(owner.parameters["properties"]) == ["key"]
+    assert owner.takes_context
+    assert owner.call({"key": "a"}, context={"a": "Emma"}) == "Emma"
+
+
+def test_a_context_may_be_optional_or_positional_only() -> None:
+    @tool
+    def one(ctx: ToolContext[str] | None = None) -> object:
+        return ctx
+
+    @tool
+    def two(context, /, a: int) -> object:  # type: ignore[no-untyped-def]
+        return context, a
+
+    assert one.parameters["properties"] == {}
+    assert (one.call({}), one.call({}, context="c")) == (None, "c")
+    assert two.call({"a": 1}, context="c") == ("c", 1)
+
+
+def test_an_annotated_parameter_called_context_is_the_models() -> None:
+    @tool
+    def answer(context: str, question: str) -> str:
+        return context + question
+
+    assert list(answer.parameters["properties"]) == ["context", "question"]
+    assert not answer.takes_context
+    assert answer.call({"context": "a", "question": "b"}, context="c") == "ab"
+
+
+# Running
+
+
+def test_async_tools_run_with_and_without_a_loop() -> None:
+    made = tool(add_later)
+    assert made.call({"a": 1}) == 2
+    assert asyncio.run(made.acall({"a": 1, "b": 5})) == 6
+
+
+def test_an_async_tool_is_awaited_inside_a_loop() -> None:
+    async def inside() -> None:
+        with pytest.raises(ToolError, match="acall"):
+            tool(add_later).call({"a": 1})
+        assert await tool(add_later).acall({"a": 1}) == 2
+        assert tool(add).call({"a": 1}) == 2
+
+    asyncio.run(inside())
+
+
+def test_a_function_that_is_not_async_leaves_the_loop_free() -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def wait() -> bool:
+        begun.set()
+        return ended.wait(60)
+
+    async def inside() -> bool:
+        running = asyncio.create_task(tool(wait).acall({}))
+        while not begun.is_set():
+            await asyncio.sleep(0)
+        ended.set()
+        return await running
+
+    assert asyncio.run(inside())
+
+
+def test_context_variables_reach_the_thread() -> None:
+    variable = contextvars.ContextVar("variable", default="none")
+
+    def get() -> str:
+        return variable.get()
+
+    async def inside() -> str:
+        variable.set("set")
+        result: str = await tool(get).acall({})
+        return result
+
+    assert asyncio.run(inside()) == "set"
+
+
+def test_what_a_function_returns_is_awaited_if_it_can_be() -> None:
+    def disguised(a: int) -> Any:
+        return add_later(a)
+
+    assert tool(disguised).call({"a": 1}) == 2
+    assert asyncio.run(tool(disguised).acall({"a": 1})) == 2
+
+
+def test_what_a_function_raises_comes_through() -> None:
+    def fail(a: int) -> None:
+        raise KeyError(a)
+
+    with pytest.raises(KeyError):
+        tool(fail).call({"a": 1})
+    with pytest.raises(KeyError):
+        asyncio.run(tool(fail).acall({"a": 1}))
+
+
+def test_a_call_holds_its_arguments_and_runs() -> None:
+    made = tool(add)
+    call = FunctionCall("call_1", made, made.read('{"b": 2, "a": 1}'))
+    assert (call.id, call.name, call.text, call.arguments) == ("call_1", "add", '{"b": 2, "a": 1}', {"a": 1, "b": 2})
+    assert call.call() == 3
+    assert asyncio.run(call.acall()) == 3
+
+
+def test_validated_arguments_are_not_validated_again() -> None:
+    read = []
+
+    def f(a: Annotated[int, AfterValidator(lambda value: read.append(value) or value)]) -> int:
+        return a
+
+    made = tool(f)
+    assert made.call(made.validate('{"a": 1}')) == 1
+    assert read == [1]
+
+
+# Custom tools
+
+
+def test_a_custom_tool_takes_a_text_of_its_format() -> None:
+    made = CustomTool("shout", "Shouts.", Regex("[a-z]+"), str.upper)
+    assert made.validate("abc") == "abc"
+    with pytest.raises(constrain.OutputValidationError, match="shout"):
+        made.validate("ABC")
+    assert made.call("abc") == "ABC"
+    assert asyncio.run(made.acall("abc")) == "ABC"
+    call = CustomCall("call_2", made, "abc")
+    assert (call.name, call.call(), asyncio.run(call.acall())) == ("shout", "ABC", "ABC")
+
+
+def test_a_custom_tool_without_format_takes_any_text() -> None:
+    assert CustomTool("free").validate("any\ntext {") == "any\ntext {"
+
+
+def test_a_custom_tool_passes_the_context_on() -> None:
+    def say(ctx, text: str) -> str:  # type: ignore[no-untyped-def]
+        return f"{ctx}: {text}"
+
+    made = CustomTool("say", function=say)
+    assert made.takes_context
+    assert made.call("hello", context="Emma") == "Emma: hello"
+
+
+def test_custom_tools_are_refused_at_definition() -> None:
+    with pytest.raises(constrain.GrammarError, match="tool 'a'") as caught:
+        CustomTool("a", format=Lark("start: b\n"))
+    assert caught.value.line == 1
+    with pytest.raises(constrain.PatternError, match="tool 'a'"):
+        CustomTool("a", format=Regex("[a&&b]"))
+    with pytest.raises(ToolError, match="format"):
+        CustomTool("a", format="[a-z]")  # type: ignore[arg-type]
+    with pytest.raises(ToolError, match="cannot be called"):
+        CustomTool("a", function=lambda: None)
+
+
+def test_tools_without_a_function_say_so() -> None:
+    with pytest.raises(ToolError, match="no function"):
+        CustomTool("a").call("text")
+
+
+# Lists of tools
+
+
+def test_functions_tools_and_json_may_stand_in_one_list() -> None:
+    tools = as_tools([add, tool(add, name="plus"), {"type": "function", "name": "ask"}, CustomTool("free")])
+    assert [one.name for one in tools] == ["add", "plus", "ask", "free"]
+
+
+def test_two_tools_of_one_name_are_refused() -> None:
+    with pytest.raises(ToolError, match="'add'"):
+        as_tools([add, tool(add)])
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        "add",
+        tool(add),
+        {"type": "function"},
+        {"type": "function", "name": "f", "parameters": {"type": "string"}},
+        {"type": "custom", "name": "f", "format": {"type": "grammar", "syntax": "regex", "definition": "("}},
+    ],
+)
+def test_errors_say_which_tool_of_a_list_is_wrong(second: Any) -> None:
+    with pytest.raises(constrain.ConstrainError, match=r"^((at /\S* *|line 1, column 1): )?tools\[1\]: "):
+        as_tools([add, second])
+
+
+@pytest.mark.parametrize("given", [add, "add", {"type": "function", "name": "f"}])
+def test_tools_are_a_list(given: Any) -> None:
+    with pytest.raises(ToolError, match="must be a list"):
+        as_tools(given)

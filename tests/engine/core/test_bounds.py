@@ -1,0 +1,212 @@
+"""Limits on what is remembered and on the proof of lexing; other threads go on while the kernel computes."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import threading
+import time
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+import constrain
+from constrain.engine import constraint as constraints
+from constrain.engine import core
+from constrain.language.grammar import Edge, Grammar, Rule, Terminal
+from constrain.language.tree import Intersection, Literal, LiteralSet
+from constrain.regex.parsing.parser import parse_pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BYTES = constrain.Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])
+
+
+def words(count: int) -> list[str]:
+    drawn = random.Random(7)
+    return sorted({"".join(drawn.choices("abcdefghijklmnopqrstuvwxyz", k=drawn.randint(4, 9))) for _ in range(count)})
+
+
+def alternatives(patterns: list[str]) -> Grammar:
+    """One or more lexemes, each of one of the patterns."""
+    terminals = [Terminal(pattern, parse_pattern(pattern, "rust")) for pattern in patterns]
+    edges = tuple(Edge(0, index, 1) for index in range(len(patterns)))
+    edges += tuple(Edge(1, index, 1) for index in range(len(patterns)))
+    return Grammar(tuple(terminals), (Rule("start", edges, (1,)),))
+
+
+def test_thousands_of_terminals_that_begin_alike_take_a_moment() -> None:
+    grammar = alternatives([f"x{index}[0-9]*y" for index in range(4500)])
+    begun = time.process_time()
+    constraint = constrain.compile(grammar, BYTES, cache=False)
+    assert time.process_time() - begun < 5
+    assert constraint.accepts("x1yx4499yx12777y")
+    assert not constraint.accepts("x1yx")
+
+
+def test_thousands_of_keywords_beside_a_name_are_proved() -> None:
+    keywords = [Terminal(word, Literal(word.encode())) for word in words(3000)]
+    name = Terminal("name", parse_pattern("[a-z_]+", "rust"))
+    end = Terminal("end", Literal(b";"))
+    edges = tuple(Edge(0, index, 1) for index in range(len(keywords) + 1))
+    rule = Rule("start", (*edges, Edge(1, len(keywords) + 1, 2)), (2,))
+    constraint = constrain.compile(Grammar((*keywords, name, end), (rule,)), BYTES, cache=False)
+    assert constraint.accepts(f"{keywords[5].name};")
+    assert constraint.accepts("a_b;")
+    assert not constraint.accepts(keywords[5].name)
+
+
+@pytest.mark.parametrize("count", [50, 150])
+def test_what_is_swallowed_is_refused_however_many_terminals_there_are(count: int) -> None:
+    patterns = [f"x{index}y" for index in range(count)]
+    constrain.compile(alternatives(patterns), BYTES, cache=False)
+    with pytest.raises(constrain.GrammarError, match=r"terminal x0y may follow terminal x7y\b"):
+        constrain.compile(alternatives([*patterns, "x7yx?"]), BYTES, cache=False)
+
+
+def test_patterns_that_cannot_be_told_apart_soon_meet_a_named_limit() -> None:
+    patterns = [f"[a-z]*{word}[a-z]*;" for word in words(1000)]
+    begun = time.process_time()
+    with pytest.raises(constrain.LimitError, match=r"MAX_PROOF_WORK = 20000000 "):
+        constrain.compile(alternatives(patterns), BYTES, cache=False)
+    assert time.process_time() - begun < 10
+
+
+@pytest.fixture
+def empty_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constraints, "_cache", type(constraints._cache)())
+
+
+def enum(number: int, size: int = 2000) -> dict[str, object]:
+    return {"enum": [f"{number}-{index:06d}-abcdefgh" for index in range(size)]}
+
+
+@pytest.mark.usefixtures("empty_cache")
+def test_the_least_recently_used_large_constraints_are_dropped_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = constrain.compile(enum(0), BYTES, cache=False)
+    (kept,) = constraints._cache.values()
+    monkeypatch.setattr(constraints, "CACHED_BYTES", int(2.5 * kept.memory_bytes))
+    second = constrain.compile(enum(1), BYTES, cache=False)
+    assert constrain.compile(enum(0), BYTES, cache=False) is first
+    constrain.compile(enum(2), BYTES, cache=False)
+    assert constrain.compile(enum(0), BYTES, cache=False) is first
+    assert constrain.compile(enum(1), BYTES, cache=False) is not second
+    assert second.accepts('"1-000003-abcdefgh"')
+
+
+@pytest.mark.usefixtures("empty_cache")
+def test_a_constraint_larger_than_the_limit_drops_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = constrain.compile({"type": "null"}, BYTES, cache=False)
+    monkeypatch.setattr(constraints, "CACHED_BYTES", 200_000)
+    large = constrain.compile(enum(0, 5000), BYTES, cache=False)
+    assert constrain.compile(enum(0, 5000), BYTES, cache=False) is not large
+    assert constrain.compile({"type": "null"}, BYTES, cache=False) is small
+
+
+@pytest.mark.usefixtures("empty_cache")
+def test_what_constraints_grow_by_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    grown = constrain.compile(enum(0), BYTES, cache=False)
+    small = constrain.compile({"type": "null"}, BYTES, cache=False)
+    monkeypatch.setattr(constraints, "CACHED_BYTES", sum(kept.memory_bytes for kept in constraints._cache.values()))
+    grown.precompute(max_masks=200)
+    grown.matcher().fill_bitmask(grown.allocate_bitmask()[0])
+    for _ in range(constraints.CALLS_BETWEEN_COUNTS):
+        assert constrain.compile({"type": "null"}, BYTES, cache=False) is small
+    assert [kept.constraint for kept in constraints._cache.values()] == [small]
+
+
+def large_grammar(texts: int = 300_000) -> Grammar:
+    terminals = (Terminal("value", LiteralSet(tuple(b"%07d-abcdefghijklmnop" % index for index in range(texts)))),)
+    return Grammar(terminals, (Rule("start", (Edge(0, 0, 1),), (1,)),))
+
+
+def deciding() -> Callable[[], object]:
+    ends = [parse_pattern(f"[ab]*{letter}[ab]{{12}}", "rust") for letter in "ab"]
+    return lambda: core.is_empty(Intersection(tuple(ends)))
+
+
+def compiling() -> Callable[[], object]:
+    grammar = large_grammar()
+    return lambda: core.CompiledGrammar(grammar, BYTES._core)
+
+
+def proving() -> Callable[[], object]:
+    grammar = alternatives([f"[a-z]*{word}[a-z]*;" for word in words(400)])
+
+    def prove() -> None:
+        with pytest.raises(constrain.LimitError):
+            core.CompiledGrammar(grammar, BYTES._core)
+
+    return prove
+
+
+def restoring() -> Callable[[], object]:
+    stored = core.CompiledGrammar(large_grammar(700_000), BYTES._core).store()
+    return lambda: core.CompiledGrammar.restore(stored, BYTES._core)
+
+
+def summing() -> Callable[[], object]:
+    data = bytes(512 << 20)  # zeros that are read only: they take next to no memory
+    return lambda: core.checksum(data)
+
+
+def a_vocabulary() -> Callable[[], object]:
+    tokens = [b"%x" % index for index in range(400_000)]
+    return lambda: core.Vocabulary(tokens, [], [0])
+
+
+LEAST_SECONDS = 0.02
+"""What takes less proves nothing: the machine alone may keep a thread waiting as long."""
+
+TRIES = 5
+
+
+def longest_pause(compute: Callable[[], object]) -> tuple[float, float]:
+    """The longest time for which this thread waits while another computes, and the time that takes."""
+    began, ended = threading.Event(), threading.Event()
+    span: list[float] = []
+    made: list[object] = []  # is let go after the time is taken
+
+    def work() -> None:
+        began.wait()
+        span.append(time.monotonic())
+        try:
+            made.append(compute())
+        finally:
+            span.append(time.monotonic())
+            ended.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    ticks: list[float] = []
+    began.set()
+    while not ended.is_set():
+        ticks.append(time.monotonic())
+        ended.wait(0.0005)
+    thread.join()
+    inside = [span[0], *(tick for tick in ticks if span[0] < tick < span[1]), span[1]]
+    return max(later - earlier for earlier, later in pairwise(inside)), span[1] - span[0]
+
+
+def share_of_the_longest_pause(compute: Callable[[], object]) -> float:
+    """The longest pause as a share of the whole call, where it was least: a busy machine makes pauses, too."""
+    least = 1.0
+    for _ in range(TRIES):
+        longest, taken = longest_pause(compute)
+        assert taken > LEAST_SECONDS, f"{taken:.3f} s: too short to tell"
+        least = min(least, longest / taken)
+        if least < 0.5:
+            break
+    return least
+
+
+@pytest.mark.parametrize("prepare", [deciding, compiling, proving, restoring, summing, a_vocabulary])
+def test_other_threads_go_on_while_the_kernel_computes(prepare: Callable[[], Callable[[], object]]) -> None:
+    assert share_of_the_longest_pause(prepare()) < 0.5
+
+
+def test_a_call_that_keeps_the_lock_would_be_noticed() -> None:
+    keeping = ctypes.PyDLL(None).usleep  # unlike CDLL
+    assert share_of_the_longest_pause(lambda: keeping(50_000)) >= 0.5

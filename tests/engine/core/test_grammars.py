@@ -1,0 +1,191 @@
+"""Grammars that the kernel must refuse, and why; and how it bounds what it keeps."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+import constrain
+from constrain.engine import core
+from constrain.language import tree
+from constrain.language.grammar import (
+    EPSILON,
+    TEXT_SET,
+    VALUE_SET,
+    Action,
+    Condition,
+    Edge,
+    Grammar,
+    GrammarBuilder,
+    Role,
+    Rule,
+    Terminal,
+)
+from tests.support import byte_vocabulary, small_vocabulary
+
+A = tree.Literal(b"a")
+
+
+def one_rule(edges: list[Edge], accepting: tuple[int, ...], slots: tuple[int, ...] = ()) -> Grammar:
+    terminals = (Terminal("letter", A), Terminal("word", tree.Repetition(tree.ByteClass(((97, 122),)), 1, None)))
+    return Grammar(
+        (*terminals, Terminal("comma", tree.Literal(b","))), (Rule("start", tuple(edges), accepting, slots),)
+    )
+
+
+def compile_grammar(grammar: Grammar) -> constrain.Constraint:
+    return constrain.compile(grammar, byte_vocabulary())
+
+
+MALFORMED = {
+    "an unknown terminal": one_rule([Edge(0, 7, 1)], (1,)),
+    "an unknown rule": one_rule([Edge(0, ~3, 1)], (1,)),
+    "an unknown slot": one_rule([Edge(0, 0, 1, (Condition(0, 1, 2),))], (1,)),
+    "a counter action on texts": one_rule([Edge(0, 0, 1, (), ((Action.INCREMENT, 0),))], (1,), (TEXT_SET,)),
+    "texts kept in a counter": one_rule([Edge(0, 0, 1, (), ((Action.REMEMBER, 0),))], (1,), (3,)),
+    "texts of nothing": one_rule([Edge(0, EPSILON, 1, (), ((Action.REMEMBER, 0),))], (1,), (TEXT_SET,)),
+    "texts of a rule": one_rule([Edge(0, 0, 1), Edge(0, ~0, 1, (), ((Action.REMEMBER, 0),))], (1,), (TEXT_SET,)),
+    "a condition on texts": one_rule([Edge(0, 0, 1, (Condition(0, 0, 2),))], (1,), (TEXT_SET,)),
+    "an exclusion by a counter": one_rule([Edge(0, 0, 1, excluding=0)], (1,), (3,)),
+    "a distinct value in texts": one_rule([Edge(0, 0, 1, distinct=0)], (1,), (TEXT_SET,)),
+    "a distinct value of nothing": one_rule([Edge(0, EPSILON, 1, distinct=0)], (1,), (VALUE_SET,)),
+    "a distinct value that is also excluded": one_rule(
+        [Edge(0, 0, 1, (), (), excluding=0, distinct=1)], (1,), (TEXT_SET, VALUE_SET)
+    ),
+    "a distinct value of a rule that is no group": one_rule(
+        [Edge(0, 0, 1), Edge(0, ~0, 1, distinct=0)], (1,), (VALUE_SET,)
+    ),
+    "values kept as texts": one_rule([Edge(0, 0, 1, (), ((Action.REMEMBER, 0),))], (1,), (VALUE_SET,)),
+    "an unknown ignored terminal": Grammar((Terminal("a", A),), (Rule("start", (Edge(0, 0, 1),), (1,)),), (4,)),
+    "no rule": Grammar((Terminal("a", A),), ()),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_malformed_grammars_are_refused(name: str) -> None:
+    with pytest.raises(constrain.GrammarError):
+        compile_grammar(MALFORMED[name])
+
+
+EMPTY = {
+    "no accepting state": one_rule([Edge(0, 0, 1)], ()),
+    "an accepting state out of reach": one_rule([Edge(0, 0, 1)], (2,)),
+    "only itself": one_rule([Edge(0, 0, 1), Edge(1, ~0, 2)], (2,)),
+    "a terminal that matches nothing": Grammar(
+        (Terminal("a", tree.NOTHING),), (Rule("start", (Edge(0, 0, 1),), (1,)),)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_grammars_that_generate_nothing_are_refused(name: str) -> None:
+    with pytest.raises(constrain.GrammarError):
+        compile_grammar(EMPTY[name])
+
+
+def test_a_terminal_that_matches_the_empty_text_is_refused_by_name() -> None:
+    grammar = Grammar((Terminal("maybe", tree.Repetition(A, 0, 1)),), (Rule("start", (Edge(0, 0, 1),), (1,)),))
+    with pytest.raises(constrain.GrammarError, match="maybe"):
+        compile_grammar(grammar)
+
+
+def test_lexemes_that_swallow_what_must_follow_are_refused_by_name() -> None:
+    # a word reads on over the letter that must come after it
+    with pytest.raises(constrain.GrammarError, match=r"(?s)letter.*word|word.*letter"):
+        compile_grammar(one_rule([Edge(0, 1, 1), Edge(1, 0, 2)], (2,)))
+
+
+def test_two_words_in_a_row_are_refused_and_with_blanks_between_them_accepted() -> None:
+    builder = GrammarBuilder()
+    word = builder.terminal("word", tree.Repetition(A, 1, None))
+    builder.define(builder.rule("start"), [[word, word]])
+    with pytest.raises(constrain.GrammarError, match="word"):
+        compile_grammar(builder.build())
+    builder.ignore(builder.terminal("blank", tree.Literal(b" ")))
+    constraint = compile_grammar(builder.build())
+    assert constraint.accepts(b"aa a")
+    assert not constraint.accepts(b"aaa")
+    matcher = constraint.matcher()
+    matcher.accept(ord("a"))
+    assert constraint.accepts(b"a" + matcher.shortest_completion())
+
+
+def walk_masks(grammar: core.CompiledGrammar, vocabulary: constrain.Vocabulary, seed: int) -> list[bytes]:
+    rng, matcher, masks = Random(seed), core.Matcher(grammar), []
+    row = np.zeros(grammar.n_words, np.uint32)
+    for _ in range(80):
+        matcher.fill_bitmask(row)
+        masks.append(row.tobytes())
+        ids = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
+        token = int(rng.choice(ids))
+        if token in vocabulary.eos:
+            break
+        assert matcher.accept(token)
+    return masks
+
+
+def members(self_delimiting: bool = True) -> Grammar:
+    """Keys, no key twice, with a number of values each; nested."""
+    builder = GrammarBuilder()
+    letters = tree.Repetition(tree.ByteClass(((97, 102),)), 1, 12)
+    key = builder.terminal("key", tree.Concatenation((tree.Literal(b'"'), letters, tree.Literal(b'":'))))
+    number = builder.terminal("number", tree.Concatenation((tree.Repetition(A, 1, 5), tree.Literal(b","))))
+    opening, closing = builder.terminal("open", tree.Literal(b"{")), builder.terminal("close", tree.Literal(b"}"))
+    start = builder.rule("start")
+    edges = [
+        Edge(0, opening, 1),
+        Edge(1, key, 2, (), ((Action.REMEMBER, 0), (Action.INCREMENT, 1)), excluding=0),
+        Edge(2, number, 1),
+        Edge(2, start, 1),
+        Edge(1, closing, 3, (Condition(1, 2, None),)),
+    ]
+    builder.define_automaton(start, edges, (3,), (TEXT_SET, 2))
+    return builder.build(self_delimiting=self_delimiting)
+
+
+def lists() -> Grammar:
+    """Lists of letters and lists, all items of which are distinct; inner ones have few values."""
+    builder = GrammarBuilder()
+    opening = builder.terminal("open", tree.Literal(b"["), role=Role.OPEN_ORDERED)
+    closing = builder.terminal("close", tree.Literal(b"]"), role=Role.CLOSE)
+    comma = builder.terminal("comma", tree.Literal(b","), role=Role.NONE)
+    word = builder.terminal("word", tree.Repetition(tree.ByteClass(((97, 102),)), 1, None))
+    few = builder.terminal("few", tree.LiteralSet((b"a", b"ab", b"b")))
+    start, pair = builder.rule("start"), builder.rule("pair")
+    items = [Edge(1, item, 2, distinct=0) for item in (word, pair)]
+    builder.define_automaton(
+        start, [Edge(0, opening, 1), *items, Edge(2, comma, 1), Edge(2, closing, 3)], (3,), (VALUE_SET,)
+    )
+    pairs = [Edge(0, opening, 1), Edge(1, few, 2), Edge(2, comma, 4), Edge(4, few, 5), Edge(5, closing, 3)]
+    builder.define_automaton(pair, pairs, (3,))
+    return builder.build(self_delimiting=True)
+
+
+@pytest.mark.parametrize("grammar", [members(False), members(True), lists()], ids=["proved", "told", "distinct"])
+def test_tables_rebuilt_under_a_small_limit_give_the_same_masks(grammar: Grammar) -> None:
+    vocabulary = small_vocabulary()
+    roomy = core.CompiledGrammar(grammar, vocabulary._core)
+    tight = core.CompiledGrammar(grammar, vocabulary._core, memory_limit=64 << 10)
+    for seed in range(100):
+        assert walk_masks(tight, vocabulary, seed) == walk_masks(roomy, vocabulary, seed), seed
+    assert roomy.stats()["memory_bytes"] > 64 << 10, "the limit was never met"
+
+
+def test_matchers_survive_that_tables_are_rebuilt() -> None:
+    vocabulary = small_vocabulary()
+    tight = core.CompiledGrammar(members(), vocabulary._core, memory_limit=64 << 10)
+    row = np.zeros(tight.n_words, np.uint32)
+    waiting = []
+    for seed in range(100):
+        walk_masks(tight, vocabulary, seed)
+        matcher = core.Matcher(tight)
+        matcher.accept_many(list(b'{"a":'))
+        matcher.fill_bitmask(row)
+        waiting.append((matcher, row.tobytes()))
+    for matcher, mask in waiting:
+        matcher.fill_bitmask(row)
+        assert row.tobytes() == mask
+        matcher.rollback(2)  # the key is longer now, and must not come again
+        assert matcher.accept_many(list(b'b":aa,"ab":')) == len(b'b":aa,"ab')

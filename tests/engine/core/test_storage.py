@@ -1,0 +1,400 @@
+"""Stored grammars give the same masks bit by bit once restored, for texts met before they were stored and others."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import constrain
+from constrain.engine import core
+from constrain.json_schema.compiler import compile_schema
+from tests.engine.core.test_grammars import members
+from tests.oracles.kernel.generator import make_case, make_vocabulary
+from tests.support import Tokens, byte_vocabulary, maskbench, real_vocabulary, small_vocabulary
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ORACLE_GRAMMARS = int(os.environ.get("CONSTRAIN_ORACLE_CASES", "2000")) // 10
+WALKS = 12
+TOKENS = 12
+
+
+class Pair:
+    """A grammar and what was restored of it, asked the same questions."""
+
+    def __init__(
+        self, one: core.CompiledGrammar, other: core.CompiledGrammar, vocabulary: constrain.Vocabulary
+    ) -> None:
+        self.grammars = one, other
+        self.vocabulary = vocabulary
+        self.rows = [np.zeros(one.n_words, np.uint32) for _ in self.grammars]
+
+    def walk(self, rng: Random) -> bytes:
+        """Random tokens, with everything compared on the way."""
+        matchers = [core.Matcher(grammar) for grammar in self.grammars]
+        text = b""
+        for _ in range(TOKENS):
+            ids = self.masks(matchers, text)
+            assert matchers[0].is_accepting == matchers[1].is_accepting, text
+            assert matchers[0].is_finished == matchers[1].is_finished, text
+            assert matchers[0].forced_bytes() == matchers[1].forced_bytes(), text
+            completions = [matcher.shortest_completion() for matcher in matchers]  # which of several: the seed says
+            assert len(completions[0]) == len(completions[1]), (text, completions)
+            token = rng.randrange(self.vocabulary.n_vocab)
+            (*one, expected), (*other, also_expected) = (matcher.diagnose(token) for matcher in matchers)
+            assert (one, sorted(expected)) == (other, sorted(also_expected)), (text, token)
+            going_on = [token for token in ids if token not in self.vocabulary.eos]
+            if not going_on:
+                break
+            token = rng.choice(going_on)
+            assert [matcher.accept(token) for matcher in matchers] == [True, True], (text, token)
+            text += self.vocabulary.token_bytes(token)
+        for grammar in self.grammars:
+            assert grammar.accepts(text + bytes(matchers[0].shortest_completion()))
+        return text
+
+    def masks(self, matchers: list[core.Matcher], text: bytes) -> list[int]:
+        for matcher, row in zip(matchers, self.rows, strict=True):
+            row.fill(0xDEADBEEF)
+            matcher.fill_bitmask(row)
+        assert (self.rows[0] == self.rows[1]).all(), text
+        return np.flatnonzero(np.unpackbits(self.rows[0].view(np.uint8), bitorder="little")).tolist()
+
+
+def aligned(stored: bytes) -> memoryview:
+    """As in a file: kept alive by the grammar alone."""
+    memory = np.zeros(len(stored) + 8, np.uint8)
+    memory[: len(stored)] = np.frombuffer(stored, np.uint8)
+    return memory.data[: len(stored)]
+
+
+def walk_alone(grammar: core.CompiledGrammar, vocabulary: constrain.Vocabulary, seed: int) -> None:
+    Pair(grammar, grammar, vocabulary).walk(Random(seed))
+
+
+def check(grammar: constrain.Grammar, vocabulary: constrain.Vocabulary, seed: int, **limit: int) -> None:
+    """Stored fresh, after walks, and after walks of what was restored."""
+    original = core.CompiledGrammar(grammar, vocabulary._core)
+    restored = core.CompiledGrammar.restore(aligned(original.store()), vocabulary._core, **limit)
+    for number in range(WALKS):
+        if number % 4 == 1:
+            walk_alone(original, vocabulary, seed + number)  # what only one of them has met before
+        if number % 4 == 2:
+            restored = core.CompiledGrammar.restore(aligned(original.store()), vocabulary._core, **limit)
+        if number % 4 == 3:
+            restored = core.CompiledGrammar.restore(aligned(restored.store()), vocabulary._core, **limit)
+        Pair(original, restored, vocabulary).walk(Random(seed + number))
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_grammars_of_the_oracle_come_back(block: int) -> None:
+    compared = 0
+    for seed in range(block * ORACLE_GRAMMARS // 10, (block + 1) * ORACLE_GRAMMARS // 10):
+        case = make_case(seed)
+        made = make_vocabulary(Random(seed), case.alphabet, [])
+        vocabulary = constrain.Vocabulary.from_tokens(made.tokens, eos=sorted(made.end), special=sorted(made.special))
+        try:
+            check(case.grammar, vocabulary, seed)
+        except constrain.GrammarError:
+            continue
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}: {error}\n{case.grammar.dump()}") from error
+        compared += 1
+    assert compared > ORACLE_GRAMMARS // 10 // 4
+
+
+SCHEMAS: dict[str, Any] = {
+    "object": {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}},
+    "map": {"type": "object", "additionalProperties": {"type": "number"}, "maxProperties": 4},
+    "unique items": {"type": "array", "items": {"type": "object", "properties": {"a": {"enum": [1, 2, "x"]}}}},
+    "unique scalars": {"type": "array", "items": {"type": "integer"}, "uniqueItems": True},
+    "lengths": {"type": "string", "minLength": 3, "maxLength": 400},
+    "a pattern with a length": {"type": "string", "pattern": "[ab]c+d", "maxLength": 20},
+    "multiples": {"type": "number", "multipleOf": 0.35, "minimum": 7},
+    "not": {"type": "string", "not": {"pattern": "^a"}},
+    "many": {"enum": [f"item-{number}" for number in range(500)]},
+    "recursion": {"properties": {"next": {"$ref": "#"}, "date": {"format": "date"}}},
+    "a format": {"type": "string", "format": "date-time"},
+    "anything": True,
+}
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_schemas_come_back(name: str) -> None:
+    schema = {**SCHEMAS[name], "uniqueItems": True} if name == "unique items" else SCHEMAS[name]
+    check(compile_schema(schema).grammar, small_vocabulary(), seed=7)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_real_schemas_come_back(seed: int) -> None:
+    for entry in Random(seed).sample(maskbench(), 6):
+        try:
+            grammar = compile_schema(entry["schema"]).grammar
+            core.CompiledGrammar(grammar, byte_vocabulary()._core)
+        except constrain.ConstrainError:
+            continue
+        check(grammar, small_vocabulary(more=400), seed)
+
+
+def test_what_was_computed_ahead_of_time_comes_back() -> None:
+    vocabulary = small_vocabulary()
+    original = core.CompiledGrammar(compile_schema(SCHEMAS["object"]).grammar, vocabulary._core)
+    assert original.precompute(300, 64 << 20) == 300
+    restored = core.CompiledGrammar.restore(aligned(original.store()), vocabulary._core)
+    fresh = core.CompiledGrammar(compile_schema(SCHEMAS["object"]).grammar, vocabulary._core)
+    for seed in range(WALKS):
+        Pair(fresh, restored, vocabulary).walk(Random(seed))
+
+
+def test_precomputing_stops_at_its_bounds() -> None:
+    vocabulary = small_vocabulary()
+    grammar = core.CompiledGrammar(compile_schema(True).grammar, vocabulary._core)
+    assert grammar.precompute(0, 1 << 30) == 0
+    assert grammar.precompute(17, 1 << 30) == 17
+    before = grammar.stats()["memory_bytes"]
+    assert grammar.precompute(10**9, before) == 0
+    grammar.precompute(10**9, before + 100_000)
+    assert before + 100_000 <= grammar.stats()["memory_bytes"] < before + 10_000_000
+
+
+@pytest.mark.parametrize("vocabulary", [byte_vocabulary, small_vocabulary])
+def test_precomputing_ends_where_all_has_been_met(vocabulary: Any) -> None:
+    """That is where bytes lead to: `"yes`, `"no`, their ends, and `5.0`."""
+    grammar = core.CompiledGrammar(compile_schema({"enum": ["yes", "no", 5]}).grammar, vocabulary()._core)
+    met = grammar.precompute(10**9, 1 << 30)
+    assert met == 7 + 1 + 2
+    assert grammar.precompute(10**9, 1 << 30) == met
+
+
+def test_masks_met_ahead_of_time_are_not_computed_again() -> None:
+    """A place that was met is known afterwards: nothing is added to the tables there."""
+    vocabulary = small_vocabulary()
+    grammar = core.CompiledGrammar(compile_schema({"enum": ["yes", "no", 5]}).grammar, vocabulary._core)
+    grammar.precompute(10**9, 1 << 30)
+    restored = core.CompiledGrammar.restore(aligned(grammar.store()), vocabulary._core)
+    before = restored.stats()["memory_bytes"]
+    row = np.zeros(restored.n_words, np.uint32)
+    for text in (b'"yes"', b'"no"', b"5"):
+        matcher = core.Matcher(restored)
+        for byte in text:
+            matcher.fill_bitmask(row)
+            assert matcher.accept(byte)
+    assert restored.stats()["memory_bytes"] == before
+
+
+ORDER: dict[str, Any] = {
+    "properties": {
+        "status": {"enum": ["open", "paid", "sent"]},
+        "customer": {"$ref": "#/$defs/person"},
+        "lines": {
+            "items": {
+                "properties": {"name": {"type": "string"}, "price": {"type": "number"}, "gift": {"type": "boolean"}},
+                "required": ["name"],
+            }
+        },
+        "note": {"type": ["string", "null"]},
+    },
+    "$defs": {
+        "person": {
+            "properties": {
+                "name": {"type": "string"},
+                "address": {"properties": {"street": {"type": "string"}, "zip": {"type": "integer"}}},
+            },
+            "required": ["name"],
+        }
+    },
+}
+
+
+def closed(schema: Any) -> Any:
+    """All of it of declared types and keys."""
+    if not isinstance(schema, dict):
+        return schema
+    made = {key: closed(value) for key, value in schema.items()}
+    if isinstance(schema.get("properties"), dict):
+        made |= {"type": "object", "additionalProperties": False}
+    if isinstance(schema.get("items"), dict):
+        made["type"] = "array"
+    return made
+
+
+def test_texts_as_they_are_written_are_met_ahead_of_time() -> None:
+    """Each key and each kind of value, at the places that longest match makes of them, before anything unusual."""
+    vocabulary = real_vocabulary("llama-bpe")
+    split = Tokens(vocabulary).split
+    grammar = core.CompiledGrammar(compile_schema(closed(ORDER)).grammar, vocabulary._core)
+    assert grammar.precompute(1_000, 64 << 20) == 1_000
+    restored = core.CompiledGrammar.restore(aligned(grammar.store()), vocabulary._core)
+    before = restored.stats()["memory_bytes"]
+    row = np.zeros(restored.n_words, np.uint32)
+    person = {"name": "Jane Fairfax", "address": {"street": "Highbury 7", "zip": 38}}
+    lines = [{"name": "piano", "price": 120, "gift": True}, {"name": "a ribbon", "gift": False}]
+    for document in (
+        {"status": "open", "customer": person, "lines": lines, "note": "by Thursday"},
+        {"customer": {"name": "Miss Bates"}, "note": None},
+        {"status": "sent", "lines": lines[1:]},
+    ):
+        matcher = core.Matcher(restored)
+        for token in split(json.dumps(document).encode()):
+            matcher.fill_bitmask(row)
+            assert matcher.accept(token), document
+        matcher.fill_bitmask(row)
+        assert matcher.is_accepting
+    assert restored.stats()["memory_bytes"] == before
+
+
+def test_keys_of_the_writers_choice_do_not_fill_the_tables() -> None:
+    vocabulary = real_vocabulary("llama-bpe")
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": {"type": "boolean"}}
+    grammar = core.CompiledGrammar(compile_schema(schema).grammar, vocabulary._core)
+    grammar.precompute(300, 64 << 20)
+    assert len(grammar.store()) < 1 << 20
+
+
+@pytest.mark.parametrize("name", ["object", "map", "unique items", "recursion", "anything"])
+def test_bounds_of_precomputing_hold_for_any_language(name: str) -> None:
+    schema = {**SCHEMAS[name], "uniqueItems": True} if name == "unique items" else SCHEMAS[name]
+    grammar = core.CompiledGrammar(compile_schema(schema).grammar, small_vocabulary()._core)
+    limit = grammar.stats()["memory_bytes"] + (1 << 20)
+    assert grammar.precompute(10**9, limit) > 10
+    assert grammar.stats()["memory_bytes"] < limit + (2 << 20)
+
+
+@pytest.mark.parametrize("name", ["object", "unique scalars", "lengths", "recursion"])
+def test_budgets_are_those_of_the_original(name: str) -> None:
+    vocabulary = small_vocabulary()
+    original = core.CompiledGrammar(compile_schema(SCHEMAS[name]).grammar, vocabulary._core)
+    original.precompute(100, 64 << 20)
+    restored = core.CompiledGrammar.restore(aligned(original.store()), vocabulary._core)
+    pair, rng = Pair(original, restored, vocabulary), Random(5)
+    fewest = core.Matcher(original).min_tokens_left
+    for budget in range(fewest, fewest + 12, 3):
+        matchers = [core.Matcher(grammar, budget) for grammar in pair.grammars]
+        for _ in range(budget):
+            ids = [token for token in pair.masks(matchers, b"") if token not in vocabulary.eos]
+            if not ids:
+                break
+            token = rng.choice(ids)
+            assert [matcher.accept(token) for matcher in matchers] == [True, True]
+        assert matchers[1].is_accepting
+
+
+@pytest.mark.parametrize("limit", [1 << 10, 64 << 10])
+def test_a_restored_grammar_begins_new_generations(limit: int) -> None:
+    check(members(), small_vocabulary(more=300), seed=3, memory_limit=limit)
+
+
+@pytest.mark.parametrize("kept", [0, 1, 7, 8, 100, -8, -1])
+def test_stored_tables_cut_short_are_an_error(kept: int) -> None:
+    vocabulary = small_vocabulary(more=300)
+    stored = core.CompiledGrammar(members(), vocabulary._core).store()
+    with pytest.raises(core.StorageError):
+        core.CompiledGrammar.restore(aligned(stored[:kept]), vocabulary._core)
+
+
+def test_tables_of_another_vocabulary_are_an_error() -> None:
+    stored = core.CompiledGrammar(members(), small_vocabulary(more=300)._core).store()
+    with pytest.raises(core.StorageError):
+        core.CompiledGrammar.restore(aligned(stored), small_vocabulary(more=301)._core)
+
+
+def test_mask_parts_come_back_and_are_used() -> None:
+    grammar = compile_schema({"type": "string"}).grammar
+    before = small_vocabulary()
+    walk_alone(core.CompiledGrammar(grammar, before._core), before, 1)
+    vocabulary = small_vocabulary()
+    empty = vocabulary._core.memory_bytes
+    vocabulary._core.restore(aligned(before._core.store()))
+    restored = vocabulary._core.memory_bytes
+    assert restored > empty
+    vocabulary._core.restore(aligned(before._core.store()))
+    assert vocabulary._core.memory_bytes == restored
+    pair = Pair(
+        core.CompiledGrammar(grammar, before._core), core.CompiledGrammar(grammar, vocabulary._core), vocabulary
+    )
+    pair.walk(Random(1))
+    assert vocabulary._core.memory_bytes == restored
+    for seed in range(WALKS):
+        pair.walk(Random(seed))
+
+
+STORE = """
+import sys, json, pathlib
+from constrain.engine import core
+from constrain.json_schema.compiler import compile_schema
+from tests.support import small_vocabulary
+for name, schema in json.loads(pathlib.Path(sys.argv[1]).read_text()).items():
+    grammar = core.CompiledGrammar(compile_schema(schema).grammar, small_vocabulary()._core)
+    grammar.precompute(200, 64 << 20)
+    pathlib.Path(sys.argv[2], name).write_bytes(grammar.store())
+"""
+
+
+def test_another_processs_tables_have_its_seed(tmp_path: Path) -> None:
+    """This process has a seed of its own already; what was stored keeps working with the one it was made with."""
+    import json
+
+    core.seed()
+    (tmp_path / "schemas").write_text(json.dumps(SCHEMAS))
+    (tmp_path / "stored").mkdir()
+    subprocess.run([sys.executable, "-c", STORE, str(tmp_path / "schemas"), str(tmp_path / "stored")], check=True)
+    vocabulary = small_vocabulary()
+    for name, schema in SCHEMAS.items():
+        fresh = core.CompiledGrammar(compile_schema(schema).grammar, vocabulary._core)
+        restored = core.CompiledGrammar.restore(aligned((tmp_path / "stored" / name).read_bytes()), vocabulary._core)
+        for seed in range(WALKS):
+            Pair(fresh, restored, vocabulary).walk(Random(seed))
+
+
+def test_a_checksum_tells_every_flipped_bit_and_every_length() -> None:
+    data = bytearray(Random(1).randbytes(203))
+    sums = {core.checksum(bytes(data))}
+    for position in range(len(data)):
+        for bit in range(8):
+            data[position] ^= 1 << bit
+            sums.add(core.checksum(bytes(data)))
+            data[position] ^= 1 << bit
+    assert len(sums) == 1 + 8 * len(data)
+    zeros = {core.checksum(bytes(length)) for length in range(100)}
+    assert len(zeros) == 100
+
+
+def test_a_seed_has_sixteen_bytes() -> None:
+    assert core.offer_seed(core.seed())
+    assert not core.offer_seed(bytes(16))
+    with pytest.raises(ValueError, match="16 bytes"):
+        core.offer_seed(b"short")
+
+
+@pytest.mark.threads
+def test_threads_share_a_restored_grammar() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    vocabulary = small_vocabulary(more=300)
+    original = core.CompiledGrammar(members(), vocabulary._core)
+    for seed in range(4):
+        walk_alone(original, vocabulary, seed)
+    restored = core.CompiledGrammar.restore(aligned(original.store()), vocabulary._core)
+
+    def walk(seed: int) -> bytes:
+        if seed == 5:
+            restored.precompute(100, 64 << 20)
+        if seed % 8 == 7:
+            restored.store()
+        return Pair(original, restored, vocabulary).walk(Random(seed))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(isinstance(text, bytes) for text in pool.map(walk, range(32)))
+
+
+def test_a_real_vocabularys_tables_come_back() -> None:
+    vocabulary = real_vocabulary("gpt-2")
+    check(compile_schema(SCHEMAS["object"]).grammar, vocabulary, seed=11)

@@ -1,0 +1,324 @@
+"""Token budgets: whoever follows the masks ends in time with a whole text, whatever is picked."""
+
+from __future__ import annotations
+
+from functools import cache
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import constrain
+from constrain.chat.answers.answer import Answer
+from constrain.chat.answers.choices import FunctionCalls, Reasoning
+from constrain.generation.job import Language
+from constrain.language import tree
+from constrain.language.grammar import Grammar, GrammarBuilder
+from constrain.regex.source import Regex
+from tests.support import (
+    LONG,
+    allowed,
+    byte_vocabulary,
+    maskbench_that_compiles,
+    real_vocabulary,
+    small_vocabulary,
+    validation_error,
+)
+from tests.support.chat.forms import TAGS
+
+TREE: dict[str, Any] = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "kids": {"type": "array", "items": {"$ref": "#"}}},
+    "required": ["name", "kids"],
+}
+POINT: dict[str, Any] = {
+    "type": "object",
+    "properties": {"id": {"type": "integer"}, "tag": {"enum": ["x", "y"]}},
+    "required": ["id", "tag"],
+    "additionalProperties": False,
+}
+SCHEMAS: dict[str, tuple[Any, dict[str, str]]] = {
+    "anything": (True, {}),
+    "tree": (TREE, {}),
+    "long strings": ({"type": "string", "minLength": 80}, {}),
+    "a pattern within lengths": ({"type": "string", "pattern": "[0-9]{3}-[0-9]{4}", "maxLength": 60}, {}),
+    "a pattern that leaves out": ({"type": "string", "pattern": "^(?!.*foo)[a-z]{5,40}bar$"}, {}),
+    "dates": ({"type": "array", "items": {"type": "string", "format": "date-time"}, "minItems": 2}, {}),
+    "multiples": ({"type": "array", "items": {"type": "integer", "multipleOf": 97, "minimum": 500}, "minItems": 3}, {}),
+    "decimals": ({"type": "number", "multipleOf": 0.01, "minimum": 3}, {}),
+    "unique numbers": ({"type": "array", "items": {"type": "integer"}, "uniqueItems": True, "minItems": 4}, {}),
+    "unique few": (
+        {"type": "array", "items": {"enum": ["a", "bb", "cccccccccccc"]}, "uniqueItems": True, "minItems": 3},
+        {},
+    ),
+    "unique objects": ({"type": "array", "items": POINT, "uniqueItems": True, "minItems": 2}, {}),
+    "many keys": ({"type": "object", "minProperties": 4}, {}),
+    "short keys": ({"type": "object", "minProperties": 6, "propertyNames": {"pattern": "^[a-h]$"}}, {}),
+    "contains": ({"type": "array", "contains": {"const": "needle"}, "minContains": 2, "maxItems": 9}, {}),
+    "any order": (
+        {"type": "object", "properties": {key: {"type": "string"} for key in "abcd"}, "required": list("abcd")},
+        {"property_order": "any"},
+    ),
+}
+
+
+@cache
+def vocabulary() -> constrain.Vocabulary:
+    return small_vocabulary()
+
+
+def walk(constraint: constrain.Constraint, max_tokens: int, rng: Random) -> tuple[bytes, constrain.Matcher]:
+    """A text of tokens picked uniformly from the masks."""
+    matcher, row = constraint.matcher(max_tokens=max_tokens), constraint.allocate_bitmask()[0]
+    text = b""
+    for taken in range(max_tokens + 1):
+        ids = allowed(matcher, row)
+        assert len(ids), f"nothing is allowed after {text!r}, {taken} of {max_tokens} tokens"
+        token = int(rng.choice(ids))
+        if token in constraint.vocabulary.eos:
+            return text, matcher
+        assert matcher.accept(token), (text, token)
+        text += constraint.vocabulary.token_bytes(token)
+        if matcher.is_finished:
+            return text, matcher
+    raise AssertionError(f"{text!r} goes on after {max_tokens} tokens")
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_whatever_is_picked_a_text_ends_in_time_and_is_whole(name: str) -> None:
+    schema, policies = SCHEMAS[name]
+    constraint = constrain.compile(schema, vocabulary(), **policies)
+    least = constraint.matcher().min_tokens_left
+    for more in (0, 1, 2, 5, 10, 30, 200):
+        for seed in range(8 if LONG else 2):
+            text, _ = walk(constraint, least + more, Random(f"{name} {more} {seed}"))
+            assert constraint.accepts(text), text
+            assert validation_error(schema, text) is None
+
+
+def test_a_group_that_must_not_be_what_the_shortest_was() -> None:
+    items = {"type": "array", "items": {"const": "a"}, "maxItems": 2}
+    schema = {"type": "array", "uniqueItems": True, "items": items, "minItems": 2}
+    constraint = constrain.compile(schema, byte_vocabulary(), cache=False)
+    matcher, row = constraint.matcher(max_tokens=len(b'[[],["a"]]')), constraint.allocate_bitmask()[0]
+    assert matcher.accept_many(list(b"[[],[")) == 5
+    for byte in b'"a"]]':
+        assert allowed(matcher, row).tolist() == [byte]  # no space, with which it would take longer
+        assert matcher.accept(byte)
+    assert matcher.is_finished
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_too_little_is_refused_with_a_number_that_is_enough(name: str) -> None:
+    schema, policies = SCHEMAS[name]
+    constraint = constrain.compile(schema, vocabulary(), **policies)
+    with pytest.raises(constrain.BudgetError, match="max_tokens is 0") as caught:
+        constraint.matcher(max_tokens=0)
+    least = caught.value.needed
+    assert least == constraint.matcher().min_tokens_left == constraint.report.min_tokens
+    if least > 1:
+        with pytest.raises(constrain.BudgetError) as caught:
+            constraint.matcher(max_tokens=least - 1)
+        assert caught.value.needed == least
+    matcher = constraint.matcher(max_tokens=least)
+    tokens = matcher.completion_tokens()
+    assert len(tokens) == least
+    assert matcher.accept_many(tokens) == least
+    assert matcher.is_accepting
+    assert matcher.is_finished
+
+
+def test_a_negative_number_is_no_budget() -> None:
+    with pytest.raises(ValueError, match="max_tokens is -1"):
+        constrain.compile(True, vocabulary()).matcher(max_tokens=-1)
+
+
+# Against brute force: a tiny vocabulary, and all ways on
+
+
+TOKENS = [b"a", b"b", b"c", b"ab", b"bc", b"abc", b"aa", b",", b",a", b""]
+EOS = len(TOKENS) - 1
+
+
+def lists(least: int) -> Grammar:
+    """Words ``a+ b* c`` with commas between them, at least ``least`` of them."""
+    builder = GrammarBuilder()
+    a, b, c = (tree.Literal(text) for text in (b"a", b"b", b"c"))
+    word = builder.terminal("word", tree.Concatenation((tree.Repetition(a, 1, None), tree.Repetition(b, 0, None), c)))
+    comma = builder.terminal("comma", tree.Literal(b","))
+    start, more = builder.rule("start"), builder.rule("more")
+    builder.define(start, [[word, *[comma, word] * (least - 1), more]])
+    builder.define(more, [[], [comma, word, more]])
+    return builder.build()
+
+
+def completes(matcher: constrain.Matcher, row: np.ndarray, tokens: int) -> bool:
+    """Whether some way on from here ends within ``tokens`` tokens."""
+    if matcher.is_accepting:
+        return True
+    if tokens == 0:
+        return False
+    for token in allowed(matcher, row).tolist():
+        assert matcher.accept(token)
+        found = completes(matcher, row, tokens - 1)
+        matcher.rollback(1)
+        if found:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("least", [1, 2, 3])
+@pytest.mark.parametrize("more", [0, 1, 3, 6])
+def test_every_token_of_a_mask_can_be_completed_in_the_tokens_left(least: int, more: int) -> None:
+    constraint = constrain.compile(lists(least), constrain.Vocabulary.from_tokens(TOKENS, eos=[EOS]))
+    row = constraint.allocate_bitmask()[0]
+    max_tokens = constraint.matcher().min_tokens_left + more
+    for seed in range(12):
+        rng, free, matcher = Random(seed), constraint.matcher(), constraint.matcher(max_tokens=max_tokens)
+        for taken in range(max_tokens):
+            without = set(allowed(free, row).tolist())
+            ids = allowed(matcher, row).tolist()
+            assert ids
+            assert set(ids) <= without
+            assert (EOS in ids) == free.is_accepting
+            for token in ids:
+                if token != EOS:
+                    assert free.accept(token)
+                    assert completes(free, row, max_tokens - taken - 1), (seed, taken, token)
+                    free.rollback(1)
+            token = rng.choice(ids)
+            if token == EOS:
+                break
+            assert matcher.accept(token)
+            assert free.accept(token)
+
+
+def test_a_budget_that_is_ample_changes_no_mask() -> None:
+    for name, (schema, policies) in SCHEMAS.items():
+        constraint = constrain.compile(schema, vocabulary(), **policies)
+        rng = Random(name)
+        row, other = constraint.allocate_bitmask(2)
+        free, matcher = constraint.matcher(), constraint.matcher(max_tokens=1_000_000)
+        for _ in range(60):
+            matcher.fill_bitmask(row)
+            free.fill_bitmask(other)
+            assert np.array_equal(row, other), name
+            token = int(rng.choice(allowed(free, other)))
+            assert free.accept(token)
+            assert matcher.accept(token)
+            if token in vocabulary().eos or matcher.is_finished:
+                break
+        assert not matcher.is_narrowed
+
+
+TAGGED = Answer(
+    TAGS,
+    tools=(FunctionCalls("look", '{"type": "object"}'),),
+    content=Regex("[a-z]{1,8}"),
+    reasoning=Reasoning.OPTIONAL,
+)
+
+
+@pytest.mark.parametrize("name", [*SCHEMAS, "tagged"])
+def test_masks_do_not_depend_on_what_was_asked_before(name: str) -> None:
+    schema, policies = (TAGGED, {}) if name == "tagged" else SCHEMAS[name]
+    constraint = Language(schema, policies).compile(vocabulary(), cache=False)
+    least = constraint.matcher().min_tokens_left
+
+    def masks(seed: int) -> list[bytes]:
+        matcher, row, rng = constraint.matcher(max_tokens=least + seed), constraint.allocate_bitmask()[0], Random(seed)
+        found: list[bytes] = []
+        while not matcher.is_finished:
+            token = rng.choice(allowed(matcher, row).tolist())
+            found.append(row.tobytes())
+            if token in vocabulary().eos:
+                break
+            assert matcher.accept(token)
+        return found
+
+    first = [masks(seed) for seed in (1, 5, 12)]
+    assert [masks(seed) for seed in (1, 5, 12)] == first
+
+
+def test_what_is_taken_back_can_be_used_again() -> None:
+    constraint = constrain.compile(TREE, vocabulary())
+    max_tokens = constraint.matcher().min_tokens_left + 12
+    for seed in range(10):
+        rng, row, other = Random(seed), *constraint.allocate_bitmask(2)
+        matcher, masks, tokens = constraint.matcher(max_tokens=max_tokens), [], []
+        while not matcher.is_finished:
+            matcher.fill_bitmask(row)
+            masks.append(row.copy())
+            token = int(rng.choice(allowed(matcher, row)))
+            if token in vocabulary().eos:
+                break
+            assert matcher.accept(token)
+            tokens.append(token)
+        back = rng.randint(1, len(tokens))
+        fork = matcher.fork()
+        fork.rollback(back)
+        fork.fill_bitmask(other)
+        assert np.array_equal(other, masks[len(tokens) - back])
+        assert fork.min_tokens_left <= max_tokens - len(tokens) + back
+        assert fork.accept_many(tokens[len(tokens) - back :]) == back
+        matcher.reset()
+        matcher.fill_bitmask(other)
+        assert np.array_equal(other, masks[0])
+
+
+def test_whether_the_budget_had_a_say_is_told() -> None:
+    constraint = constrain.compile({"type": "string"}, vocabulary())
+    matcher, row = constraint.matcher(max_tokens=6), constraint.allocate_bitmask()[0]
+    matcher.fill_bitmask(row)
+    assert matcher.accept(ord('"'))
+    for _ in range(4):
+        matcher.fill_bitmask(row)
+        assert matcher.accept(ord("x"))
+    matcher.fill_bitmask(row)
+    assert matcher.is_narrowed
+    assert b'"' in {vocabulary().token_bytes(token) for token in allowed(matcher, row).tolist()}
+    assert not matcher.accept(ord("x"))
+    assert "leaves too little of max_tokens" in matcher.explain(ord("x"))
+    assert "is allowed" in matcher.explain(ord('"'))
+    matcher.rollback(5)
+    assert not matcher.is_narrowed
+    for text in b'""':
+        assert matcher.accept(text)
+    assert matcher.is_accepting
+
+
+def test_near_the_end_words_are_finished_and_none_begun() -> None:
+    constraint = constrain.compile({"type": "object", "properties": {"a": {"type": "string"}}}, vocabulary())
+    matcher, row = constraint.matcher(max_tokens=40), constraint.allocate_bitmask()[0]
+    for byte in b'{"a": "':
+        assert matcher.accept(byte)
+    begun = []
+    while not matcher.is_finished:
+        texts = {vocabulary().token_bytes(token) for token in allowed(matcher, row).tolist()}
+        begun.append(any(text.startswith(b" ") for text in texts))
+        assert begun[-1] or texts & {b'"', b'"}'}
+        if not matcher.accept(ord("x")):
+            break
+    assert begun[0]
+    assert not begun[-1]
+    closing = begun.index(False)
+    assert not any(begun[closing:])
+    assert 3 <= len(begun) - closing <= 16, "a few tokens are left to finish the word"
+
+
+def test_texts_of_real_schemas_end_in_time_and_validate() -> None:
+    real = real_vocabulary("llama-bpe")
+    wrong = []
+    for entry, constraint in maskbench_that_compiles(real, seed=11, count=300 if LONG else 25):
+        least = constraint.matcher().min_tokens_left
+        for more in range(21) if LONG else (0, 1, 3, 9, 20):
+            text, _ = walk(constraint, least + more, Random(f"{entry['id']} {more}"))
+            error = validation_error(entry["schema"], text)
+            if error is not None:
+                wrong.append((entry["id"], more, error, text))
+        for max_tokens in (64, 256):
+            if max_tokens >= least:
+                text, _ = walk(constraint, max_tokens, Random(f"{entry['id']} {max_tokens}"))
+                assert constraint.accepts(text)
+    assert not wrong

@@ -1,0 +1,166 @@
+"""Copies, pickles, comparison and ``repr`` of what users hold, however deep it is and wherever they are called."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import pickle
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import constrain
+from constrain.language import tree
+from tests.support import byte_vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FRAMES = 400
+"""Calls within one another that are left of Python's stack; by default it has 1000."""
+
+DEPTH = 20_000
+
+
+@contextlib.contextmanager
+def small_stack(left: int = FRAMES) -> Iterator[None]:
+    depth, frame = 0, sys._getframe()
+    while frame := frame.f_back:  # type: ignore[assignment]
+        depth += 1
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(depth + left)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def deep_expression() -> tree.Expression:
+    made: tree.Expression = tree.Literal(b"a")
+    for level in range(DEPTH):
+        kinds = (
+            tree.Concatenation((made, tree.EMPTY_TEXT)),
+            tree.Alternation((tree.NOTHING, made)),
+            tree.Intersection((made, tree.ANY_BYTES)),
+            tree.Complement(made),
+            tree.Repetition(made, 0, None),
+            tree.Window(made, tree.ANY_CHAR, 1, 3),
+        )
+        made = kinds[level % len(kinds)]
+    return made
+
+
+def grammar_of(expression: tree.Expression) -> constrain.Grammar:
+    builder = constrain.GrammarBuilder()
+    start = builder.rule("start")
+    terminals = [builder.terminal(name, expression, f"/{name}") for name in ("one", "two")]
+    builder.define(start, [[terminal] for terminal in terminals])
+    return builder.build()
+
+
+def nested_composition() -> Any:
+    made: Any = "a"
+    with contextlib.suppress(constrain.LimitError):
+        while True:
+            made = constrain.choice(constrain.sequence(made, ""), "b")
+    return made
+
+
+SOURCES = {
+    "Lark": lambda: constrain.Lark("start: " + "(" * 90 + '"a"' + ")*" * 90),
+    "Regex": lambda: constrain.Regex("(?:" * 90 + "a" + ")+" * 90),
+    "composition": nested_composition,
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_sources(name: str) -> None:
+    source = SOURCES[name]()
+    with small_stack():
+        assert copy.copy(source) == source
+        assert copy.deepcopy(source) == source
+        assert pickle.loads(pickle.dumps(source)) == source
+        assert hash(source) == hash(SOURCES[name]())
+        assert source == SOURCES[name]()
+        assert repr(source)
+
+
+@pytest.mark.parametrize("name", ["Lark", "composition"])
+def test_a_stack_that_is_too_small_to_compile_is_told(name: str) -> None:
+    source, vocabulary = SOURCES[name](), byte_vocabulary()
+    with small_stack(120), pytest.raises(constrain.LimitError, match="too deeply for what is left of Python's stack"):
+        constrain.compile(source, vocabulary, cache=False)
+    with small_stack(900):
+        assert constrain.compile(source, vocabulary, cache=False).accepts("a")
+
+
+def test_deep_expressions() -> None:
+    expression = deep_expression()
+    with small_stack():
+        assert copy.copy(expression) is expression
+        assert copy.deepcopy(expression) is expression
+        assert expression != deep_expression()  # inner nodes are equal to themselves only
+        assert hash(expression) == hash(expression)
+        assert repr(expression).startswith("Alternation(parts=(Alternation(parts=()), Concatenation(parts=(Window(")
+        assert len(repr(expression)) < 10_000
+        read = pickle.loads(pickle.dumps(expression))
+        assert tree.listed([read]) == tree.listed([expression])
+
+
+def test_deep_grammars() -> None:
+    grammar = grammar_of(deep_expression())
+    with small_stack():
+        assert copy.deepcopy(grammar) == grammar
+        assert copy.copy(grammar) == grammar
+        assert repr(grammar)
+        assert grammar.dump()
+        with pytest.raises(constrain.LimitError, match=r"^at /one: terminal one: .*MAX_"):
+            constrain.compile(grammar, byte_vocabulary(), cache=False)
+        read = pickle.loads(pickle.dumps(grammar))
+    assert read.rules == grammar.rules
+    assert [each.name for each in read.terminals] == ["one", "two"]
+    assert [each.pointer for each in read.terminals] == ["/one", "/two"]
+    assert read.terminals[0].expression is read.terminals[1].expression  # the kernel reads it once
+
+
+def test_a_grammar_that_was_pickled_means_the_same() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^[a-z]+$", "maxLength": 5}}}
+    grammar = constrain.compile(schema, byte_vocabulary(), cache=False).grammar
+    read = pickle.loads(pickle.dumps(grammar))
+    assert read.dump() == grammar.dump()
+    assert constrain.compile(read, byte_vocabulary(), cache=False).accepts('{"a": "abc"}')
+
+
+def test_the_empty_text_and_nothing_stay_the_only_ones() -> None:
+    read = pickle.loads(pickle.dumps([tree.EMPTY_TEXT, tree.NOTHING, tree.Complement(tree.NOTHING)]))
+    assert read[0] is tree.EMPTY_TEXT
+    assert read[1] is tree.NOTHING
+    assert read[2].part is tree.NOTHING
+
+
+def test_what_is_immutable_is_its_own_copy() -> None:
+    constraint = constrain.compile({"enum": ["yes", "no"]}, byte_vocabulary(), cache=False)
+    for one in (constraint, constraint.vocabulary):
+        assert copy.copy(one) is one
+        assert copy.deepcopy([one])[0] is one
+
+
+def test_a_copy_of_a_matcher_goes_its_own_way() -> None:
+    matcher = constrain.compile({"enum": ["yes", "no"]}, byte_vocabulary(), cache=False).matcher()
+    assert matcher.accept_many(b'"y') == 2
+    for copied in (copy.copy(matcher), copy.deepcopy(matcher)):
+        assert copied.accept_many(b'es"') == 3
+        assert copied.is_accepting
+    assert matcher.n_accepted == 2
+
+
+def test_what_is_made_for_a_process_cannot_be_pickled_and_says_what_to_do() -> None:
+    constraint = constrain.compile({"enum": ["yes", "no"]}, byte_vocabulary(), cache=False)
+    for one, says in (
+        (constraint, "pickle what it was compiled from"),
+        (constraint.matcher(), "have a new one accept the tokens again"),
+        (constraint.vocabulary, "make it again from the GGUF file or the tokens"),
+    ):
+        with pytest.raises(TypeError, match=says):
+            pickle.dumps(one)

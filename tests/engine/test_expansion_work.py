@@ -1,0 +1,135 @@
+"""What a compilation may take: counted the same each time, and told with the name of the limit and the place."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import time
+from typing import Any
+
+import pytest
+
+import constrain
+from constrain import work as _work
+from constrain.engine.constraint import _compile
+from constrain.json_schema.compiler import compile_schema
+from constrain.language.schema_text import parse_schema
+from tests.support import LONG, byte_vocabulary
+from tests.support.hostile_schemas import FAMILIES, cost
+
+SMALL = {
+    "enum of objects": 200,
+    "references one after the other": 200,
+    "references into a chain of references": 200,
+    "properties": 200,
+    "properties of bounded numbers, any spelling": 10,
+    "properties with lookahead": 20,
+    "allOf of not const": 200,
+    "allOf of not const strings": 200,
+    "allOf of not required": 50,
+    "oneOf of tagged objects": 30,
+    "oneOf of objects": 20,
+    "conditions on a string": 20,
+    "dependentRequired": 20,
+    "key patterns that overlap": 3,
+    "unique items of objects": 100,
+}
+"""Families of which a size takes a few hundredths of a second."""
+
+
+def steps_of(schema: Any, **options: Any) -> int:
+    return compile_schema(schema, **options).steps
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_same_takes_as_many_steps_whatever_is_remembered(name: str) -> None:
+    family = FAMILIES[name]
+    options = dict(family.options)
+    first = steps_of(family.make(SMALL[name]), **options)
+    assert first > 0
+    assert steps_of(family.make(SMALL[name]), **options) == first
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_what_takes_more_is_refused_with_the_limit_and_the_place(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    family = FAMILIES[name]
+    schema = {"properties": {"below": family.make(SMALL[name])}}
+    if "$defs" in schema["properties"]["below"]:
+        schema["$defs"] = schema["properties"]["below"].pop("$defs")
+    options = dict(family.options)
+    steps = steps_of(schema, **options)
+    monkeypatch.setattr(_work, "MAX_EXPANSION_WORK", steps)
+    assert steps_of(schema, **options) == steps
+    monkeypatch.setattr(_work, "MAX_EXPANSION_WORK", steps // 2)
+    with pytest.raises(constrain.LimitError, match=f"MAX_EXPANSION_WORK = {steps // 2}; leave parts out") as caught:
+        compile_schema(schema, **options)
+    assert caught.value.pointer is not None
+
+
+@pytest.mark.parametrize(
+    "name", ["references into a chain of references", "allOf of not const", "allOf of not const strings"]
+)
+def test_twice_as_much_takes_about_twice_the_steps(name: str) -> None:
+    make = FAMILIES[name].make
+    assert steps_of(make(800)) < 2.6 * steps_of(make(400))
+
+
+def test_parts_of_a_grammar_share_one_allowance(monkeypatch: pytest.MonkeyPatch) -> None:
+    embedded = '%json {"type": "integer", "minimum": 3}'
+    one = constrain.Lark(f"start: a\na: {embedded}")
+    four = constrain.Lark(f"start: a b c d\na: {embedded}\nb: {embedded}\nc: {embedded}\nd: {embedded}")
+    monkeypatch.setattr(_work, "MAX_EXPANSION_WORK", 2 * steps_of({"type": "integer", "minimum": 3}))
+    constrain.compile(one, byte_vocabulary(), cache=False)
+    with pytest.raises(constrain.LimitError, match="MAX_EXPANSION_WORK"):
+        constrain.compile(four, byte_vocabulary(), cache=False)
+
+
+@pytest.mark.parametrize("schema", [{"type": "integer", "minimum": 17}, {"type": "nothing"}])
+@pytest.mark.parametrize("was_enabled", [True, False])
+def test_the_garbage_collector_is_left_as_it_was(schema: dict[str, Any], was_enabled: bool) -> None:
+    seen: list[bool] = []
+
+    class Seeing(dict[str, Any]):
+        def items(self) -> Any:
+            seen.append(gc.isenabled())
+            return super().items()
+
+    try:
+        (gc.enable if was_enabled else gc.disable)()
+        with contextlib.suppress(constrain.SchemaError):
+            compile_schema(Seeing(schema))
+        assert gc.isenabled() == was_enabled
+    finally:
+        gc.enable()
+    assert seen
+    assert not any(seen)
+
+
+def test_a_key_that_stands_twice_among_many_is_found_at_once() -> None:
+    text = "{" + ",".join(f'"key{number}": 1' for number in [*range(50_000), 49_999]) + "}"
+    begun = time.process_time()
+    with pytest.raises(constrain.SchemaError, match='"key49999" stands twice'):
+        parse_schema(text)
+    assert time.process_time() - begun < 2
+
+
+@pytest.mark.skipif(not LONG, reason="takes minutes")
+@pytest.mark.parametrize("name", FAMILIES)
+def test_large_ones_compile_or_are_refused_in_about_a_second(name: str) -> None:
+    found = cost(name)
+    assert found.outcome == "compiles" or "MAX_" in found.outcome, found
+    assert found.seconds < 2.5, found
+    assert found.memory < 500 << 20, found
+
+
+def test_the_garbage_collector_works_where_nothing_is_made() -> None:
+    """It does not rest while another process compiles."""
+    seen: list[bool] = []
+
+    def elsewhere() -> Any:
+        seen.append(gc.isenabled())
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _compile({"const": "elsewhere"}, byte_vocabulary(), close_objects=False, cache=False, elsewhere=elsewhere)
+    assert seen == [True]

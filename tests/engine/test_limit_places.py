@@ -1,0 +1,68 @@
+"""A limit names its place: that of the terminal which takes so much, or the schema where it is no single one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import constrain
+from constrain.lark.gaps import MAX_IGNORED_LITERAL, MAX_KINDS_OF_IGNORED
+from tests.support import byte_vocabulary
+
+VOCABULARY = byte_vocabulary()
+LONG = {"type": "string", "pattern": "^a{1000000000}$"}
+
+
+def refused(schema: Any) -> constrain.LimitError:
+    with pytest.raises(constrain.LimitError) as caught:
+        constrain.compile(schema, VOCABULARY, cache=False)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer", "limit"),
+    [
+        (LONG, "", "MAX_SHORTEST_MATCH"),
+        ({"properties": {"a": {}, "b": LONG}, "required": ["b"]}, "/properties/b", "MAX_SHORTEST_MATCH"),
+        ({"items": {"$ref": "#/$defs/d"}, "$defs": {"d": LONG}, "minItems": 1}, "/$defs/d", "MAX_SHORTEST_MATCH"),
+    ],
+)
+def test_of_a_terminal_of_a_schema(schema: Any, pointer: str, limit: str) -> None:
+    error = refused(schema)
+    assert error.pointer == pointer
+    assert limit in error.message
+    assert str(error).startswith(f"at {pointer or '/'}: terminal ")
+
+
+def test_of_a_schema_that_is_a_part() -> None:
+    error = refused(constrain.sequence("x", constrain.choice({"properties": {"a": LONG}}, "y")))
+    assert error.pointer == "/1/0/properties/a"
+
+
+def test_of_a_terminal_without_a_place() -> None:
+    error = refused(constrain.Lark('start: "a" LONG\nLONG: /b{1000000000}/'))
+    assert error.pointer is None
+    assert error.message.startswith("terminal LONG (line 2, column 1): ")
+    assert refused(constrain.Regex("a{1000000000}")).message.startswith("terminal pattern: ")
+
+
+def test_of_what_a_grammar_ignores() -> None:
+    error = refused(constrain.Lark(f'start: "a"\n%ignore "{"b" * (MAX_IGNORED_LITERAL + 1)}"'))
+    assert (error.line, error.pointer) == (2, None)
+    assert "MAX_IGNORED_LITERAL" in error.message
+    kinds = "\n".join(f"%ignore /{chr(98 + n)}+/" for n in range(MAX_KINDS_OF_IGNORED + 1))
+    error = refused(constrain.Lark(f'start: "a"\n{kinds}'))
+    assert error.line == MAX_KINDS_OF_IGNORED + 2
+    assert "MAX_KINDS_OF_IGNORED" in error.message
+
+
+def test_of_a_grammar_made_by_hand() -> None:
+    builder = constrain.GrammarBuilder()
+    start = builder.rule("start")
+    from constrain.language.tree import Literal, Repetition
+
+    long = builder.terminal("LONG", Repetition(Literal(b"a"), 10**9, None), "/here")
+    builder.define(start, [[long]])
+    error = refused(builder.build())
+    assert (error.pointer, error.message[:15]) == ("/here", "terminal LONG: ")

@@ -1,0 +1,345 @@
+"""Batches on a real model: the answers of one at a time, samples, errors, prefixes, and a model that is closed."""
+
+from __future__ import annotations
+
+import json
+import random
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import Any, Literal
+
+import jsonschema
+import psutil
+import pydantic
+import pytest
+
+import constrain
+from constrain.generation.job import Run
+from constrain.generation.planning import prepare
+from constrain.llama.contexts.sequences import Sequences
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "title": {"type": "string", "maxLength": 30},
+        "year": {"type": "integer", "minimum": 1000, "maximum": 2100},
+        "genres": {"type": "array", "items": {"enum": ["novel", "poem", "play"]}, "maxItems": 2},
+    },
+    "required": ["title", "year", "genres"],
+}
+QUESTIONS = [
+    f"Make up a book about {what}." for what in ("a cat", "the sea", "two kings", "mathematics", "Rome", "love")
+]
+
+
+@pytest.fixture(scope="module")
+def batched() -> constrain.Model:
+    return constrain.Model(n_ctx=512, n_threads=1, parallel=4)
+
+
+def positions(model: constrain.Model) -> list[tuple[int, int]]:
+    """For each slot the tokens it should hold and those that llama.cpp holds; no slot may be busy."""
+    scheduler = model.scheduler
+    scheduler.join()
+    evaluator = scheduler._evaluator
+    assert isinstance(evaluator, Sequences)
+    assert not any(slot.busy for slot in scheduler.slots)
+    return [(slot.length, evaluator.length(slot.index)) for slot in scheduler.slots]
+
+
+def test_a_batch_gives_the_answers_of_one_at_a_time(model: constrain.Model, batched: constrain.Model) -> None:
+    together = constrain.complete_batch(batched, QUESTIONS, schema=SCHEMA, temperature=0)
+    alone = [constrain.complete(model, question, schema=SCHEMA, temperature=0) for question in QUESTIONS]
+    assert [one.text for one in together] == [one.text for one in alone]
+    for one in together:
+        jsonschema.validate(one.value, SCHEMA)
+        assert one.finish_reason == "stop"
+        assert one.usage.completion_tokens == len(one.tokens)
+        assert min(one.timings.prompt, one.timings.generation) > 0
+
+
+def test_a_batch_without_schema_gives_the_answers_of_one_at_a_time(batched: constrain.Model) -> None:
+    options: Any = {"temperature": 0, "max_tokens": 12}
+    assert constrain.generate_batch(batched, QUESTIONS[:4], **options) == [
+        constrain.generate(batched, question, **options) for question in QUESTIONS[:4]
+    ]
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, None])
+def test_answers_one_at_a_time_reproduce_without_batch_invariance(schema: Any) -> None:
+    """Also where the prompt is known the second time, and was read in one long piece the first time."""
+    model = constrain.Model(n_ctx=512, n_threads=1, parallel=4, batch_invariant=False)
+    options: Any = {"schema": schema, "temperature": 0.8, "seed": 3, "max_tokens": 60}
+    said = "You know all books of the world, and you make up new ones. " * 8 + QUESTIONS[0]
+    first, second, third = (constrain.complete_batch(model, [said], **options)[0] for _ in range(3))
+    assert first.usage.cached_tokens == 0
+    assert second.usage.cached_tokens == first.usage.prompt_tokens - 2 > 64
+    assert first.text == second.text == third.text
+
+
+def test_schemas_one_for_each_prompt(batched: constrain.Model) -> None:
+    class Point(pydantic.BaseModel):
+        x: int = pydantic.Field(ge=0, le=9)
+
+    values = constrain.generate_batch(batched, ["a", "b", "c"], schemas=[bool, Point, None], max_tokens=8, seed=1)
+    assert [type(value) for value in values] == [bool, Point, str]
+
+
+def test_prompts_may_come_from_any_iterable(batched: constrain.Model) -> None:
+    listed = constrain.generate_batch(batched, QUESTIONS[:3], schema=bool, max_tokens=8, seed=1)
+    for prompts in (tuple(QUESTIONS[:3]), iter(QUESTIONS[:3]), dict.fromkeys(QUESTIONS[:3])):
+        assert constrain.generate_batch(batched, prompts, schema=bool, max_tokens=8, seed=1) == listed
+
+
+def test_seeds_reproduce_and_samples_differ(batched: constrain.Model) -> None:
+    options: Any = {"schema": SCHEMA, "temperature": 1.5, "seed": 2**32 - 3}
+    first = constrain.generate_batch(batched, QUESTIONS[:2], n=3, **options)
+    assert first == constrain.generate_batch(batched, QUESTIONS[:2], n=3, **options)
+    assert [len(samples) for samples in first] == [3, 3]
+    assert len({json.dumps(value) for samples in first for value in samples}) == 6
+    # Sample i is drawn with seed + i; seeds end at 2**32 - 2.
+    alone = constrain.generate(batched, QUESTIONS[1], **{**options, "seed": 2**32 - 2})
+    assert alone == first[1][1]
+    assert constrain.generate(batched, QUESTIONS[1], **{**options, "seed": 0}) == first[1][2]
+
+
+def test_samples_share_their_prompt() -> None:
+    model = constrain.Model(n_ctx=512, n_threads=1, parallel=3)
+    said = [{"role": "user", "content": "You know all books. " * 20}]
+    [samples] = constrain.complete_batch(model, [said], schema=bool, n=3)
+    cached = sorted(sample.usage.cached_tokens for sample in samples)
+    length = samples[0].usage.prompt_tokens
+    assert cached == [0, length - 2, length - 2]
+
+
+def test_alternating_conversations_evaluate_what_they_share_once() -> None:
+    model = constrain.Model(n_ctx=1024, n_threads=1, parallel=3)
+    system = {"role": "system", "content": "You know all books of the world. " * 60}
+    shared = len(model.prompt_tokens([system])) - 10
+    talks: list[list[dict[str, str]]] = [[system, {"role": "user", "content": text}] for text in ("A play?", "A poem?")]
+    for turn in range(3):
+        for number, talk in enumerate(talks):
+            [answer] = constrain.complete_batch(model, [talk], schema=bool, show_schema=False, temperature=0)
+            usage = answer.usage
+            if turn:
+                assert usage.prompt_tokens - usage.cached_tokens < 30
+            elif number:
+                assert usage.cached_tokens >= shared > 300
+            talk += [{"role": "assistant", "content": answer.text}, {"role": "user", "content": "And another?"}]
+
+
+def test_budget_and_timeout_hold_for_each(batched: constrain.Model) -> None:
+    schema = {"type": "array", "items": {"type": "string"}, "minItems": 2}
+    for one in constrain.complete_batch(batched, QUESTIONS, schema=schema, max_tokens=12, seed=3):
+        assert one.usage.completion_tokens <= 12
+        jsonschema.validate(json.loads(one.text), schema)
+    for one in constrain.complete_batch(batched, QUESTIONS, schema=schema, timeout=0.0):
+        assert one.finish_reason == "timeout"
+        jsonschema.validate(json.loads(one.text), schema)
+
+
+class Even(pydantic.BaseModel):
+    number: Literal[1, 3]
+
+    @pydantic.field_validator("number")
+    @classmethod
+    def even(cls, _: int) -> int:
+        raise ValueError("not even")
+
+
+def test_the_first_error_ends_a_batch(batched: constrain.Model) -> None:
+    with pytest.raises(constrain.BudgetError):
+        constrain.generate_batch(batched, QUESTIONS, schema=SCHEMA, max_tokens=2)
+    with pytest.raises(constrain.ModelError, match="the context holds 512"):
+        constrain.generate_batch(batched, ["Hello", "word " * 600], schema=SCHEMA)
+    with pytest.raises(constrain.OutputValidationError, match="not even"):
+        constrain.generate_batch(batched, ["Hello", "Hi"], schemas=[bool, Even])
+    assert all(recorded == held for recorded, held in positions(batched))
+
+
+def test_a_rejected_answer_does_not_lose_the_others(batched: constrain.Model) -> None:
+    with pytest.raises(constrain.OutputValidationError, match="not even") as caught:
+        constrain.generate_batch(batched, ["Hello", "Hi", "x"], schemas=[bool, Even, bool])
+    assert caught.value.outcomes is not None
+    assert [type(value) for value in caught.value.outcomes] == [bool, constrain.OutputValidationError, bool]
+    with pytest.raises(constrain.OutputValidationError) as caught:
+        constrain.complete_batch(batched, ["Hello", "Hi"], schemas=[bool, Even], n=2)
+    assert caught.value.outcomes is not None
+    assert [[type(one) for one in samples] for samples in caught.value.outcomes] == [
+        [constrain.Completion] * 2,
+        [constrain.OutputValidationError] * 2,
+    ]
+
+
+def test_errors_may_take_the_place_of_answers(batched: constrain.Model) -> None:
+    values = constrain.generate_batch(
+        batched, ["Hello", "word " * 600, "Hi", "x"], schemas=[bool, bool, Even, bool], return_errors=True
+    )
+    kinds = [bool, constrain.ModelError, constrain.OutputValidationError, bool]
+    assert [type(value) for value in values] == kinds
+
+
+BAD_ARGUMENTS: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
+    ("a single text", {}, TypeError, "list of prompts"),
+    (["x"], {"n": 0}, ValueError, "n is 0"),
+    (["x"], {"schemas": []}, ValueError, "schemas"),
+    (["x"], {"schema": bool, "schemas": [bool]}, ValueError, "schemas"),
+    (["x"], {"max_token": 3}, TypeError, r"max_token \(did you mean max_tokens\?\); there are .*temperature"),
+    (["x"], {"temprature": 0}, TypeError, r"unknown options: temprature \(did you mean temperature\?\)"),
+    (["x"], {"schema": {"enum": []}}, constrain.SchemaError, "enum"),
+]
+
+
+@pytest.mark.parametrize(("prompts", "options", "error", "message"), BAD_ARGUMENTS)
+def test_bad_arguments(batched: constrain.Model, prompts: Any, options: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        constrain.generate_batch(batched, prompts, **options)
+
+
+def test_no_prompts_no_answers(batched: constrain.Model) -> None:
+    assert constrain.generate_batch(batched, [], schema=bool) == []
+
+
+def test_cancelled_requests_leave_nothing_behind(model: constrain.Model, batched: constrain.Model) -> None:
+    rng = random.Random(11)
+    jobs = [prepare(batched, question, SCHEMA, {"seed": 5}) for question in QUESTIONS]
+    for _ in range(50):
+        runs = [Run(job) for job in rng.sample(jobs, 4)]
+        for run in runs:
+            run.submit()
+        for run in runs:
+            time.sleep(rng.random() / 25)
+            run.request.done.cancel()
+    assert all(recorded == held for recorded, held in positions(batched))
+    again = constrain.complete_batch(batched, QUESTIONS[:2], schema=SCHEMA, temperature=0)
+    assert [one.text for one in again] == [
+        constrain.complete(model, question, schema=SCHEMA, temperature=0).text for question in QUESTIONS[:2]
+    ]
+
+
+def test_ctrl_c_leaves_the_model_usable(batched: constrain.Model) -> None:
+    digits = {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 9}, "minItems": 150}  # seconds
+    for call in (
+        lambda: constrain.generate_batch(batched, QUESTIONS, schema=digits, max_tokens=400),
+        lambda: constrain.generate(batched, QUESTIONS[0], schema=digits, max_tokens=400),
+    ):
+        timer = threading.Timer(0.3, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            call()
+        timer.join()
+        assert all(recorded == held for recorded, held in positions(batched))
+        assert constrain.generate_batch(batched, ["Yes?"], schema=bool)[0] in (True, False)
+        assert constrain.generate(batched, "Yes?", schema=bool) in (True, False)
+
+
+def test_a_batch_runs_beside_a_stream_of_the_same_thread(batched: constrain.Model) -> None:
+    events = constrain.stream(batched, "Tell me a story.", max_tokens=5, temperature=0)
+    next(events)
+    assert len(constrain.generate_batch(batched, QUESTIONS[:2], schema=bool)) == 2
+    assert len(list(events)) > 1
+
+
+def test_a_closed_model_says_so() -> None:
+    with constrain.Model(n_ctx=256, n_threads=1, parallel=2) as model:
+        assert constrain.generate_batch(model, ["a", "b"], schema=bool)
+        encode = model.vocabulary.encode
+        constraint = constrain.compile(SCHEMA, model.vocabulary)
+    assert model.is_closed
+    assert encode is not None
+    uses: list[Any] = [
+        model.__enter__,
+        lambda: constrain.generate(model, "x", schema=bool),
+        lambda: next(iter(constrain.stream(model, "x"))),
+        lambda: constrain.generate_batch(model, ["x"]),
+        lambda: encode(b"x"),
+        lambda: model.scheduler,
+    ]
+    for use in uses:
+        with pytest.raises(constrain.ModelError, match="closed"):
+            use()
+    model.close()
+    assert constraint.accepts('{"title":"a","year":1000,"genres":[]}')
+
+
+def test_closing_waits_for_a_stream_and_ends_what_is_queued() -> None:
+    model = constrain.Model(n_ctx=256, n_threads=1, parallel=2)
+    events = constrain.stream(model, "Tell me a story.", max_tokens=100)
+    next(events)
+    with pytest.raises(constrain.ModelError, match="still reading a stream"):
+        model.close()
+    errors: list[str] = []
+
+    def attempt(call: Any) -> None:
+        try:
+            call()
+        except constrain.ModelError as error:
+            errors.append(str(error))
+
+    calls: list[Any] = [
+        lambda: constrain.generate_batch(model, QUESTIONS, max_tokens=200),
+        model.close,
+        lambda: constrain.generate(model, "Hi", schema=bool),
+    ]
+    threads = [threading.Thread(target=attempt, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.2)
+    assert not model.is_closed
+    events.close()
+    for thread in threads:
+        thread.join(60)
+    assert model.is_closed
+    assert sorted("closed" in error for error in errors) == [True, True]
+
+
+def test_a_llama_that_was_given_is_not_closed(model: constrain.Model) -> None:
+    from constrain.llama.loading import Llama
+
+    llama = Llama(model.llama.model_path, n_ctx=128, n_threads=1, verbose=False)
+    for _ in range(2):
+        wrapped = constrain.Model(llama, parallel=2)
+        assert constrain.generate_batch(wrapped, ["Yes?"], schema=bool)
+        wrapped.close()
+    assert llama.create_completion("Hello", max_tokens=1)["choices"]
+
+
+def test_too_little_memory_says_what_to_do(capfd: pytest.CaptureFixture[str]) -> None:
+    model = constrain.Model(n_ctx=8192, n_threads=1, parallel=200)  # takes some 37 GB, and cannot be had
+    limit = resource.getrlimit(resource.RLIMIT_AS)
+    used = psutil.Process().memory_info().vms
+    resource.setrlimit(resource.RLIMIT_AS, (used + 2**31, limit[1]))
+    try:
+        with pytest.raises(constrain.ModelError, match="smaller n_ctx or parallel"):
+            constrain.generate_batch(model, ["x"], schema=bool)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limit)
+    assert capfd.readouterr().err == ""
+    assert constrain.generate(model, "Yes?", schema=bool) in (True, False)
+
+
+@pytest.mark.parametrize("parallel", [0, -1, 10**6])
+def test_parallel_out_of_range(parallel: int) -> None:
+    with pytest.raises(ValueError, match="parallel"):
+        constrain.Model(parallel=parallel)
+
+
+PROGRAM = """
+import constrain
+from constrain.generation.job import Run
+from constrain.generation.planning import prepare
+model = constrain.Model(n_ctx=256, n_threads=1, parallel=2)
+run = Run(prepare(model, "Tell me a story.", None, {"max_tokens": 40}))
+run.submit()
+"""
+
+
+@pytest.mark.parametrize("end", ["", "raise SystemExit(0)", "del model, run", "model.close()"])
+def test_programs_end_in_the_middle_of_a_generation(end: str) -> None:
+    program = [sys.executable, "-c", PROGRAM + end]
+    done = subprocess.run(program, capture_output=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")

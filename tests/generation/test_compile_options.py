@@ -1,0 +1,114 @@
+"""How a schema is compiled, said to ``generate`` and all its kin."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+import constrain
+from constrain.engine.constraint import _compile
+from constrain.generation.completion import Finished
+from constrain.language import tree
+from constrain.language.grammar import GrammarBuilder
+from tests.support import small_vocabulary
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"sky": {"enum": ["blue", "red"]}, "sun": {"const": [1, 2]}},
+    "required": ["sky", "sun"],
+    "additionalProperties": False,
+}
+COMPACT: Any = {"schema": SCHEMA, "whitespace": "compact", "temperature": 0}
+
+
+def is_compact(text: str) -> bool:
+    return text == json.dumps(json.loads(text), separators=(",", ":"))
+
+
+def test_all_ways_to_generate_take_policies(model: constrain.Model) -> None:
+    completion = constrain.complete(model, "The sky?", **COMPACT)
+    assert is_compact(completion.text)
+    assert completion.report is not None
+    assert completion.report.policies["whitespace"] == "compact"
+    *_, last = constrain.stream(model, "The sky?", **COMPACT)
+    assert isinstance(last, Finished)
+    several = constrain.complete_batch(model, ["The sky?"] * 2, **COMPACT)
+    later = asyncio.run(constrain.acomplete(model, "The sky?", **COMPACT))
+    assert [one.text for one in (last.completion, *several, later)] == [completion.text] * 4
+    assert constrain.generate(model, "The sky?", **COMPACT) == completion.value
+    assert not is_compact(constrain.complete(model, "The sky?", schema=SCHEMA, temperature=0).text)
+
+
+def test_other_policies(model: constrain.Model) -> None:
+    policies = {"property_order": "any", "formats": "annotation", "numbers": "any", "escapes": "any"}
+    completion = constrain.complete(model, "The sky?", schema=SCHEMA, **policies)  # type: ignore[arg-type]
+    assert completion.report is not None
+    assert {name: completion.report.policies[name] for name in policies} == policies
+
+
+def test_strict_refuses_what_is_not_strict(model: constrain.Model) -> None:
+    assert constrain.generate(model, "The sky?", schema=SCHEMA, strict=True)["sky"] in ("blue", "red")
+    with pytest.raises(constrain.SchemaError, match="additionalProperties"):
+        constrain.generate(model, "x", schema={"type": "object", "properties": {}}, strict=True)
+
+
+def test_references_are_found_in_the_registry(model: constrain.Model) -> None:
+    registry = {"urn:colour": {"enum": ["blue", "red"]}}
+    assert constrain.generate(model, "The sky?", schema={"$ref": "urn:colour"}, registry=registry) in ("blue", "red")
+    with pytest.raises(constrain.SchemaError, match="urn:colour"):
+        constrain.generate(model, "The sky?", schema={"$ref": "urn:colour"})
+
+
+def test_of_several_answers_those_with_a_schema_have_policies(model: constrain.Model) -> None:
+    both = constrain.complete_batch(
+        model, ["The sky?", "Hello"], schemas=[SCHEMA, None], whitespace="compact", max_tokens=40
+    )
+    assert is_compact(both[0].text)
+    assert both[1].report is None
+
+
+@pytest.mark.parametrize("policy", ["whitespace", "property_order", "formats", "numbers", "precision", "escapes"])
+def test_a_value_that_a_policy_does_not_have(model: constrain.Model, policy: str) -> None:
+    with pytest.raises(ValueError, match=f"{policy} must be one of .*'nothing'"):
+        constrain.generate(model, "x", schema=SCHEMA, **{policy: "nothing"})  # type: ignore[call-overload]
+
+
+def test_without_a_json_schema_there_are_no_policies(model: constrain.Model) -> None:
+    with pytest.raises(ValueError, match="whitespace is about JSON Schemas, but there is no schema"):
+        constrain.generate(model, "x", whitespace="compact")
+    builder = GrammarBuilder()
+    word = builder.terminal("word", tree.Literal(b"yes"))
+    builder.define(builder.rule("start"), [[word]])
+    grammar = builder.build()
+    others: list[dict[str, Any]] = [{"strict": True}, {"registry": {}}, {"numbers": "any"}]
+    for options in others:
+        with pytest.raises(ValueError, match="is about JSON Schemas, but this is a Grammar"):
+            constrain.generate(model, "x", schema=grammar, **options)
+        with pytest.raises(ValueError, match="is about JSON Schemas, but this is a Grammar"):
+            constrain.compile(grammar, model.vocabulary, **options)
+    assert constrain.generate(model, "x", schema=grammar, whitespace="flexible") == "yes"
+
+
+def test_policies_may_be_named_in_any_order_or_not_at_all() -> None:
+    vocabulary = small_vocabulary()
+    made = _compile(SCHEMA, vocabulary, close_objects=True, numbers="any", formats="annotation")
+    again = _compile(SCHEMA, vocabulary, close_objects=True, formats="annotation", numbers="any")
+    assert again is made
+    swapped = _compile({"enum": [1]}, vocabulary, close_objects=False, whitespace="any", numbers="any")
+    assert swapped is not _compile({"enum": [1]}, vocabulary, close_objects=False, property_order="any")
+    plain = _compile(SCHEMA, vocabulary, close_objects=False)
+    assert constrain.compile(SCHEMA, vocabulary) is plain
+
+
+def test_a_model_stands_for_its_vocabulary(model: constrain.Model) -> None:
+    assert constrain.compile({"const": 1}, model) is constrain.compile({"const": 1}, model.vocabulary)
+    assert constrain.explain({"const": 1}, "1", model).steps
+
+
+@pytest.mark.parametrize("given", ["model.gguf", None, 5])
+def test_something_else_is_told_what_a_vocabulary_is(given: object) -> None:
+    with pytest.raises(TypeError, match=r"vocabulary is .*; it must be a Vocabulary .* or a Model"):
+        constrain.compile({"const": 1}, given)  # type: ignore[arg-type]

@@ -1,0 +1,217 @@
+"""Forced tokens with a real model: what they change, and what they do not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import constrain
+from constrain.llama.decoding.answer import Answer
+from constrain.llama.decoding.decode import Decoding
+from constrain.llama.decoding.sampler import Chain, Sampling
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from constrain.engine.constraint import Matcher
+
+POD = {
+    "type": "object",
+    "properties": {
+        "apiVersion": {"const": "v1"},
+        "kind": {"enum": ["Pod", "Deployment", "Service"]},
+        "metadata": {
+            "type": "object",
+            "properties": {
+                "name": {"type": "string", "maxLength": 12},
+                "namespace": {"enum": ["default", "système", "kube-system"]},
+            },
+            "required": ["name", "namespace"],
+            "additionalProperties": False,
+        },
+        "replicas": {"type": "integer", "minimum": 0, "maximum": 99},
+        "paused": {"type": "boolean"},
+    },
+    "required": ["apiVersion", "kind", "metadata", "replicas", "paused"],
+    "additionalProperties": False,
+}
+CALLS = {
+    "type": "array",
+    "minItems": 2,
+    "maxItems": 3,
+    "items": {
+        "anyOf": [
+            {
+                "type": "object",
+                "properties": {
+                    "name": {"const": "get_weather"},
+                    "arguments": {
+                        "type": "object",
+                        "properties": {"city": {"type": "string", "maxLength": 10}, "unit": {"enum": ["C", "F"]}},
+                        "required": ["city", "unit"],
+                        "additionalProperties": False,
+                    },
+                },
+                "required": ["name", "arguments"],
+                "additionalProperties": False,
+            },
+            {
+                "type": "object",
+                "properties": {"name": {"const": "stop"}},
+                "required": ["name"],
+                "additionalProperties": False,
+            },
+        ]
+    },
+}
+CASES = [(schema, space) for schema in (POD, CALLS) for space in ("compact", "flexible")]
+
+
+class Unforced:
+    """A matcher that forces nothing."""
+
+    def __init__(self, matcher: Matcher) -> None:
+        self._matcher = matcher
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._matcher, name)
+
+    def forced_after(self, before: bytes) -> tuple[bytes, list[int]]:  # noqa: ARG002
+        return b"", []
+
+
+class Watched:
+    """A model's context; notes which tokens of the answer are evaluated together."""
+
+    def __init__(self, model: constrain.Model, prompt: list[int]) -> None:
+        self._context, self._prompt = model.context, prompt
+        self.calls: list[list[int]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:
+        self.calls.append(list(tokens[len(self._prompt) :]))
+        return self._context.prefill(tokens, deadline)
+
+    def decode(self, tokens: Sequence[int]) -> None:
+        self.calls.append(list(tokens))
+        self._context.decode(tokens)
+
+
+def run(
+    model: constrain.Model, schema: Any, space: str, *, forced: bool = True, seed: int | None = None
+) -> tuple[Answer, list[list[int]]]:
+    """An answer, at temperature 0 or with a seed at temperature 1, and what was evaluated together."""
+    vocabulary = model.vocabulary
+    assert vocabulary.encode is not None
+    start = constrain.compile(schema, vocabulary, whitespace=space).matcher
+    sampling = (
+        Sampling(temperature=0) if seed is None else Sampling(temperature=1, top_k=0, top_p=1, min_p=0, seed=seed)
+    )
+    prompt = model.prompt_tokens("Make something up, as JSON.")
+    answer = Answer(
+        prompt,
+        Chain(sampling, vocabulary.n_vocab, 1024),
+        start if forced else lambda max_tokens: Unforced(start(max_tokens)),
+        eos=frozenset(vocabulary.eos),
+        encode=vocabulary.encode,
+        token_bytes=vocabulary.token_bytes,
+        max_tokens=200,
+    )
+    watched = Watched(model, prompt)
+    list(Decoding(watched, answer).steps())
+    return answer, watched.calls
+
+
+def text_of(model: constrain.Model, tokens: Sequence[int]) -> bytes:
+    return b"".join(map(model.vocabulary.token_bytes, tokens))
+
+
+@pytest.mark.parametrize(("schema", "space"), CASES, ids=["pod", "pod-flexible", "calls", "calls-flexible"])
+def test_greedy_answers_are_those_without_forced_tokens(model: constrain.Model, schema: Any, space: str) -> None:
+    answer, calls = run(model, schema, space)
+    other, single = run(model, schema, space, forced=False)
+    assert len(calls) < len(single) == len(other.tokens)
+    text, plain = text_of(model, answer.tokens), text_of(model, other.tokens)
+    if text != plain:
+        # From some place on the two have read different tokens for the same text: there the model chose, one token at
+        # a time, a spelling that the tokenizer does not have.
+        same = next(place for place, pair in enumerate(zip(text, plain, strict=False)) if pair[0] != pair[1])
+        before = _tokens_within(model, other.tokens, same)
+        assert before != _tokens_within(model, answer.tokens, same)
+        assert before != _tokens_within(model, model.vocabulary.encode(plain), same)
+
+
+def _tokens_within(model: constrain.Model, tokens: Sequence[int], size: int) -> list[int]:
+    """The tokens of the first ``size`` bytes."""
+    kept, end = [], 0
+    for token in tokens:
+        end += len(model.vocabulary.token_bytes(token))
+        if end > size:
+            break
+        kept.append(token)
+    return kept
+
+
+@pytest.mark.parametrize(("schema", "space"), CASES, ids=["pod", "pod-flexible", "calls", "calls-flexible"])
+@pytest.mark.parametrize("seed", range(3))
+def test_forced_tokens_are_the_tokenizers_own(model: constrain.Model, schema: Any, space: str, seed: int) -> None:
+    answer, calls = run(model, schema, space, seed=seed)
+    own = model.vocabulary.encode(text_of(model, answer.tokens))
+    borders = _borders(model, own)
+    end = compared = 0
+    # A run stands between tokens that were chosen. Where the tokenizer has borders there, too, it has the run's tokens.
+    for group in calls:
+        size = len(text_of(model, group))
+        if len(group) > 1 and end in borders and end + size in borders:
+            assert group == own[borders.index(end) : borders.index(end + size)]
+            compared += 1
+        end += size
+    assert compared >= 2
+
+
+def _borders(model: constrain.Model, tokens: Sequence[int]) -> list[int]:
+    return [0, *np.cumsum([len(model.vocabulary.token_bytes(token)) for token in tokens]).tolist()]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_only_allowed_tokens_are_written(model: constrain.Model, seed: int) -> None:
+    schema, space = CASES[seed % len(CASES)]
+    answer, _ = run(model, schema, space, seed=seed)
+    constraint = constrain.compile(schema, model.vocabulary, whitespace=space)
+    matcher, row = constraint.matcher(), constraint.allocate_bitmask()[0]
+    for token in answer.tokens:
+        matcher.fill_bitmask(row)
+        assert row[token // 32] >> (token % 32) & 1
+        assert matcher.accept(token)
+    assert matcher.is_accepting
+
+
+def test_a_prompt_is_reused_whatever_was_evaluated_with_it(model: constrain.Model) -> None:
+    first, _ = run(model, POD, "compact")
+    again, _ = run(model, POD, "compact")
+    assert first.tokens == again.tokens
+    constrain.complete(model, "Something else", schema={"const": 1})
+    assert run(model, POD, "compact")[0].tokens == first.tokens
+
+
+def test_tokens_evaluated_together_say_what_they_say_one_by_one(model: constrain.Model) -> None:
+    prompt = model.prompt_tokens("Make something up, as JSON.")
+    assert model.vocabulary.encode is not None
+    tokens = model.vocabulary.encode(b'{"name":"Ada","age":36,"')
+    with model.turn() as context:
+        context.prefill(prompt)
+        for token in tokens:
+            context.decode([token])
+        one_by_one = context.logits().copy()
+        context.prefill(prompt)
+        context.decode(tokens)
+        together = context.logits().copy()
+        context.prefill([*prompt, *tokens])
+        # Quantized weights are multiplied in other ways for several tokens: the logits are not equal bit by bit.
+        assert np.corrcoef(one_by_one, together)[0, 1] > 0.999
+        assert one_by_one.argmax() == together.argmax() == context.logits().argmax()
+        assert model.llama.input_ids[: model.llama.n_tokens].tolist() == [*prompt, *tokens]

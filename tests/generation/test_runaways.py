@@ -1,0 +1,128 @@
+"""Models that run away in a string or a number, on all ways to generate: each is brought to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+
+import constrain
+from constrain.chat.reading.events import TextDelta
+from constrain.chat.reading.reply import MAX_SAME_CALLS
+from constrain.generation.completion import Finished
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"note": {"type": "string"}, "amount": {"type": "number"}, "end": {"type": "boolean"}},
+    "required": ["note", "amount", "end"],
+}
+PROMPT = "Fill in a form."
+LIMIT, DIGITS, GRACE = 9, 12, 8
+
+
+@pytest.fixture(scope="module")
+def options(model: constrain.Model) -> dict[str, Any]:
+    """Of a model that says nothing but ``the`` and ``1`` where it may."""
+    assert model.vocabulary.encode is not None
+    bias = {model.vocabulary.encode(text)[0]: bias for text, bias in ((b" the", 200.0), (b"1", 100.0))}
+    return {
+        "schema": SCHEMA, "temperature": 0, "logit_bias": bias, "max_tokens": 300, "whitespace": "compact",
+        "max_string_tokens": LIMIT, "max_number_tokens": DIGITS,
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def text(model: constrain.Model, options: dict[str, Any]) -> str:
+    return constrain.complete(model, PROMPT, **options).text
+
+
+def test_strings_and_numbers_are_brought_to_their_ends(model: constrain.Model, options: dict[str, Any]) -> None:
+    completion = constrain.complete(model, PROMPT, **options)
+    jsonschema.validate(completion.value, SCHEMA)
+    assert (completion.finish_reason, completion.shortened) == ("stop", 2)
+    note, digits = completion.value["note"], str(completion.value["amount"])
+    assert note.startswith(" the" * (LIMIT - 1))
+    assert note.count(" the") in (LIMIT - 1, LIMIT)
+    assert note.count("1") <= GRACE  # where no word may begin, it goes on within one
+    assert digits == "1" * DIGITS
+    assert len(completion.tokens) < LIMIT + DIGITS + GRACE + 20
+
+
+def test_without_limits_they_run_on(model: constrain.Model, options: dict[str, Any]) -> None:
+    completion = constrain.complete(model, PROMPT, **{**options, "max_string_tokens": None, "max_tokens": 100})
+    assert completion.value["note"].count(" the") > 50
+    assert completion.finish_reason == "length"
+    freed = {**options, "max_number_tokens": None, "max_tokens": 200}
+    assert len(str(constrain.generate(model, PROMPT, **freed)["amount"])) > 100
+
+
+def test_numbers_have_a_limit_unless_it_is_taken_away(model: constrain.Model, options: dict[str, Any]) -> None:
+    del options["max_number_tokens"]
+    try:
+        completion = constrain.complete(model, PROMPT, **options)
+    finally:
+        options["max_number_tokens"] = DIGITS
+    assert len(str(completion.value["amount"])) == 64
+
+
+def test_what_the_schema_wants_comes_first(model: constrain.Model, options: dict[str, Any]) -> None:
+    schema = {"type": "string", "minLength": 90}
+    completion = constrain.complete(model, PROMPT, **{**options, "schema": schema, "logit_bias": {}})
+    jsonschema.validate(completion.value, schema)
+    assert completion.shortened == 1
+
+
+def test_a_stream_is_cut_alike(model: constrain.Model, options: dict[str, Any], text: str) -> None:
+    *pieces, last = constrain.stream(model, PROMPT, **options)
+    assert isinstance(last, Finished)
+    assert "".join(piece.text for piece in pieces if isinstance(piece, TextDelta)) == last.completion.text == text
+    assert last.completion.shortened == 2
+
+
+def test_a_batch_is_cut_alike(model: constrain.Model, options: dict[str, Any], text: str) -> None:
+    completions = constrain.complete_batch(model, [PROMPT, PROMPT], **options)
+    assert [one.text for one in completions] == [text, text]
+    assert constrain.generate_batch(model, [PROMPT], **options) == [json.loads(text)]
+
+
+def test_asynchronous_calls_are_cut_alike(model: constrain.Model, options: dict[str, Any], text: str) -> None:
+    assert asyncio.run(constrain.agenerate(model, PROMPT, **options)) == json.loads(text)
+
+
+def test_it_stops_at_any_place(model: constrain.Model, options: dict[str, Any]) -> None:
+    for stop in ("the the the", "111", "1,"):
+        completion = constrain.complete(model, PROMPT, **options, stop=stop)
+        jsonschema.validate(completion.value, SCHEMA)
+    late = constrain.complete(model, PROMPT, **options, timeout=0)
+    jsonschema.validate(late.value, SCHEMA)
+
+
+@pytest.mark.parametrize("max_tokens", [18, 20, 23, 28, 33, 40])
+def test_within_a_budget_both_hold(model: constrain.Model, options: dict[str, Any], max_tokens: int) -> None:
+    completion = constrain.complete(model, PROMPT, **{**options, "max_tokens": max_tokens})
+    jsonschema.validate(completion.value, SCHEMA)
+    assert len(completion.tokens) <= max_tokens
+
+
+@pytest.mark.parametrize("name", ["max_string_tokens", "max_number_tokens"])
+def test_a_limit_is_at_least_one_token(model: constrain.Model, name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} is 0"):
+        constrain.generate(model, PROMPT, schema=SCHEMA, **{name: 0})  # type: ignore[call-overload]
+
+
+def test_a_model_that_calls_the_same_again_and_again_is_brought_to_its_end(model: constrain.Model) -> None:
+    def ping() -> str:
+        """Tells whether the other side is there."""
+        return "pong"
+
+    never_ends = dict.fromkeys(model.vocabulary.eos, -100.0)
+    completion = constrain.complete(
+        model, "Ping.", tools=[ping], tool_choice="required", max_tokens=400, temperature=0, logit_bias=never_ends
+    )
+    assert completion.finish_reason == "stop"
+    assert [call.name for call in completion.value.calls] == ["ping"] * MAX_SAME_CALLS
+    written = b"".join(map(model.vocabulary.token_bytes, completion.tokens))
+    assert written.endswith(b"</tool_call>")

@@ -1,0 +1,420 @@
+"""Tools, reasoning and refusals with a real model, in all ways to generate."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import constrain
+from constrain import ArgumentsDelta, CallEnded, CallStarted, Finished, ReasoningDelta, Refusal, Reply, TextDelta, tool
+from constrain.chat.prompt.messages import check_messages
+from tests.generation.test_tool_requests import assert_valid
+from tests.support import data_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+
+@tool
+def get_weather(city: str, days: int = 1) -> str:
+    """Weather of a city.
+
+    Args:
+        city: its name
+    """
+    return f"{city}: sunny, {days} days"
+
+
+QUESTION = "What is the weather in Paris?"
+CALLS: Any = {
+    "tools": [get_weather],
+    "tool_choice": "required",
+    "parallel_tool_calls": False,
+    "max_tokens": 50,
+    "temperature": 0,
+}
+
+
+def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(asyncio.wait_for(coroutine, 120))
+
+
+def shown(model: constrain.Model, tokens: Any) -> str:
+    return b"".join(map(model.vocabulary.token_bytes, tokens)).decode()
+
+
+# OpenAI's examples
+
+
+@pytest.fixture(scope="module")
+def examples() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((data_folder() / "openai-examples.json").read_text(encoding="utf-8"))
+    return found
+
+
+INPUTS = {
+    "code_exec": r"(?s).*",
+    "math_exp": r"\d+( [+*] \d+)*",
+    "timestamp": r"[A-Z][a-z]+\s+\d{1,2}(st|nd|rd|th)?\s+\d{4}\s+at\s+(0?[1-9]|1[0-2])[AP]M",
+    "sentence": r"[A-Za-z, ]*(hero|dragon|old man|princess)[A-Za-z, ]*(fought|saved|found|lost)[A-Za-z, ]*\.",
+    "arithmetic": r"\d+([+-]\d+)*",
+}
+"""Of the custom tools of the examples, more or less."""
+
+
+def test_every_example_of_a_tool_is_called_and_run(model: constrain.Model, examples: dict[str, Any]) -> None:
+    functions = examples["function_tools"]
+    custom = {
+        name: {key: value for key, value in document.items() if key not in ("accept", "reject")}
+        for name, document in examples["custom_tools"].items()
+    }
+    calculators, others = ("math_exp", "arithmetic"), ("timestamp", "sentence", "code_exec")
+    for documents in (
+        [functions["get_horoscope"], functions["get_weather"], *(custom[name] for name in calculators)],
+        [functions["get_weather_optional"], *(custom[name] for name in others)],
+    ):
+        tools = [constrain.tool_from_json(document, echo) for document in documents]
+        for document in documents:
+            (call,) = constrain.generate(
+                model, "Go on.", tools=tools, tool_choice=document["name"], max_tokens=50, temperature=1, seed=5
+            )
+            assert call.name == document["name"]
+            if document["type"] == "function":
+                assert_valid(call, document)
+                assert call.call() == json.loads(call.text)
+            else:
+                assert re.fullmatch(INPUTS[call.name], call.call())
+
+
+def echo(*args: str, **arguments: Any) -> Any:
+    return args[0] if args else arguments
+
+
+def test_every_example_of_a_choice_is_kept(model: constrain.Model, examples: dict[str, Any]) -> None:
+    search = {"type": "function", "name": "search_docs", "parameters": {"type": "object", "properties": {}}}
+    tools = [examples["function_tools"]["get_weather"], search]
+    for choice in examples["tool_choices"]:
+        options: Any = {"tools": [*tools, get_horoscope], "tool_choice": choice, "max_tokens": 40, "seed": 5}
+        reply = constrain.generate(model, QUESTION, **options)
+        names = {call.name for call in reply}
+        if choice == "none":
+            assert not names
+        elif choice == "required":
+            assert names
+        elif choice != "auto":
+            assert names <= {"get_weather", "search_docs"}
+            assert choice["type"] == "allowed_tools" or [*names] == ["get_weather"]
+
+
+def get_horoscope(sign: str) -> None: ...
+
+
+@pytest.mark.parametrize("name", ["value", "weather_data", "linked_list"])
+def test_an_example_of_a_schema_is_the_content_beside_tools(
+    model: constrain.Model, examples: dict[str, Any], name: str
+) -> None:
+    schema = examples["schemas"][name]
+    options: Any = {"tools": [get_weather], "schema": schema, "strict": True, "max_tokens": 60, "show_schema": False}
+    completion = constrain.complete(model, QUESTION, tool_choice="none", **options)
+    assert completion.value.content == json.loads(completion.text)
+    either = constrain.generate(model, QUESTION, **options)
+    assert bool(either.calls) == (either.content is None)
+
+
+# Loops
+
+
+@pytest.fixture(scope="module")
+def done(model: constrain.Model) -> constrain.ToolRun:
+    return constrain.run_tools(model, QUESTION, **CALLS, max_steps=2)
+
+
+def test_a_loop_shows_results_until_there_is_an_answer(done: constrain.ToolRun) -> None:
+    check_messages(done.messages)
+    roles = [message["role"] for message in done.messages]
+    assert roles == ["user", "assistant", "tool", "assistant"]
+    called = json.loads(done.messages[1]["tool_calls"][0]["function"]["arguments"])
+    assert done.messages[2]["content"] == get_weather(**called)
+    assert isinstance(done.value, str)
+    assert done.value == done.reply.text
+
+
+def test_the_loop_of_asyncio_is_the_same(model: constrain.Model, done: constrain.ToolRun) -> None:
+    assert run(constrain.arun_tools(model, QUESTION, **CALLS, max_steps=2)).messages == done.messages
+
+
+def test_a_context_is_handed_to_the_tool_and_not_shown(model: constrain.Model) -> None:
+    opened = []
+
+    def read_file(ctx: constrain.ToolContext[str], path: str, directory: str | None = None) -> str:
+        opened.append((ctx, path, directory))
+        return "3 lines"
+
+    options: Any = {"tools": [read_file], "tool_choice": "read_file", "max_tokens": 60, "max_steps": 2}
+    done = constrain.run_tools(model, "Read notes.txt.", context="disk", temperature=0, **options)
+    ((context, path, directory),) = opened
+    called = json.loads(done.messages[1]["tool_calls"][0]["function"]["arguments"])
+    assert (context, path, directory) == ("disk", called["path"], called.get("directory"))
+    assert done.messages[2]["content"] == "3 lines"
+    assert tool(read_file).parameters["required"] == ["path"]
+
+
+def test_a_loop_may_end_in_a_value(model: constrain.Model) -> None:
+    done = constrain.run_tools(model, QUESTION, **CALLS, max_steps=2, schema=bool)
+    assert done.value in (True, False)
+    first, second = done.completions
+    assert second.usage.cached_tokens >= first.usage.prompt_tokens
+
+
+# What a second turn evaluates
+
+
+def test_a_second_turn_with_results_evaluates_only_what_is_new(done: constrain.ToolRun) -> None:
+    first, second = done.completions
+    # The prompt again, and the answer, if the tokenizer would write it as the model did.
+    assert second.usage.cached_tokens >= first.usage.prompt_tokens
+    assert second.usage.prompt_tokens > second.usage.cached_tokens
+
+
+@pytest.mark.parametrize("options", [{}, {"tools": [get_weather]}], ids=["schema", "schema and tools"])
+def test_every_turn_with_a_schema_evaluates_only_what_is_new(model: constrain.Model, options: Any) -> None:
+    messages: list[dict[str, Any]] = []
+    known = 0
+    for question in ("Is the sky blue?", "Is grass blue?", "Is blood blue?"):
+        messages.append({"role": "user", "content": question})
+        choice = {"tool_choice": "none"} if options else {}
+        asked: Any = {**options, **choice, "schema": {"type": "object", "properties": {"blue": {"type": "boolean"}}}}
+        completion = constrain.complete(model, messages, max_tokens=20, temperature=0, **asked)
+        assert completion.usage.cached_tokens >= known
+        known = completion.usage.prompt_tokens
+        messages.append({"role": "assistant", "content": completion.text})
+
+
+# Streams and batches
+
+
+def assert_in_order(events: list[Any]) -> None:
+    """The events of calls make up the calls of the finished reply."""
+    *parts, last = events
+    assert isinstance(last, Finished)
+    texts: dict[int, str] = {}
+    started, ended = [], []
+    for event in parts:
+        match event:
+            case CallStarted(index, identifier, name):
+                assert ended == list(range(index))
+                started.append((identifier, name))
+                texts[index] = ""
+            case ArgumentsDelta(index, text):
+                assert index == len(started) - 1 == len(ended)
+                texts[index] += text
+            case CallEnded(index):
+                ended.append(index)
+            case _:
+                assert isinstance(event, TextDelta)
+                assert not started
+    reply = last.completion.value
+    assert started == [(call.id, call.name) for call in reply]
+    assert list(texts.values()) == [call.text for call in reply]
+    assert ended == list(range(len(reply)))
+    assert "".join(event.text for event in parts if isinstance(event, TextDelta)) == last.completion.text
+
+
+@pytest.mark.parametrize("choice", ["required", "none"])
+def test_streams_give_the_events_in_order(model: constrain.Model, choice: str) -> None:
+    options = {
+        **CALLS,
+        "tool_choice": choice,
+        "parallel_tool_calls": True,
+        "max_tokens": 40 if choice == "none" else 80,
+    }
+    events = list(constrain.stream(model, QUESTION, **options))
+    assert_in_order(events)
+    assert len(events) > 5
+
+    async def read() -> list[Any]:
+        return [event async for event in constrain.astream(model, QUESTION, **options)]
+
+    others = run(read())
+    assert_in_order(others)
+    assert others[-1].completion.tokens == events[-1].completion.tokens
+    assert [type(event) for event in others if not isinstance(event, ArgumentsDelta | TextDelta)] == [
+        type(event) for event in events if not isinstance(event, ArgumentsDelta | TextDelta)
+    ]
+
+
+def test_batches_call_tools(model: constrain.Model) -> None:
+    prompts = [QUESTION, "What is the weather in Rome?"]
+    replies = constrain.generate_batch(model, prompts, **CALLS)
+    assert [[call.name for call in reply[:1]] for reply in replies] == [["get_weather"]] * 2
+    assert replies[0][0].id != replies[1][0].id
+    assert replies[0][0].text == constrain.generate(model, QUESTION, **CALLS)[0].text
+    drawn = constrain.complete_batch(model, prompts[:1], **{**CALLS, "temperature": 1, "seed": 3}, n=2)
+    assert all(isinstance(completion.value, Reply) and completion.value for completion in drawn[0])
+
+
+def test_an_awaited_reply_calls_tools(model: constrain.Model) -> None:
+    reply = run(constrain.agenerate(model, QUESTION, **CALLS))
+    assert run(reply[0].acall()) == get_weather(**reply[0].arguments)
+
+
+# Options
+
+
+def test_policies_are_for_arguments_too(model: constrain.Model) -> None:
+    reply = constrain.generate(model, QUESTION, **CALLS, whitespace="compact")
+    assert all(call.text == json.dumps(json.loads(call.text), separators=(",", ":")) for call in reply)
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"tools": [get_weather], "registry": {}}, "registry"),
+    ({"tools": [get_weather], "strict": True}, "strict"),
+    ({"tools": [constrain.CustomTool("note")], "numbers": "any"}, "numbers"),
+    ({"tools": [get_weather], "tool_format": "xyz"}, "'xyz' is no form of tool calls"),
+    ({"tool_choice": "required"}, "there are no tools"),
+    ({"allow_refusal": True}, "free text needs no refusal"),
+    ({"tools": [get_weather], "max_reasoning_tokens": 0}, "max_reasoning_tokens is 0"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), WRONG)
+def test_options_that_do_not_go_together_are_refused(
+    model: constrain.Model, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        constrain.generate(model, QUESTION, **options)
+
+
+def test_strict_is_about_the_schema_beside_tools(model: constrain.Model) -> None:
+    open_object = {"type": "object", "properties": {"a": {"type": "string"}}}
+    with pytest.raises(constrain.SchemaError, match="additionalProperties"):
+        constrain.generate(model, QUESTION, schema=open_object, tools=[get_weather], strict=True)
+
+
+@pytest.mark.parametrize("message", [{"role": "user"}, {"role": "user", "content": None}, {"role": "tool"}])
+def test_messages_without_content_are_refused(model: constrain.Model, message: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"messages\[0\]"):
+        constrain.generate(model, [message])
+
+
+@pytest.mark.parametrize("name", ["mistral-v3", "qwen3-coder"])
+def test_calls_can_be_written_in_another_form(model: constrain.Model, name: str) -> None:
+    options: Any = {**CALLS, "tool_format": name, "temperature": 1, "seed": 2}
+    done = constrain.run_tools(model, QUESTION, **options, max_steps=2)
+    assert done.messages[1]["tool_calls"][0]["function"]["name"] == "get_weather"
+    assert "get_weather" not in done.completions[0].text
+
+
+# Reasoning
+
+
+THINKING = (
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n"
+    "{% if enable_thinking is defined and not enable_thinking %}\n</think>\n\n{% endif %}{% endif %}"
+)
+"""The prompt begins the section, or ends it at once."""
+
+
+@pytest.fixture(scope="module")
+def thinking(model: constrain.Model) -> constrain.Model:
+    return constrain.Model(model.llama, chat_template=THINKING)
+
+
+def reasoning_tokens(model: constrain.Model, completion: constrain.Completion) -> int:
+    """How many tokens the reasoning has."""
+    length = len(completion.reasoning)
+    return next(n for n in range(len(completion.tokens)) if len(shown(model, completion.tokens[:n])) >= length)
+
+
+SLACK = 8
+"""Tokens after the limit in which a sentence or word may be finished."""
+
+
+def test_reasoning_is_apart_and_bounded(thinking: constrain.Model) -> None:
+    for limit in (4, 16):
+        completion = constrain.complete(thinking, QUESTION, max_tokens=40, max_reasoning_tokens=limit, seed=1)
+        assert completion.reasoning
+        assert reasoning_tokens(thinking, completion) <= limit + SLACK
+        written = shown(thinking, completion.tokens)
+        assert written.startswith(f"{completion.reasoning}</think>")
+        assert completion.text == written[len(completion.reasoning) + len("</think>") :].lstrip("\n")
+        assert completion.value == completion.text
+
+
+def test_half_of_the_tokens_are_left_for_the_answer(thinking: constrain.Model) -> None:
+    completion = constrain.complete(thinking, QUESTION, max_tokens=40, seed=1)
+    assert reasoning_tokens(thinking, completion) <= 20 + SLACK
+
+
+def test_a_value_comes_at_once_unless_reasoning_is_asked_for(thinking: constrain.Model) -> None:
+    at_once = constrain.complete(thinking, "Is the sky blue?", schema=bool, max_tokens=30)
+    assert (at_once.reasoning, at_once.value) in (("", True), ("", False))
+    first = constrain.complete(thinking, "Is the sky blue?", schema=bool, thinking=True, max_tokens=30, seed=1)
+    assert first.reasoning
+    assert first.value in (True, False)
+    assert json.loads(first.text) == first.value
+
+
+def test_a_model_can_be_told_not_to_reason(thinking: constrain.Model) -> None:
+    completion = constrain.complete(thinking, QUESTION, thinking=False, max_tokens=10)
+    assert completion.reasoning == ""
+    assert completion.text == shown(thinking, completion.tokens)
+
+
+def test_reasoning_comes_before_calls_and_goes_into_the_next_turn(thinking: constrain.Model) -> None:
+    options = {**CALLS, "max_reasoning_tokens": 8}
+    *parts, last = constrain.stream(thinking, QUESTION, **options)
+    reply = last.completion.value  # type: ignore[union-attr]
+    kinds = [type(event) for event in parts]
+    assert kinds[0] is ReasoningDelta
+    assert ReasoningDelta not in kinds[kinds.index(CallStarted) :]
+    assert "".join(event.text for event in parts if isinstance(event, ReasoningDelta)) == reply.reasoning
+    assert [call.name for call in reply[:1]] == ["get_weather"]
+    assert reply.message()["reasoning_content"] == reply.reasoning
+    done = constrain.run_tools(thinking, QUESTION, **options, max_steps=2)
+    assert check_messages(done.messages)[1].reasoning == reply.reasoning
+
+
+# Refusals
+
+PERSON = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 10}}, "required": ["name"]}
+
+
+def biased(model: constrain.Model, bias: float) -> dict[int, float]:
+    """A bias for the tokens that refusals begin with."""
+    vocabulary = model.vocabulary
+    return {token: bias for token in range(vocabulary.n_vocab) if vocabulary.token_bytes(token)[:1] == b"R"}
+
+
+@pytest.mark.parametrize("options", [{}, {"tools": [get_weather], "tool_choice": "none"}], ids=["alone", "with tools"])
+def test_an_answer_is_a_value_or_a_refusal(model: constrain.Model, options: dict[str, Any]) -> None:
+    asked: Any = {"schema": PERSON, "allow_refusal": True, "max_tokens": 30, "seed": 1, **options}
+    refused = constrain.generate(model, "Who are you?", **asked, logit_bias=biased(model, 1000))
+    answered = constrain.generate(model, "Who are you?", **asked, logit_bias=biased(model, -1000))
+    if options:
+        assert (refused.content, answered.refusal) == (None, None)
+        assert check_messages([refused.message()])[0].content == refused.refusal
+        refused, answered = Refusal(refused.refusal), answered.content
+    assert isinstance(refused, Refusal)
+    assert not refused.text.startswith("Refusal")
+    assert set(answered) == {"name"}
+
+
+def test_a_refusal_is_not_possible_unless_it_is_allowed(model: constrain.Model) -> None:
+    options: Any = {"schema": PERSON, "max_tokens": 30, "logit_bias": biased(model, 1000)}
+    assert set(constrain.generate(model, "Who are you?", **options)) == {"name"}
+
+
+@pytest.mark.parametrize("depth", [500, 700, 2000])
+def test_tools_that_are_nested_too_deeply_are_refused_by_name(model: constrain.Model, depth: int) -> None:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(depth):
+        schema = {"type": "array", "items": schema}
+    deep = {"type": "function", "name": "deep", "parameters": {"type": "object", "properties": {"deep": schema}}}
+    with pytest.raises((ValueError, constrain.ConstrainError), match=r"nested (too )?deep"):
+        constrain.generate(model, "Hello", tools=[deep], max_tokens=5)

@@ -1,0 +1,224 @@
+"""Number expressions: compared with exact arithmetic on every spelling near the bounds."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+
+from constrain.errors import LimitError
+from constrain.json_schema.spelling.numbers import (
+    INTEGER,
+    MAX_INTEGER_DIGITS,
+    NUMBER,
+    number_expression,
+    number_literal_expression,
+)
+from constrain.language.tree import NOTHING, Expression
+from tests.support.regex.derivative_matcher import matches
+
+_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
+
+
+def _valid(text: str, bounds: dict[str, object], *, integer: bool) -> bool:
+    """The reference: exact arithmetic on one spelling."""
+    if not (_INTEGER if integer else _NUMBER).fullmatch(text):
+        return False
+    value = Fraction(text)
+    low, high = bounds.get("minimum"), bounds.get("maximum")
+    above, below = bounds.get("exclusive_minimum"), bounds.get("exclusive_maximum")
+    step = bounds.get("multiple_of")
+    if (
+        text.startswith("-")
+        and value == 0
+        and not any(
+            _valid(probe, {**bounds, "multiple_of": None}, integer=False) for probe in ("-0." + "0" * 30 + "1",)
+        )
+    ):
+        return False  # a negative zero stands only among negative numbers
+    return (
+        (low is None or value >= Fraction(low))
+        and (high is None or value <= Fraction(high))
+        and (above is None or value > Fraction(above))
+        and (below is None or value < Fraction(below))
+        and (step is None or (value % Fraction(step) == 0 and len(text.partition(".")[2]) <= _digits(Decimal(step))))
+    )
+
+
+def _digits(step: Decimal) -> int:
+    """Digits after the point of a multiple."""
+    return max(1, -int(step.normalize().as_tuple().exponent))
+
+
+def _spellings(rng: random.Random, bounds: dict[str, object]) -> list[str]:
+    texts = ["0", "-0", "-0.0", "0.0", "1", "-1", "1.0", "00", "01", "+1", "1.", ".5", "", "-", "1e3", "1E3"]
+    for bound in [*bounds.values(), Decimal(0), Decimal(rng.randrange(-2000, 2000))]:
+        center = Fraction(bound)
+        for _ in range(12):
+            digits = rng.randrange(5)
+            near = Decimal(int(center * 10**digits) + rng.randrange(-3, 4)).scaleb(-digits)
+            texts += [f"{near:f}", f"{near:f}" + ("0" * rng.randrange(3) if digits else ".0")]
+    return texts
+
+
+def _random_number(rng: random.Random, *, positive: bool = False) -> Decimal:
+    digits = rng.randrange(1, 6)
+    number = Decimal(rng.randrange(1 if positive else -(10**digits), 10**digits)).scaleb(-rng.randrange(4))
+    return number * 10 ** rng.randrange(3) if rng.random() < 0.2 else number
+
+
+@pytest.mark.parametrize("seed", range(250))
+def test_random_intervals_and_multiples_agree_with_arithmetic(seed: int) -> None:
+    rng = random.Random(seed)
+    integer = rng.random() < 0.5
+    names = ("minimum", "maximum", "exclusive_minimum", "exclusive_maximum")
+    bounds: dict[str, object] = {name: _random_number(rng) for name in names if rng.random() < 0.4}
+    if rng.random() < 0.3:
+        bounds["multiple_of"] = _random_number(rng, positive=True)
+    expression = number_expression(**bounds, integer=integer)  # type: ignore[arg-type]
+    texts = _spellings(rng, bounds)
+    wrong = [text for text in texts if matches(expression, text.encode()) != _valid(text, bounds, integer=integer)]
+    assert wrong == [], (bounds, integer)
+    if any(_valid(text, bounds, integer=integer) for text in texts):
+        assert expression != NOTHING
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 0), (0, 9), (-3, 12), (95, 1205), (-1005, -7), (100, 100), (999, 1000)])
+def test_every_integer_of_an_interval_and_no_other(low: int, high: int) -> None:
+    expression = number_expression(minimum=low, maximum=high, integer=True)
+    found = [number for number in range(-1300, 1300) if matches(expression, str(number).encode())]
+    assert found == list(range(low, high + 1))
+
+
+EMPTY = [
+    {"minimum": 2, "maximum": 1},
+    {"exclusive_minimum": 1, "maximum": 1},
+    {"minimum": Decimal("0.1"), "maximum": Decimal("0.9"), "integer": True},
+    {"exclusive_minimum": 1, "exclusive_maximum": 2, "integer": True},
+    {"minimum": 1, "maximum": 6, "multiple_of": 7},
+    {"minimum": Decimal("0.01"), "exclusive_maximum": Decimal("0.3"), "multiple_of": Decimal("0.3")},
+    {"minimum": 1, "multiple_of": Decimal("1e5000"), "integer": True},
+    {"minimum": Decimal("1e5000"), "integer": True},
+    {"minimum": Decimal("1e309")},
+]
+
+
+@pytest.mark.parametrize("arguments", EMPTY)
+def test_an_interval_without_a_value_is_nothing(arguments: dict[str, object]) -> None:
+    assert number_expression(**{"integer": False, **arguments}) == NOTHING  # type: ignore[arg-type]
+
+
+EXTREME = [
+    ({"minimum": Decimal("1e308")}, ["1" + "0" * 308, "17" + "0" * 307], ["9" * 308, "2" + "0" * 308, "1"]),
+    (
+        {"exclusive_minimum": 0, "maximum": Decimal("1e-7")},
+        ["0.0000001", "0.00000010", "0.00000001"],
+        ["0", "0.0000002"],
+    ),
+    ({"maximum": Decimal("-1e308")}, ["-1" + "0" * 308], ["-" + "9" * 308, "-2" + "0" * 308]),
+    ({"minimum": Decimal("1e4000"), "integer": True}, ["1" + "0" * 4000, "9" * 4300], ["9" * 4000, "9" * 4301]),
+    ({"maximum": Decimal("-1e4000"), "integer": True}, ["-1" + "0" * 4000], ["-" + "9" * 4000]),
+    ({"minimum": Decimal("5e-324")}, ["1", "0." + "0" * 323 + "5"], ["0", "0." + "0" * 323 + "4"]),
+    (
+        {"multiple_of": Decimal("1e-300"), "maximum": 1, "minimum": 0},
+        ["1", "0." + "0" * 299 + "7"],
+        ["0." + "0" * 300 + "7"],
+    ),
+    ({"multiple_of": 10**400}, ["0", "-0.0"], ["1", "10"]),
+    ({"multiple_of": Decimal("0.01")}, ["1", "1.0", "1.5", "1.50", "-0.00", "10.00"], ["1.500", "0.000", "1.005"]),
+    ({"multiple_of": 7, "exclusive_minimum": Decimal("-0.05")}, ["0", "-0", "-0.0", "7"], ["-7", "-0.1", "-0.00"]),
+    ({"multiple_of": 1}, ["1", "1.0", "-0.0"], ["1.00", "1.5"]),
+    ({"multiple_of": Decimal("0.50")}, ["0.5", "1.0"], ["0.50"]),
+    ({"multiple_of": Decimal("0.1"), "maximum": 0, "exclusive_minimum": Decimal("-0.0999")}, ["0", "0.0"], ["0.00"]),
+    (
+        {"multiple_of": Decimal("0.1"), "exclusive_minimum": Decimal("0.125"), "maximum": Decimal("-1.005") + 2},
+        ["0.2", "0.9"],
+        ["0.1", "0.125", "1.0", "0.20", "0.995"],
+    ),
+    (
+        {"multiple_of": Decimal("0.1"), "minimum": Decimal("-0.25"), "exclusive_maximum": Decimal("0.201")},
+        ["-0.2", "-0.1", "-0.0", "0.2"],
+        ["-0.3", "0.3", "0.201"],
+    ),
+    ({"multiple_of": Decimal("0.75"), "integer": True}, ["0", "3", "-6"], ["1", "74"]),
+]
+
+
+@pytest.mark.parametrize(("arguments", "accepted", "rejected"), EXTREME)
+def test_extreme_bounds(arguments: dict[str, object], accepted: list[str], rejected: list[str]) -> None:
+    expression = number_expression(**{"integer": False, **arguments})  # type: ignore[arg-type]
+    assert [text for text in accepted if not matches(expression, text.encode())] == []
+    assert [text for text in rejected if matches(expression, text.encode())] == []
+
+
+def test_what_python_writes_for_a_float_without_exponent_is_a_number() -> None:
+    rng = random.Random(0)
+    values = [rng.uniform(-1, 1) * 10 ** rng.randrange(-3, 15) for _ in range(300)] + [0.0, -0.0, 1.0, 0.1]
+    texts = [repr(value) for value in values if "e" not in repr(value)]
+    assert len(texts) > 250
+    assert [text for text in texts if not matches(NUMBER, text.encode())] == []
+
+
+def test_integers_have_one_spelling_and_bounded_digits() -> None:
+    accepted = [b"0", b"-1", b"120", b"9" * MAX_INTEGER_DIGITS]
+    rejected = [b"-0", b"00", b"1.0", b"1e1", b"-", b"", b"9" * (MAX_INTEGER_DIGITS + 1)]
+    assert [text for text in accepted if not matches(INTEGER, text)] == []
+    assert [text for text in rejected if matches(INTEGER, text)] == []
+
+
+LITERALS = [
+    (1, False, ["1", "1.0"], ["-1", "1.", "01", "1.00", "1.01"]),
+    (Decimal("1.0"), True, ["1"], ["1.0"]),
+    (Decimal("-2.50"), False, ["-2.5"], ["2.5", "-2.50", "-2.50001", "-2"]),
+    (0, False, ["0", "-0", "0.0", "-0.0"], ["0.1", "00", "0.00"]),
+    (0, True, ["0"], ["-0", "0.0"]),
+    (Decimal("1.5"), True, [], ["1.5", "1", "2"]),
+    (Decimal("1e20"), False, ["1" + "0" * 20], ["1e20"]),
+]
+
+
+@pytest.mark.parametrize(("value", "integer", "accepted", "rejected"), LITERALS)
+def test_spellings_of_a_constant(value: int | Decimal, integer: bool, accepted: list[str], rejected: list[str]) -> None:
+    expression = number_literal_expression(value, integer=integer)
+    assert [text for text in accepted if not matches(expression, text.encode())] == []
+    assert [text for text in rejected if matches(expression, text.encode())] == []
+
+
+def test_constants_have_no_more_digits_than_the_longest_of_them() -> None:
+    expression = number_literal_expression(1, Decimal("0.25"), Decimal("-1.5"))
+    assert all(matches(expression, text) for text in (b"1", b"1.0", b"1.00", b"0.25", b"-1.50"))
+    assert not any(matches(expression, text) for text in (b"1.000", b"0.250", b"-1.500"))
+    spare = number_literal_expression(1, Decimal("0.25"), spare_zeros=True)
+    assert matches(spare, b"1." + b"0" * 64)
+    assert not matches(spare, b"1." + b"0" * 65)
+
+
+def test_numbers_beyond_the_limits_are_refused_by_name() -> None:
+    with pytest.raises(LimitError, match="MAX_BOUND_FRACTION_DIGITS"):
+        number_expression(minimum=Decimal("1e-2000"), integer=False)
+    with pytest.raises(LimitError, match="MAX_INTEGER_DIGITS"):
+        number_literal_expression(Decimal("1e5000"))
+
+
+def _size(expression: Expression) -> int:
+    return len(repr(expression))
+
+
+def test_the_size_grows_with_the_digits_not_with_the_range() -> None:
+    low, high = int("1234567890" * 40), int("9876543210" * 40)
+    expression = number_expression(minimum=low, maximum=high, integer=True)
+    assert _size(expression) < 400 * 400
+    assert matches(expression, str(low).encode())
+    assert not matches(expression, str(low - 1).encode())
+
+
+def test_large_bounds_are_fast() -> None:
+    start = time.perf_counter()
+    number_expression(minimum=-(10**4299) + 7, maximum=10**4298 + 3, integer=True, multiple_of=10**4000 + 1)
+    number_expression(minimum=Decimal("-1.5e300"), maximum=Decimal("1e-300"), integer=False)
+    assert time.perf_counter() - start < 1

@@ -1,0 +1,119 @@
+"""Recurrent models: one state for each sequence, that after its last token."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import constrain
+from constrain.generation.job import Run
+from constrain.generation.planning import prepare
+from constrain.llama.decoding.decode import Decoding
+from tests.support.llama.recurrent import write_mamba
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROMPTS = [f"A long prompt of many words about {what}" for what in ("cats", "the sea", "kings", "cats", "c")]
+
+
+@pytest.fixture(scope="module")
+def mamba(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "mamba.gguf"
+    write_mamba(path)
+    return path
+
+
+@pytest.mark.parametrize("options", [{}, {"schema": {"type": "array", "items": {"type": "boolean"}, "maxItems": 5}}])
+def test_a_batch_gives_the_answers_of_one_at_a_time(mamba: Path, options: Any) -> None:
+    options = {"max_tokens": 24, "temperature": 0, **options}
+    with constrain.Model(mamba, n_ctx=256, n_threads=1, parallel=3) as model:
+        alone = [constrain.complete(model, prompt, **options) for prompt in PROMPTS]
+        together = constrain.complete_batch(model, PROMPTS, **options)
+        assert [one.tokens for one in together] == [one.tokens for one in alone]
+        assert len({one.tokens for one in alone}) > 1 or "schema" in options
+
+
+def test_samples_share_their_prompt(mamba: Path) -> None:
+    with constrain.Model(mamba, n_ctx=256, n_threads=1, parallel=4) as model:
+        busy, all_there = threading.Event(), threading.Event()
+
+        def receive(_: tuple[int, ...]) -> None:  # keeps the model busy until all are there
+            busy.set()
+            all_there.wait(30)
+
+        first = Run(prepare(model, "x", None, {"max_tokens": 1}))
+        first.request.receive = receive
+        job = prepare(model, PROMPTS[0], None, {"max_tokens": 8, "seed": 1})
+        samples = [Run(job.sample(number)) for number in range(3)]
+        first.submit()
+        assert busy.wait(30)
+        for run in samples:
+            run.submit()
+        all_there.set()
+        completions = []
+        for run in samples:
+            run.request.done.result(30)
+            completions.append(run.finish()[1])
+        length = len(job.tokens)
+        assert sorted(one.usage.cached_tokens for one in completions) == [0, length - 2, length - 2]
+        for number, one in enumerate(completions):
+            assert one.tokens == constrain.complete(model, PROMPTS[0], max_tokens=8, seed=1 + number).tokens
+
+
+class TurnsBack:
+    """After its first two tokens an answer begins again."""
+
+    def __init__(self, _: Any) -> None:
+        self.begun = 0
+
+    def allows(self, *_: Any) -> bool:
+        self.begun += 1
+        return self.begun != 3
+
+    def doubts(self, _: int) -> bool:
+        return self.begun < 3
+
+
+def test_an_answer_that_takes_tokens_back_is_the_same(mamba: Path) -> None:
+    schema = {"type": "array", "items": {"type": "boolean"}, "minItems": 3, "maxItems": 5}
+    options: Any = {"max_tokens": 40, "temperature": 0}
+    with constrain.Model(mamba, n_ctx=256, n_threads=1, parallel=2) as model:
+        wanted = constrain.complete(model, PROMPTS[0], schema=schema, **options).tokens
+        job = replace(prepare(model, PROMPTS[0], schema, options), fork=TurnsBack)
+        run = Run(job)
+        handed: list[int] = []
+        run.request.receive = handed.extend
+        run.submit()
+        run.request.done.result(30)
+        assert tuple(handed) == run.finish()[1].tokens == wanted
+        answer = job.begin().answer
+        assert tuple(Decoding(model.context, answer).steps()) == tuple(answer.tokens) == wanted
+
+
+def test_sequences_that_alternate_go_on_where_they_were(mamba: Path) -> None:
+    with constrain.Model(mamba, n_ctx=256, n_threads=1) as model:
+        first, second = (model.prompt_tokens(prompt) for prompt in PROMPTS[:2])
+        context = model.context
+        assert context.prefill(first) == 0
+        assert context.prefill(second) == 0
+        assert context.prefill([*first, 40, 41]) == len(first)
+        after = context.logits().copy()
+        assert context.prefill([*second, 50, 51]) == len(second)
+        assert context.prefill(first) == 0, "a state cannot be taken back"
+        with constrain.Model(mamba, n_ctx=256, n_threads=1) as fresh:
+            fresh.context.prefill([*first, 40, 41])
+            np.testing.assert_allclose(fresh.context.logits(), after, rtol=1e-4, atol=1e-4)
+
+
+def test_what_its_tokenizer_makes_something_else_of_is_spelled_byte_by_byte(mamba: Path) -> None:
+    text = b"a b \xc3\n"
+    with constrain.Model(mamba, n_ctx=64) as model:
+        spaced = model.llama.tokenize(b"a b", add_bos=False)
+        assert b"".join(map(model.vocabulary.token_bytes, spaced)) != b"a b", "it has no token for its mark of spaces"
+        tokens = model.tokenizer.encode(text)
+        assert b"".join(map(model.vocabulary.token_bytes, tokens)) == text

@@ -1,0 +1,256 @@
+"""The decisions of one answer: what it has evaluated together, what it takes by force, and that it keeps its limits."""
+
+from __future__ import annotations
+
+import threading
+import time
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import constrain
+from constrain.llama.binding import Candidates
+from constrain.llama.decoding.answer import Answer
+from constrain.llama.decoding.decode import Decoding
+from constrain.llama.decoding.sampler import Chain, Sampling
+from tests.support.pair_merger import PairMerger
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MERGER = PairMerger(
+    b'{}[]":,_0123456789abcdefghijklmnopqrstuvwxyz',
+    [b'{"', b'":', b'":"', b'",', b'","', b'"}', b"id", b"na", b"me", b"name", b"ad", b"ada", b'":{"', b'"x'],
+)
+VOCABULARY = MERGER.vocabulary
+N_VOCAB = VOCABULARY.n_vocab
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "name": {"enum": ["ada", "bo", "x"]},
+        "id": {"type": "integer", "minimum": 0, "maximum": 99},
+        "in": {"type": "object", "properties": {"a": {"type": "boolean"}}, "required": ["a"]},
+    },
+    "required": ["name", "id", "in"],
+    "additionalProperties": False,
+}
+CLOSED: dict[str, Any] = {**SCHEMA, "properties": {**SCHEMA["properties"], "in": {"enum": [{"a": True}, {"a": False}]}}}
+
+
+class Scripted:
+    """A model that likes the tokens of ``wishes`` best, one after the other, and notes what is evaluated together."""
+
+    leaves_a_core = True
+
+    def __init__(self, wishes: Sequence[bytes]) -> None:
+        self.wishes = [MERGER.rank[text] for text in wishes]
+        self.n_ctx = 200
+        self.candidates = Candidates(N_VOCAB)
+        self.calls: list[list[bytes]] = []
+
+    def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:  # noqa: ARG002
+        self.calls.append([MERGER.tokens[token] for token in tokens[1:]])
+        return 0
+
+    def decode(self, tokens: Sequence[int]) -> None:
+        self.calls.append([MERGER.tokens[token] for token in tokens])
+
+    def logits(self) -> np.ndarray[Any, np.dtype[np.float32]]:
+        logits = -np.arange(N_VOCAB, dtype=np.float32)
+        if self.wishes:
+            logits[self.wishes.pop(0)] = 10
+        return logits
+
+    def sample(self, chain: Chain) -> int:  # noqa: ARG002
+        raise AssertionError("there is a constraint")
+
+
+def make_answer(schema: Any, **options: Any) -> Answer:
+    return Answer(
+        [0],
+        options.pop("chain", None) or Chain(Sampling(temperature=0), N_VOCAB, 200),
+        constrain.compile(schema, VOCABULARY, whitespace="compact").matcher,
+        eos=VOCABULARY.eos,
+        encode=MERGER,
+        token_bytes=VOCABULARY.token_bytes,
+        **options,
+    )
+
+
+def run(wishes: Sequence[bytes], schema: Any, **options: Any) -> tuple[Answer, list[list[bytes]]]:
+    model, answer = Scripted(wishes), make_answer(schema, **options)
+    assert list(Decoding(model, answer).steps()) == answer.tokens
+    return answer, model.calls
+
+
+def text_of(answer: Answer) -> bytes:
+    return b"".join(MERGER.tokens[token] for token in answer.tokens)
+
+
+def test_forced_tokens_are_evaluated_with_what_is_before_them() -> None:
+    answer, calls = run([b'":"', b"b", b"7", b",", b"t"], CLOSED)
+    assert calls[0] == [b'{"', b"name"], "with the prompt"
+    # What follows the name may be ":" or ":"x, so that is sampled; a comma after the 7, too: it could be a 77.
+    assert calls[1:4] == [[b'":"'], [b"b", b"o", b'","', b"id", b'":'], [b"7"]]
+    assert text_of(answer) == b'{"name":"bo","id":7,"in":{"a":true}}'
+    assert answer.tokens == MERGER(text_of(answer))
+
+
+def test_what_comes_after_the_last_choice_is_not_evaluated() -> None:
+    answer, calls = run([b'":"', b"x", b"7", b",", b"t"], CLOSED)
+    assert text_of(answer).endswith(b'"in":{"a":true}}')
+    assert sum(map(len, calls)) < len(answer.tokens)
+    assert b"t" not in calls[-1]
+
+
+def test_a_text_without_a_choice_needs_no_model() -> None:
+    answer, calls = run([], {"const": {"name": "ada"}})
+    assert calls == []
+    assert answer.is_done
+    assert answer.finish_reason == "stop"
+    assert answer.tokens == MERGER(b'{"name":"ada"}')
+
+
+def test_a_sampled_token_is_joined_with_what_is_forced_after_it() -> None:
+    # n is allowed, but the tokenizer writes "name" as one token.
+    schema = {"enum": [{"name": "bo"}, {"id": "bo"}]}
+    answer, calls = run([b"n"], schema)
+    assert answer.tokens == MERGER(b'{"name":"bo"}')
+    answer, _ = run([b"{"], {"enum": [{"name": 1}, [1]]})
+    assert answer.tokens == MERGER(b'{"name":1}')
+    assert len(calls) == 1
+
+
+def test_a_sampled_token_stays_if_what_it_could_be_joined_to_is_open() -> None:
+    # ":"x is a token, so ":" is not certain where an x may follow; ": was sampled, and " is not taken by force.
+    answer, calls = run([b'":', b'"'], {"enum": [{"name": "x"}, {"name": "ada"}]})
+    assert [b'":'] in calls
+    assert answer.tokens != MERGER(text_of(answer))
+
+
+def test_forced_tokens_count_for_penalties_and_stops() -> None:
+    told: list[int] = []
+    chain = Chain(Sampling(temperature=0), N_VOCAB, 200)
+    chain.accept = told.append  # type: ignore[method-assign]
+    heard: list[int] = []
+
+    def listen(token: int) -> bool:
+        heard.append(token)
+        return False
+
+    answer, _ = run([b'":"', b"b", b"7", b",", b"t"], CLOSED, chain=chain, wants_stop=listen)
+    assert told == answer.tokens
+    assert heard == answer.tokens
+
+
+def test_a_stop_within_forced_tokens_ends_the_answer() -> None:
+    answer, calls = run([b'":"', b"b"], CLOSED, wants_stop=lambda token: MERGER.tokens[token] == b"id")
+    assert constrain.compile(CLOSED, VOCABULARY).accepts(text_of(answer))
+    assert answer.finish_reason == "stop"
+    assert len(calls) == 2, "nothing is evaluated after the stop"
+
+
+def test_the_limit_counts_forced_tokens() -> None:
+    least = constrain.compile(CLOSED, VOCABULARY, whitespace="compact")
+    with pytest.raises(constrain.BudgetError) as caught:
+        make_answer(CLOSED, max_tokens=3).begin(200)
+    assert caught.value.needed > 3
+    for max_tokens in range(caught.value.needed, caught.value.needed + 12):
+        for seed in range(8):
+            wishes = [Random(f"{seed} {step}").choice(MERGER.tokens) for step in range(60)]
+            answer, _ = run(wishes, CLOSED, max_tokens=max_tokens)
+            assert len(answer.tokens) <= max_tokens
+            assert least.accepts(text_of(answer))
+
+
+def test_time_is_up_before_the_first_choice() -> None:
+    answer, calls = run([b'":"'], CLOSED, deadline=time.monotonic() - 1)
+    assert answer.finish_reason == "timeout"
+    assert len(calls) == 1
+    assert constrain.compile(CLOSED, VOCABULARY).accepts(text_of(answer))
+
+
+def test_begin_returns_what_goes_with_the_prompt_and_choose_what_comes_next() -> None:
+    answer, model = make_answer(CLOSED), Scripted([b'":"', b"b"])
+    assert answer.begin(200) == tuple(MERGER(b'{"name'))
+    first = answer.choose(model.logits(), model.candidates)
+    assert first == (MERGER.rank[b'":"'],)
+    second = answer.choose(model.logits(), model.candidates)
+    assert second == tuple(MERGER(b'bo","id":'))
+    assert answer.tokens == [*MERGER(b'{"name'), *first, *second]
+    assert not answer.is_done
+
+
+def test_masks_are_prepared() -> None:
+    # A vocabulary of its own: nothing is known of its masks.
+    merger = PairMerger(b'{}":abc', [b'{"', b"ab"])
+    constraint = constrain.compile({"type": "string", "pattern": "^[abc]*$"}, merger.vocabulary)
+    vocabulary = merger.vocabulary
+    answer = Answer(
+        [0],
+        Chain(Sampling(temperature=0), vocabulary.n_vocab, 200),
+        constraint.matcher,
+        eos=vocabulary.eos,
+        encode=merger,
+        token_bytes=vocabulary.token_bytes,
+    )
+    answer.begin(50)
+    assert not answer.is_prepared
+    answer.prepare()
+    assert answer.is_prepared
+    assert constraint.matcher().fork().accept_many(answer.tokens) == len(answer.tokens)
+
+
+def test_a_mask_is_prepared_while_the_model_computes() -> None:
+    merger = PairMerger(b'{}":abc', [b'{"', b"ab"])
+    vocabulary = merger.vocabulary
+    answer = Answer(
+        [0],
+        Chain(Sampling(temperature=0), vocabulary.n_vocab, 200),
+        constrain.compile({"type": "string", "pattern": "^[abc]*$"}, vocabulary).matcher,
+        eos=vocabulary.eos,
+        encode=merger,
+        token_bytes=vocabulary.token_bytes,
+    )
+
+    class Waiting(Scripted):
+        """Evaluates until the mask is there."""
+
+        def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:  # noqa: ARG002
+            end = time.monotonic() + 20
+            while not answer.is_prepared:
+                assert time.monotonic() < end, "nobody prepares the mask"
+            return 0
+
+    steps = Decoding(Waiting([]), answer).steps()
+    next(steps)
+
+
+def test_errors_of_the_model_leave_the_answer_to_its_own_thread() -> None:
+    begun = threading.Event()
+
+    class Slow(Answer):
+        def prepare(self) -> None:
+            begun.set()
+            time.sleep(0.05)
+            super().prepare()
+
+    class Broken(Scripted):
+        def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:  # noqa: ARG002
+            assert begun.wait(20)
+            raise constrain.ModelError("no room")
+
+    merger = PairMerger(b'{}":abc', [b'{"', b"ab"])  # nothing is known of its masks
+    answer = Slow(
+        [0],
+        Chain(Sampling(temperature=0), merger.vocabulary.n_vocab, 200),
+        constrain.compile({"type": "string", "pattern": "^[abc]*$"}, merger.vocabulary).matcher,
+        eos=merger.vocabulary.eos,
+        encode=merger,
+        token_bytes=merger.vocabulary.token_bytes,
+    )
+    with pytest.raises(constrain.ModelError, match="no room"):
+        next(Decoding(Broken([]), answer).steps())
+    assert answer.is_prepared, "the second thread has come to its end"

@@ -1,0 +1,237 @@
+"""The decode loop with a scripted model: what it evaluates, chooses, and how it ends."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import constrain
+from constrain.language.grammar import Grammar, GrammarBuilder
+from constrain.language.tree import Literal
+from constrain.llama.binding import Candidates
+from constrain.llama.decoding.answer import Answer
+from constrain.llama.decoding.decode import Decoding
+from constrain.llama.decoding.sampler import Chain, Sampling
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+TOKENS = [b"a", b"b", b"ab", b"c", b"abc", b"bbbb", b""]
+EOS = 6
+A, B, AB, C, ABC, BBBB = range(6)
+
+
+def encode(text: bytes) -> list[int]:
+    """One token a byte, and ``abc`` as one token."""
+    tokens = []
+    while text:
+        token = ABC if text.startswith(b"abc") else TOKENS.index(text[:1])
+        tokens.append(token)
+        text = text[len(TOKENS[token]) :]
+    return tokens
+
+
+VOCABULARY = constrain.Vocabulary.from_tokens(TOKENS, eos=[EOS], encode=encode)
+
+
+class Scripted:
+    """A model whose wishes are a list: at step ``i`` it would like ``wishes[i]`` most, then the ids in order."""
+
+    leaves_a_core = True
+
+    def __init__(self, wishes: Sequence[int], *, n_ctx: int = 100) -> None:
+        self.wishes = list(wishes)
+        self.n_ctx = n_ctx
+        self.candidates = Candidates(len(TOKENS))
+        self.evaluated: list[int] = []
+        self.step = 0
+
+    def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:  # noqa: ARG002
+        self.evaluated = list(tokens)
+        return 0
+
+    def decode(self, tokens: Sequence[int]) -> None:
+        self.evaluated += tokens
+
+    def logits(self) -> np.ndarray[Any, np.dtype[np.float32]]:
+        logits = -np.arange(len(TOKENS), dtype=np.float32)
+        if self.step < len(self.wishes):
+            logits[self.wishes[self.step]] = 10
+        self.step += 1
+        return logits
+
+    def sample(self, chain: Chain) -> int:
+        logits = self.logits()
+        for token in range(len(TOKENS)):
+            self.candidates.buffer[token] = (token, logits[token], 0)
+        return chain.choose(self.candidates, len(TOKENS))
+
+
+def language(*texts: bytes) -> Grammar:
+    builder = GrammarBuilder()
+    start = builder.rule("start")
+    builder.define(start, [[builder.terminal(text.decode(), Literal(text))] for text in texts])
+    return builder.build()
+
+
+def repeated(least: int) -> Grammar:
+    """``a`` and then at least ``least`` times ``b``, or ``c`` alone."""
+    builder = GrammarBuilder()
+    start, more = builder.rule("start"), builder.rule("more")
+    a, b, c = (builder.terminal(name, Literal(name.encode())) for name in "abc")
+    builder.define(start, [[a, *[b] * least, more], [c]])
+    builder.define(more, [[], [b, more]])
+    return builder.build()
+
+
+def run(wishes: Sequence[int], grammar: Grammar | None, **options: Any) -> tuple[Decoding, Scripted, list[int]]:
+    model = Scripted(wishes, n_ctx=options.pop("n_ctx", 100))
+    start = None if grammar is None else constrain.compile(grammar, VOCABULARY).matcher
+    prompt = options.pop("prompt", [A, A])
+    answer = Answer(
+        prompt,
+        Chain(Sampling(temperature=0), len(TOKENS), 100),
+        start,
+        eos=VOCABULARY.eos,
+        encode=encode,
+        token_bytes=VOCABULARY.token_bytes,
+        **options,
+    )
+    decoding = Decoding(model, answer)
+    return decoding, model, list(decoding.steps())
+
+
+def test_takes_what_the_model_likes_best_of_what_is_allowed() -> None:
+    decoding, _, tokens = run([C, BBBB], language(b"ab", b"abc", b"bb"))
+    # C is not allowed, so A, the next best; then B before BBBB, which is not allowed either; then the end.
+    assert tokens[0] == A
+    assert b"".join(TOKENS[token] for token in tokens) in (b"ab", b"abc")
+    assert decoding.answer.finish_reason == "stop"
+
+
+def test_evaluates_the_prompt_and_what_is_followed_by_a_choice() -> None:
+    _, model, tokens = run([ABC, B], language(b"abcca", b"abccb", b"bb"))
+    assert tokens == [ABC, C, B]
+    assert model.evaluated == [A, A, ABC, C]
+
+
+def test_ends_where_nothing_can_follow_without_asking_the_model() -> None:
+    _, model, tokens = run([AB], language(b"ab", b"b"))
+    assert tokens == [AB]
+    assert model.step == 1
+
+
+def test_the_end_of_generation_is_taken_where_it_is_allowed() -> None:
+    decoding, _, tokens = run([A, B, EOS], repeated(1))
+    assert tokens == [A, B]
+    assert decoding.answer.finish_reason == "stop"
+    _, _, tokens = run([EOS, EOS, EOS], language(b"c"))
+    assert tokens == [C]
+
+
+@pytest.mark.parametrize("max_tokens", range(1, 12))
+def test_an_answer_is_always_complete_within_max_tokens(max_tokens: int) -> None:
+    decoding, _, tokens = run([A] + [B] * 50, repeated(3), max_tokens=max_tokens)
+    text = b"".join(TOKENS[token] for token in tokens)
+    assert constrain.compile(repeated(3), VOCABULARY).accepts(text)
+    assert len(tokens) <= max_tokens
+    # "abbb" takes three tokens, "ab" first: with fewer, the model's wish for A leads nowhere.
+    assert text == (b"c" if max_tokens < 3 else b"a" + b"b" * max(3, max_tokens - 1))
+    assert decoding.answer.finish_reason == "length"
+
+
+def test_a_completion_counts_in_tokens_not_in_bytes() -> None:
+    # "abc" is three bytes and one token.
+    decoding, _, tokens = run([C], language(b"cabc", b"cb"), max_tokens=2)
+    assert len(tokens) == 2
+    assert decoding.answer.finish_reason in ("stop", "length")
+
+
+def test_a_budget_no_answer_fits_into_is_refused_with_one_that_is_enough() -> None:
+    for grammar in (language(b"bbb"), language(b"bbbbb", b"abcabcabc")):
+        model = Scripted([])
+        with pytest.raises(constrain.BudgetError, match="max_tokens is 1") as caught:
+            run([], grammar, max_tokens=1)
+        assert model.evaluated == []
+        _, _, tokens = run([], grammar, max_tokens=caught.value.needed)
+        assert len(tokens) <= caught.value.needed
+
+
+def test_the_context_is_a_budget_too() -> None:
+    decoding, _, tokens = run([A] + [B] * 50, repeated(1), n_ctx=8, prompt=[A, A])
+    assert len(tokens) == 6
+    assert decoding.answer.finish_reason == "length"
+    with pytest.raises(constrain.BudgetError, match="leaves room for 2") as caught:
+        run([], language(b"bbb"), n_ctx=4, prompt=[A, A])
+    assert caught.value.needed == 3
+
+
+def test_a_prompt_that_fills_the_context_is_refused() -> None:
+    for grammar in (None, language(b"c")):
+        with pytest.raises(constrain.ModelError, match="5 tokens, but the context holds 5"):
+            run([], grammar, n_ctx=5, prompt=[A] * 5)
+        with pytest.raises(constrain.ModelError, match="empty"):
+            run([], grammar, prompt=[])
+
+
+def test_when_time_is_up_the_shortest_end_is_written_without_the_model() -> None:
+    decoding, model, tokens = run([A], repeated(3), deadline=time.monotonic() - 1)
+    assert tokens == [C]
+    assert model.evaluated == [A, A]
+    assert decoding.answer.finish_reason == "timeout"
+    decoding, _, tokens = run([A], None, deadline=time.monotonic() - 1)
+    assert tokens == []
+    assert decoding.answer.finish_reason == "timeout"
+
+
+def test_a_stop_text_leads_to_the_shortest_end() -> None:
+    decoding, _, tokens = run([A] + [B] * 50, repeated(3), wants_stop=lambda token: token == B)
+    assert tokens == [A, B, B, B]
+    assert decoding.answer.finish_reason == "stop"
+
+
+def test_without_a_matcher_anything_goes() -> None:
+    decoding, model, tokens = run([C, ABC, EOS], None)
+    assert tokens == [C, ABC]
+    assert model.evaluated == [A, A, C, ABC]
+    assert decoding.answer.finish_reason == "stop"
+    decoding, _, tokens = run([C] * 20, None, max_tokens=5)
+    assert tokens == [C] * 5
+    assert decoding.answer.finish_reason == "length"
+    decoding, _, tokens = run([C, B, C], None, wants_stop=lambda token: token == B)
+    assert tokens == [C, B]
+
+
+def test_a_language_of_the_empty_text_alone_needs_no_token() -> None:
+    builder = GrammarBuilder()
+    builder.define(builder.rule("start"), [[]])
+    decoding, _, tokens = run([A], builder.build())
+    assert tokens == []
+    assert decoding.answer.finish_reason == "stop"
+
+
+def test_repeat_penalties_hear_of_the_tokens_that_were_taken() -> None:
+    taken: list[int] = []
+    chain = Chain(Sampling(temperature=0), len(TOKENS), 100)
+    chain.accept = taken.append  # type: ignore[method-assign]
+    answer = Answer(
+        [A],
+        chain,
+        constrain.compile(repeated(1), VOCABULARY).matcher,
+        eos=VOCABULARY.eos,
+        encode=encode,
+        token_bytes=VOCABULARY.token_bytes,
+    )
+    assert list(Decoding(Scripted([A, B, B, EOS]), answer).steps()) == [A, B, B] == taken
+
+
+WATCHES: list[Callable[[Decoding], float]] = [lambda d: d.prompt_seconds, lambda d: d.generation_seconds]
+
+
+@pytest.mark.parametrize("watch", WATCHES)
+def test_time_is_measured(watch: Callable[[Decoding], float]) -> None:
+    decoding, _, _ = run([A, B, EOS], repeated(1))
+    assert 0 < watch(decoding) < 10

@@ -1,0 +1,286 @@
+"""Log-probabilities: of every token, from the model's own logits before it, however the token came about."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import llama_cpp
+import numpy as np
+import pytest
+
+import constrain
+from constrain.generation.options import split_options
+from constrain.llama.binding import Candidates
+from constrain.llama.decoding.answer import Answer
+from constrain.llama.decoding.decode import Decoding
+from constrain.llama.decoding.logprobs import Logprobs
+from constrain.llama.decoding.sampler import Chain, Sampling
+from constrain.llama.scheduling.request import Request
+from constrain.llama.scheduling.scheduler import Scheduler
+from constrain.regex.parsing.parser import parse_pattern
+from tests.llama.scheduling.test_scheduler import EOS, N_VOCAB, TOKENS, Scripted, following
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Row = np.ndarray[Any, np.dtype[np.float32]]
+
+VOCABULARY = constrain.Vocabulary.from_tokens(
+    TOKENS, eos=[EOS], encode=lambda text: [TOKENS.index(bytes([byte])) for byte in text]
+)
+PROMPT = [3, 1, 4, 1, 5]
+
+
+def logits_after(tokens: Sequence[int]) -> Row:
+    """What the scripted model of the scheduler's tests says."""
+    logits = -np.arange(N_VOCAB, dtype=np.float32)
+    logits[following(tokens)] = 10
+    return logits
+
+
+def log_softmax(logits: Row) -> np.ndarray[Any, np.dtype[np.float64]]:
+    exact = logits.astype(np.float64)
+    shifted: np.ndarray[Any, np.dtype[np.float64]] = exact - exact.max()
+    return shifted - np.log(np.exp(shifted).sum())
+
+
+class Alone:
+    """The same model for one sequence."""
+
+    leaves_a_core = False
+    n_ctx = 400
+
+    def __init__(self) -> None:
+        self.candidates = Candidates(N_VOCAB)
+        self.cells: list[int] = []
+
+    def prefill(self, tokens: Sequence[int], deadline: float | None = None) -> int:
+        late = deadline is not None and time.monotonic() > deadline
+        self.cells = list(tokens[:1] if late else tokens)
+        return 0
+
+    def decode(self, tokens: Sequence[int]) -> None:
+        self.cells += tokens
+
+    def logits(self) -> Row:
+        return logits_after(self.cells)
+
+    def sample(self, _: Chain) -> int:
+        return following(self.cells)
+
+
+class _Asked:
+    """An answer, and how many of its tokens were scored each time that some were handed on."""
+
+    def __init__(self, pattern: str | None, *, prompt: Sequence[int] = PROMPT, top: int = 3, **options: Any) -> None:
+        start = None
+        if pattern is not None:
+            builder = constrain.GrammarBuilder()
+            builder.define(builder.rule("start"), [[builder.terminal("text", parse_pattern(pattern, "rust"))]])
+            start = constrain.compile(builder.build(), VOCABULARY).matcher
+        self.logprobs = Logprobs(top, lambda token: (TOKENS[token].decode(), TOKENS[token]))
+        self.prompt = list(prompt)
+        self.handed_on: list[int] = []
+        self.deadline = options.pop("deadline", None)
+        self.answer = Answer(
+            self.prompt,
+            Chain(Sampling(temperature=0, **options.pop("sampling", {})), N_VOCAB, 400),
+            start,
+            eos={EOS},
+            encode=VOCABULARY.encode,
+            token_bytes=VOCABULARY.token_bytes,
+            logprobs=self.logprobs,
+            **{"max_tokens": 20, **options},
+        )
+        self.answer.deadline = self.deadline
+
+    def receive(self, tokens: tuple[int, ...]) -> None:
+        self.handed_on += tokens
+        assert len(self.handed_on) <= len(self.logprobs.tokens)
+
+
+def alone(*asked: _Asked) -> None:
+    for one in asked:
+        for token in Decoding(Alone(), one.answer).steps():
+            one.receive((token,))
+
+
+def recurrent(*asked: _Asked) -> None:
+    together(*asked, one_state=True)
+
+
+def together(*asked: _Asked, one_state: bool = False) -> None:
+    scheduler = Scheduler(Scripted(count=3, n_batch=16, one_state=one_state))
+    requests = [Request(one.answer, one.receive) for one in asked]
+    for request in requests:
+        scheduler.submit(request)
+    for request in requests:
+        assert request.done.result(60) is None
+    scheduler.close()
+
+
+def require_exact(one: _Asked) -> None:
+    """What the model says before each token, worked out from the tokens before it."""
+    known, tokens = one.logprobs.tokens, one.answer.tokens
+    assert one.handed_on == tokens
+    assert [each.token for each in known] == tokens
+    for place, each in enumerate(known):
+        wanted = log_softmax(logits_after([*one.prompt, *tokens[:place]]))
+        assert each.logprob == pytest.approx(wanted[each.token], abs=1e-5)
+        likeliest = sorted(range(N_VOCAB), key=lambda token, wanted=wanted: (-wanted[token], token))[:3]  # type: ignore[misc]
+        assert [other.token for other in each.top] == likeliest
+        assert [other.logprob for other in each.top] == pytest.approx([wanted[token] for token in likeliest], abs=1e-5)
+        assert (each.text, each.bytes) == (TOKENS[each.token].decode(), TOKENS[each.token])
+
+
+CASES = [
+    pytest.param(None, {}, id="anything"),
+    pytest.param("[A-Z]{12}", {}, id="sampled under a mask"),
+    pytest.param("HELLO", {}, id="all of it forced"),
+    pytest.param("H", {}, id="one token, forced"),
+    pytest.param("HELLO[A-Z]", {}, id="forced in the beginning"),
+    pytest.param("[A-Z]{2}HELLO", {}, id="forced in the end"),
+    pytest.param("([A-C]HELLO[D-F]WORLD){3}", {"max_tokens": 60}, id="forced in between"),
+    pytest.param("[A-Z]{3,9}", {"max_tokens": 4}, id="closed by the budget"),
+    pytest.param("[A-Z]{12}", {"wants_stop": lambda token: token % 2 == 0}, id="closed at a stop text"),
+    pytest.param(None, {"wants_stop": lambda token: token % 2 == 0}, id="ended at a stop text"),
+    pytest.param("[A-Z]{12}", {"deadline": 0.0}, id="closed late"),
+    pytest.param("HELLO[A-Z]{12}", {"deadline": 0.0}, id="closed late behind forced tokens"),
+    pytest.param(None, {"deadline": 0.0}, id="ended late"),
+    pytest.param(
+        "[A-Z]{12}", {"sampling": {"logit_bias": {4: 50.0}, "frequency_penalty": 2.0}}, id="biased and penalized"
+    ),
+]
+
+
+@pytest.mark.parametrize("run", [alone, together, recurrent])
+@pytest.mark.parametrize(("pattern", "options"), CASES)
+def test_every_token_is_told_as_the_model_said_it(
+    run: Callable[..., None], pattern: str | None, options: dict[str, Any]
+) -> None:
+    asked = _Asked(pattern, **options)
+    run(asked)
+    assert asked.answer.is_complete
+    assert asked.answer.tokens or "deadline" in options
+    require_exact(asked)
+
+
+@pytest.mark.parametrize("run", [together, recurrent])
+def test_answers_beside_each_other_are_told_each_for_itself(run: Callable[..., None]) -> None:
+    shared = [7, 8, 9] * 12
+    asked = [
+        _Asked(pattern, prompt=[*shared, number % 3, *range(number)], **options)
+        for number, (pattern, options) in enumerate([case.values for case in CASES] * 2)  # type: ignore[misc]
+    ]
+    run(*asked)
+    for one in asked:
+        require_exact(one)
+
+
+@pytest.mark.parametrize("run", [together, recurrent])
+def test_what_an_earlier_answer_said_is_evaluated_again_where_its_logits_are_wanted(run: Callable[..., None]) -> None:
+    asked = [_Asked("HELLO[A-Z]{2}WORLD", prompt=[*PROMPT] * 5) for _ in range(7)]
+    run(*asked)
+    for one in asked:
+        require_exact(one)
+
+
+@pytest.mark.parametrize(("pattern", "options"), CASES)
+def test_answers_are_the_same_where_nobody_asks(pattern: str | None, options: dict[str, Any]) -> None:
+    told, untold = _Asked(pattern, **options), _Asked(pattern, **options)
+    untold.answer.logprobs = None
+    alone(told)
+    list(Decoding(Alone(), untold.answer).steps())
+    assert told.answer.tokens == untold.answer.tokens
+    assert told.answer.finish_reason == untold.answer.finish_reason
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"logprobs": True, "top_logprobs": 21}, "top_logprobs is 21; it must be 0 to 20"),
+        ({"logprobs": True, "top_logprobs": -1}, "top_logprobs is -1"),
+        ({"top_logprobs": 3}, "only for answers with logprobs=True"),
+    ],
+)
+def test_options_out_of_range(options: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        split_options(options)
+
+
+def test_of_equal_logits_the_smaller_ids_are_told_first() -> None:
+    logprobs = Logprobs(3, lambda token: (str(token), b""))
+    logprobs.add(5, np.array([0, 1, 2, 1, 1, 1, 0], np.float32))
+    [told] = logprobs.tokens
+    assert [other.token for other in told.top] == [2, 1, 3]
+
+
+def test_no_more_tokens_are_told_than_there_are() -> None:
+    logprobs = Logprobs(20, lambda token: (str(token), b""))
+    logprobs.add(0, np.array([0.0, -np.inf], np.float32))
+    [told] = logprobs.tokens
+    assert [(other.token, other.logprob) for other in told.top] == [(0, 0.0), (1, -np.inf)]
+
+
+BOOK = {
+    "type": "object",
+    "properties": {"title": {"type": "string", "maxLength": 12}, "pages": {"type": "integer", "maximum": 999}},
+    "required": ["title", "pages"],
+}
+
+
+def rows_of(model: constrain.Model, prompt: Sequence[int], tokens: Sequence[int]) -> list[Row]:
+    """llama.cpp's logits before each token, evaluated one after the other."""
+    llama = model.llama
+    llama.reset()
+    llama.eval(prompt)
+    rows = []
+    for token in tokens:
+        pointer = llama_cpp.llama_get_logits_ith(llama.ctx, -1)
+        rows.append(np.ctypeslib.as_array(pointer, shape=(model.vocabulary.n_vocab,)).copy())
+        llama.eval([token])
+    return rows
+
+
+def test_sequences_do_not_see_one_another_without_batch_invariance(model: constrain.Model) -> None:
+    """Sums are rounded otherwise in company, but what is said of a token is nearly what is said of it alone."""
+    asked: dict[str, Any] = {"schema": BOOK, "temperature": 0.8, "seed": 7, "show_schema": False, "logprobs": True}
+    prompts = [f"A book about {what}." for what in ("a cat", "the sea", "two kings", "mathematics")]
+    with constrain.Model(n_ctx=512, parallel=4, batch_invariant=False) as together:
+        completions = constrain.complete_batch(together, prompts, **asked)
+    for prompt, completion in zip(prompts, completions, strict=True):
+        assert completion.logprobs is not None
+        rows = rows_of(model, model.prompt_tokens(prompt, constrained=True), completion.tokens)
+        alone = [log_softmax(row)[token] for row, token in zip(rows, completion.tokens, strict=True)]
+        assert np.mean(np.abs(np.array([each.logprob for each in completion.logprobs]) - alone)) < 0.2
+
+
+@pytest.mark.parametrize("schema", [BOOK, None])
+def test_a_real_model_is_told_as_llama_cpp_says_it(model: constrain.Model, schema: Any) -> None:
+    asked: dict[str, Any] = {"schema": schema, "temperature": 0, "max_tokens": 40, "show_schema": False}
+    asked |= {"logprobs": True, "top_logprobs": 5}
+    single = constrain.complete(model, "A book by Jane Austen.", **asked)
+    [batched] = constrain.complete_batch(model, ["A book by Jane Austen."], **asked)
+    prompt = model.prompt_tokens("A book by Jane Austen.", constrained=schema is not None)
+    for completion in (single, batched):
+        assert completion.logprobs is not None
+        assert tuple(each.token for each in completion.logprobs) == completion.tokens
+        assert b"".join(each.bytes for each in completion.logprobs) == completion.text.encode()
+        assert completion.text_logprobs == completion.logprobs
+        for row, each in zip(rows_of(model, prompt, completion.tokens), completion.logprobs, strict=True):
+            wanted = log_softmax(row)
+            assert each.logprob == pytest.approx(wanted[each.token], abs=1e-3)
+            assert [other.logprob for other in each.top] == pytest.approx(np.sort(wanted)[:-6:-1], abs=1e-3)
+
+
+def test_penalties_choose_as_a_plain_reference_does(model: constrain.Model) -> None:
+    prompt = "Say the word banana ten times."
+    penalties = {"presence_penalty": 0.5, "frequency_penalty": 0.7}
+    free = constrain.complete(model, prompt, temperature=0, max_tokens=40)
+    penalized = constrain.complete(model, prompt, temperature=0, max_tokens=40, **penalties)
+    assert penalized.tokens != free.tokens
+    counts = np.zeros(model.vocabulary.n_vocab, np.float32)
+    for row, token in zip(rows_of(model, model.prompt_tokens(prompt), penalized.tokens), penalized.tokens, strict=True):
+        assert int((row - 0.7 * counts - 0.5 * (counts > 0)).argmax()) == token
+        counts[token] += 1

@@ -1,0 +1,146 @@
+"""llama.cpp's sampler chain over chosen candidates."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from constrain.llama.binding import CANDIDATE, Candidates
+from constrain.llama.decoding.sampler import Chain, Sampling
+
+N_VOCAB = 50
+N_CTX = 100
+
+
+def choose(chain: Chain, logits: dict[int, float], candidates: Candidates | None = None) -> int:
+    candidates = candidates or Candidates(N_VOCAB)
+    for place, (token, logit) in enumerate(sorted(logits.items())):
+        candidates.buffer[place] = (token, logit, 0)
+    return chain.choose(candidates, len(logits))
+
+
+def test_candidates_have_the_layout_the_kernel_writes() -> None:
+    assert CANDIDATE.itemsize == 12
+    assert [CANDIDATE.fields[name][1] for name in ("id", "logit", "p")] == [0, 4, 8]
+    assert Candidates(7).buffer.dtype == CANDIDATE
+    assert Candidates(7).buffer.shape == (7,)
+
+
+def test_temperature_0_takes_the_most_likely() -> None:
+    chain = Chain(Sampling(temperature=0), N_VOCAB, N_CTX)
+    random = np.random.default_rng(1)
+    for _ in range(200):
+        tokens = random.choice(N_VOCAB, 20, replace=False)
+        logits = {int(token): float(logit) for token, logit in zip(tokens, random.normal(size=20), strict=True)}
+        assert choose(chain, logits) == max(logits, key=lambda token: logits[token])
+
+
+def test_frequencies_are_the_softmax() -> None:
+    chain = Chain(Sampling(temperature=2, top_k=0, top_p=1, min_p=0, seed=5), N_VOCAB, N_CTX)
+    logits = {3: 2.0, 17: 0.0, 40: -2.0}
+    candidates = Candidates(N_VOCAB)
+    counts = Counter(choose(chain, logits, candidates) for _ in range(20_000))
+    weights = {token: math.exp(logit / 2) for token, logit in logits.items()}
+    for token, weight in weights.items():
+        assert counts[token] / 20_000 == pytest.approx(weight / sum(weights.values()), abs=0.015)
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"), [({"top_k": 2}, {3, 17}), ({"top_p": 0.5}, {3}), ({"min_p": 0.3}, {3, 17}), ({}, {3, 17, 40})]
+)
+def test_tokens_are_left_out(options: dict[str, float], kept: set[int]) -> None:
+    chain = Chain(
+        Sampling(**{"temperature": 1, "top_k": 0, "top_p": 1, "min_p": 0, "seed": 5, **options}), N_VOCAB, N_CTX
+    )
+    assert {choose(chain, {3: 1.0, 17: 0.0, 40: -1.5}) for _ in range(500)} == kept
+
+
+def test_seeds_are_reproducible() -> None:
+    def draw(seed: int | None) -> list[int]:
+        chain = Chain(Sampling(temperature=1, seed=seed), N_VOCAB, N_CTX)
+        return [choose(chain, dict.fromkeys(range(40), 0.0)) for _ in range(30)]
+
+    assert draw(1) == draw(1)
+    assert draw(1) != draw(2)
+    assert draw(None) != draw(None)
+
+
+def test_logit_bias_adds_and_forbids() -> None:
+    chain = Chain(Sampling(temperature=0, logit_bias={1: -math.inf, 2: 3.0}), N_VOCAB, N_CTX)
+    assert choose(chain, {1: 9.0, 2: 0.0, 3: 2.0}) == 2
+    assert choose(chain, {1: 9.0}) == 1
+    sampled = Chain(Sampling(temperature=1, logit_bias={1: -math.inf, 3: math.inf}), N_VOCAB, N_CTX)
+    assert {choose(sampled, {1: 9.0, 2: 0.0, 3: -5.0}) for _ in range(50)} == {3}
+    assert {choose(sampled, {1: 9.0}) for _ in range(50)} == {1}
+
+
+def test_repetition_is_penalized() -> None:
+    chain = Chain(Sampling(temperature=0, repeat_penalty=2), N_VOCAB, N_CTX)
+    assert choose(chain, {1: 3.0, 2: 2.0}) == 1
+    chain.accept(1)
+    assert choose(chain, {1: 3.0, 2: 2.0}) == 2
+
+
+def penalized(logits: dict[int, float], taken: list[int], *, presence: float, frequency: float) -> dict[int, float]:
+    """The definition in OpenAI's documentation."""
+    counts = Counter(taken)
+    return {
+        token: logit - counts[token] * frequency - (counts[token] > 0) * presence for token, logit in logits.items()
+    }
+
+
+@pytest.mark.parametrize(("presence", "frequency"), [(0.7, 0.0), (0.0, 0.3), (1.5, 0.25), (-1.0, 0.5), (-2.0, -2.0)])
+def test_penalties_are_subtracted_once_and_as_often_as_a_token_was_taken(presence: float, frequency: float) -> None:
+    chain = Chain(Sampling(temperature=0, presence_penalty=presence, frequency_penalty=frequency), N_VOCAB, 300)
+    random = np.random.default_rng(3)
+    taken: list[int] = []
+    for _ in range(300):  # the first tokens count as much as the last ones
+        allowed = random.choice(N_VOCAB, 20, replace=False)
+        logits = {int(token): float(logit) for token, logit in zip(allowed, random.normal(size=20), strict=True)}
+        wanted = penalized(logits, taken, presence=presence, frequency=frequency)
+        token = choose(chain, logits)
+        assert token == max(wanted, key=lambda token: wanted[token])
+        chain.accept(token)
+        taken.append(token)
+
+
+def test_penalties_come_before_the_temperature() -> None:
+    sampling = Sampling(temperature=2, top_k=0, top_p=1, min_p=0, seed=5, presence_penalty=1.0)
+    chain = Chain(sampling, N_VOCAB, N_CTX)
+    chain.accept(3)
+    candidates = Candidates(N_VOCAB)
+    counts = Counter(choose(chain, {3: 1.0, 17: 0.0}, candidates) for _ in range(20_000))
+    assert counts[3] / 20_000 == pytest.approx(0.5, abs=0.015)
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"temperature": -1}, "temperature"),
+    ({"temperature": math.nan}, "temperature"),
+    ({"temperature": math.inf}, "temperature"),
+    ({"top_k": -1}, "top_k"),
+    ({"top_p": 1.5}, "top_p"),
+    ({"min_p": -0.1}, "min_p"),
+    ({"seed": -1}, "seed"),
+    ({"seed": 1 << 32}, "seed"),
+    ({"repeat_penalty": 0}, "repeat_penalty"),
+    ({"presence_penalty": 2.1}, "presence_penalty"),
+    ({"frequency_penalty": -2.1}, "frequency_penalty"),
+    ({"frequency_penalty": math.nan}, "frequency_penalty"),
+    ({"logit_bias": {1: math.nan}}, r"logit_bias\[1\]"),
+]
+
+
+@pytest.mark.parametrize(("options", "name"), BAD)
+def test_options_out_of_range(options: dict[str, Any], name: str) -> None:
+    with pytest.raises(ValueError, match=name):
+        Sampling(**options)
+
+
+@pytest.mark.parametrize("token", [-1, N_VOCAB])
+def test_bias_for_a_token_out_of_range(token: int) -> None:
+    with pytest.raises(ValueError, match="logit_bias"):
+        Chain(Sampling(logit_bias={token: 1.0}), N_VOCAB, N_CTX)

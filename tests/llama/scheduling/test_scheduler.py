@@ -1,0 +1,702 @@
+"""The scheduler with a scripted model: who is served when, what is evaluated once, and how sequences end."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import threading
+import time
+from concurrent.futures import CancelledError
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import constrain
+from constrain.llama.contexts.aside import Aside
+from constrain.llama.decoding.answer import Answer
+from constrain.llama.decoding.sampler import Chain, Sampling
+from constrain.llama.scheduling.request import Request
+from constrain.llama.scheduling.scheduler import Scheduler
+from constrain.regex.parsing.parser import parse_pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from constrain.llama.contexts.sequences import Piece
+
+N_VOCAB = 32
+EOS = 31
+TOKENS = [bytes([65 + token]) for token in range(N_VOCAB - 1)] + [b""]
+
+
+def following(tokens: Sequence[int]) -> int:
+    """The token that the scripted model likes best after others: it depends on all of them."""
+    return (7 * sum(tokens) + 3 * len(tokens)) % (N_VOCAB - 1)
+
+
+class Scripted:
+    """A model whose next token is a function of all tokens before it. It checks what it is asked to do."""
+
+    leaves_a_core = True
+
+    def __init__(self, *, count: int = 4, n_ctx: int = 400, n_batch: int = 128, one_state: bool = False) -> None:
+        self.count, self.n_ctx, self.n_batch, self.n_vocab, self.one_state = count, n_ctx, n_batch, N_VOCAB, one_state
+        self.cells: list[list[int]] = [[] for _ in range(count)]
+        self.batches: list[list[tuple[int, int, int]]] = []
+        self.evaluated = 0
+        self.copied: list[int] = []
+        self.closed = False
+        self.forgets = False  # whether it takes no state back
+        self.fails_at = -1
+        self.gate: threading.Semaphore | None = None
+        self._logits: dict[int, np.ndarray[Any, np.dtype[np.float32]]] = {}
+
+    def cut(self, sequence: int, length: int) -> bool:
+        assert 0 < length <= len(self.cells[sequence])
+        if self.one_state and length != len(self.cells[sequence]):
+            self.clear(sequence)
+            return False
+        del self.cells[sequence][length:]
+        return True
+
+    def copy(self, source: int, target: int, length: int) -> bool:
+        assert source != target
+        self.copied.append(length)
+        self.cells[target] = list(self.cells[source])
+        return self.cut(target, length)
+
+    def save(self, sequence: int) -> np.ndarray[Any, np.dtype[np.uint8]] | None:
+        return np.array(self.cells[sequence], np.uint8)
+
+    def restore(self, sequence: int, state: np.ndarray[Any, np.dtype[np.uint8]]) -> bool:
+        if self.forgets:
+            self.cells[sequence] = [0]
+            return False
+        self.cells[sequence] = state.tolist()
+        return True
+
+    def clear(self, sequence: int) -> None:
+        self.cells[sequence] = []
+
+    def evaluate(self, pieces: Sequence[Piece]) -> list[int]:
+        assert not self.closed
+        order = [piece.sequence for piece in pieces]
+        assert order == sorted(set(order)), "llama.cpp would split this"
+        assert len({len(piece.tokens) for piece in pieces}) == 1, "llama.cpp would split this"
+        assert 1 <= sum(len(piece.tokens) for piece in pieces) <= self.n_batch
+        if self.gate is not None:
+            self.gate.acquire()
+        if len(self.batches) == self.fails_at:
+            self.cells = [[] for _ in range(self.count)]
+            self.batches.append([])
+            raise constrain.ModelError("evaluation failed")
+        self.batches.append([(piece.sequence, piece.position, len(piece.tokens)) for piece in pieces])
+        self._logits = {}
+        for place, piece in enumerate(pieces):
+            cells = self.cells[piece.sequence]
+            assert len(cells) == piece.position
+            cells += map(int, piece.tokens)
+            assert len(cells) <= self.n_ctx
+            self.evaluated += len(piece.tokens)
+            if piece.wants_logits:
+                logits = -np.arange(N_VOCAB, dtype=np.float32)
+                logits[following(cells)] = 10
+                self._logits[place] = logits
+        return list(range(len(pieces)))
+
+    def logits(self, place: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+        return self._logits[place]
+
+    def sample(self, place: int, chain: Chain) -> int:
+        del chain
+        return int(self._logits[place].argmax())
+
+    def close(self) -> None:
+        assert not self.closed
+        self.closed = True
+
+
+def request(prompt: Sequence[int], *, max_tokens: int = 20, **options: Any) -> Request:
+    answer = Answer(
+        list(prompt),
+        Chain(Sampling(temperature=0), N_VOCAB, 400),
+        None,
+        eos={EOS},
+        encode=list,
+        token_bytes=TOKENS.__getitem__,
+        max_tokens=max_tokens,
+        wants_stop=options.pop("wants_stop", lambda _: False),
+    )
+    return Request(answer, **options)
+
+
+def expected(prompt: Sequence[int], length: int = 20) -> list[int]:
+    tokens = list(prompt)
+    for _ in range(length):
+        tokens.append(following(tokens))
+    return tokens[len(prompt) :]
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., tuple[Scheduler, Scripted]]]:
+    made: list[tuple[Scheduler, Scripted]] = []
+
+    def make(*, batch_invariant: bool = True, **options: Any) -> tuple[Scheduler, Scripted]:
+        model = Scripted(**options)
+        made.append((Scheduler(model, batch_invariant=batch_invariant), model))
+        return made[-1]
+
+    yield make
+    for scheduler, model in made:
+        if model.gate is not None:
+            model.gate.release(10**6)
+        scheduler.join()
+        if not scheduler.has_failed:
+            for slot in scheduler.slots:
+                assert not slot.busy
+                assert slot.tokens.tolist() == model.cells[slot.index]
+        scheduler.close()
+        assert model.closed
+
+
+def prompt_of(rng: random.Random, length: int) -> list[int]:
+    return [rng.randrange(N_VOCAB - 1) for _ in range(length)]
+
+
+@pytest.mark.parametrize("batch_invariant", [False, True])
+@pytest.mark.parametrize("one_state", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_every_answer_is_the_one_it_would_be_alone(
+    start: Any, seed: int, one_state: bool, batch_invariant: bool
+) -> None:
+    rng = random.Random(seed)
+    sizes = {"count": rng.choice([1, 3, 8]), "n_batch": rng.choice([8, 128])}
+    scheduler, _ = start(**sizes, one_state=one_state, batch_invariant=batch_invariant)
+    shared = prompt_of(rng, 60)
+    requests = []
+    for _ in range(30):
+        prompt = shared[: rng.randrange(61)] + prompt_of(rng, rng.randrange(1, 150))
+        requests.append((prompt, request(prompt)))
+    for _, one in requests:
+        scheduler.submit(one)
+    for prompt, one in requests:
+        assert one.done.result(30) is None
+        assert one.answer.tokens == expected(prompt), f"seed {seed}"
+        assert one.answer.finish_reason == "length"
+
+
+@pytest.mark.parametrize("one_state", [False, True])
+@pytest.mark.parametrize("length", [1, 20])
+def test_samples_of_one_prompt_evaluate_it_once(start: Any, one_state: bool, length: int) -> None:
+    scheduler, model = start(count=5, one_state=one_state)
+    model.gate = threading.Semaphore(0)
+    scheduler.submit(request([1, 2], max_tokens=1))  # keeps the model busy until all others are there
+    prompt = prompt_of(random.Random(1), 100)
+    requests = [request(prompt, max_tokens=length) for _ in range(4)]
+    for one in requests:
+        scheduler.submit(one)
+    model.gate.release(1000)
+    for one in requests:
+        one.done.result(30)
+        assert one.answer.tokens == expected(prompt, length)
+    # The prompt once and its last two tokens for each of the other three; the last token of an answer is not evaluated.
+    assert model.evaluated == 2 + 100 + 3 * 2 + 4 * (length - 1)
+    assert sorted(one.cached_tokens for one in requests) == [0, 98, 98, 98]
+
+
+def test_a_prompt_of_another_partition_is_not_waited_for(start: Any) -> None:
+    scheduler, model = start(count=5)
+    model.gate = threading.Semaphore(0)
+    scheduler.submit(request([1, 2], max_tokens=1))  # keeps the model busy until all others are there
+    prompt = prompt_of(random.Random(1), 100)
+    requests = [request(prompt, max_tokens=1, partition=partition) for partition in "abab"]
+    for one in requests:
+        scheduler.submit(one)
+    model.gate.release(1000)
+    for one in requests:
+        one.done.result(30)
+        assert one.answer.tokens == expected(prompt, 1)
+    assert [one.cached_tokens for one in requests] == [0, 0, 98, 98]
+    pieces = [count for batch in model.batches for _, _, count in batch if count > 2]
+    assert sum(pieces) == 2 * 100
+    assert any(one + other == model.n_batch for one, other in itertools.pairwise(pieces)), (
+        "the second prompt begins in what the end of the first leaves of a batch"
+    )
+
+
+def test_two_conversations_that_alternate_keep_what_they_said(start: Any) -> None:
+    scheduler, model = start(count=4)
+    rng = random.Random(2)
+    system = prompt_of(rng, 100)
+    talks = [system + prompt_of(rng, 20), system + prompt_of(rng, 20)]
+    for turn in range(5):
+        for number in (0, 1):
+            before = model.evaluated
+            one = request(talks[number], max_tokens=5)
+            scheduler.submit(one)
+            one.done.result(30)
+            new = model.evaluated - before
+            assert one.cached_tokens == [[0, 100], [140 - 16, 140 - 16]][turn > 0][number] + 15 * max(0, turn - 1)
+            assert new == len(talks[number]) - one.cached_tokens + 4
+            talks[number] += one.answer.tokens + prompt_of(rng, 10)
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_more_conversations_than_slots_keep_what_they_said(start: Any, forgets: bool) -> None:
+    scheduler, model = start(count=2)
+    model.forgets = forgets
+    rng = random.Random(4)
+    talks = [[number, *prompt_of(rng, 60)] for number in range(4)]
+    for turn in range(3):
+        for number, talk in enumerate(talks):
+            one = request(talk, max_tokens=5)
+            scheduler.submit(one)
+            one.done.result(30)
+            assert one.answer.tokens == expected(talk, 5)
+            known = len(talk) - 11 if turn and not forgets else 0  # the last token of an answer is not evaluated
+            assert one.cached_tokens == known
+            talks[number] = [*talk, *one.answer.tokens, *prompt_of(rng, 10)]
+
+
+def test_prompts_that_are_not_kept_are_evaluated_from_their_beginning() -> None:
+    model = Scripted(count=1)
+    scheduler = Scheduler(model, keep_prompts=False)
+    prompt = prompt_of(random.Random(4), 100)
+    evaluated = []
+    for other in ([], prompt[:50], prompt, [*prompt, 7]):
+        for tokens in filter(None, (other, prompt)):
+            model.batches.clear()
+            one = request(tokens)
+            scheduler.submit(one)
+            one.done.result(30)
+            assert one.cached_tokens == 0
+        evaluated.append(list(model.batches))
+    assert all(batches == evaluated[0] for batches in evaluated)
+    scheduler.close()
+
+
+@pytest.mark.parametrize("one_state", [False, True])
+@pytest.mark.parametrize("count", [2, 5])
+def test_a_prompt_of_another_partition_is_not_known(start: Any, count: int, one_state: bool) -> None:
+    """Neither from a slot, idle or overwritten since, nor from main memory; and a partition loses nothing by others."""
+    scheduler, model = start(count=count, one_state=one_state)
+    prompts = dict.fromkeys("abcd", prompt_of(random.Random(6), 40))
+    known = dict.fromkeys("abcd", 0)
+    for partition in "aabbabcabdcdab":
+        prompt, before = prompts[partition], model.evaluated
+        one = request(prompt, max_tokens=1, partition=partition)
+        scheduler.submit(one)
+        one.done.result(30)
+        assert one.answer.tokens == expected(prompt, 1)
+        assert (one.cached_tokens, model.evaluated - before) == (known[partition], len(prompt) - known[partition])
+        known[partition] = len(prompt)
+        prompts[partition] = [*prompt, *one.answer.tokens, 1, 2, 3]
+
+
+def test_a_state_that_does_all_of_another_replaces_it() -> None:
+    model = Scripted(count=1)
+    aside = Aside(model, 100, one_state=False)  # no room for all three
+    prompt, none = np.array(prompt_of(random.Random(7), 60), np.intc), np.zeros(0, np.intc)
+    other = (prompt + 1) % (N_VOCAB - 1)
+    for tokens in (other[:30], prompt[:40], prompt):
+        model.cells[0] = tokens.tolist()
+        aside.exchange(0, tokens, none)
+    found = [len(aside.exchange(0, none, np.append(tokens, [1, 2]))) for tokens in (prompt, prompt, other)]
+    assert found == [60, 0, 30]
+
+
+def test_a_state_of_another_partition_neither_replaces_one_nor_is_taken_back() -> None:
+    model = Scripted(count=1)
+    aside = Aside(model, 200, one_state=False)
+    prompt, none = np.array(prompt_of(random.Random(7), 60), np.intc), np.zeros(0, np.intc)
+    for length, owner in ((40, "a"), (60, "b")):
+        model.cells[0] = prompt[:length].tolist()
+        aside.exchange(0, prompt[:length], none, owner=owner, partition="c")
+    wanted = np.append(prompt, [1, 2])
+    found = [len(aside.exchange(0, none, wanted, partition=partition)) for partition in "cabab"]
+    assert found == [0, 40, 60, 0, 0]
+
+
+def test_what_is_not_worth_copying_is_evaluated(start: Any) -> None:
+    scheduler, model = start(count=2)
+    for prompt in ([1, 2, 3, *[4] * 20], [1, 2, 3, *[5] * 20]):
+        one = request(prompt, max_tokens=1)
+        scheduler.submit(one)
+        one.done.result(30)
+        assert one.cached_tokens == 0
+    assert model.copied == []
+
+
+def test_a_conversation_that_goes_on_stays_in_its_slot(start: Any) -> None:
+    scheduler, model = start(count=4)
+    prompt = [1, 2, 3] * 10
+    for _ in range(3):
+        one = request(prompt, max_tokens=4)
+        scheduler.submit(one)
+        one.done.result(30)
+        prompt = [*prompt, *one.answer.tokens[:-2], 7, 8]  # the end of an answer is often spelled otherwise
+    assert model.copied == []
+    assert [len(cells) > 0 for cells in model.cells] == [True, False, False, False]
+
+
+def test_more_requests_than_slots_come_in_order(start: Any) -> None:
+    scheduler, model = start(count=2)
+    model.gate = threading.Semaphore(0)
+    begun: list[int] = []
+    rng = random.Random(3)
+    requests = []
+    for number in range(8):
+        seen: list[int] = []
+
+        def receive(_: tuple[int, ...], number: int = number, seen: list[int] = seen) -> None:
+            if not seen:
+                seen.append(number)
+                begun.append(number)
+
+        requests.append(request(prompt_of(rng, 9), receive=receive))
+        scheduler.submit(requests[-1])
+    model.gate.release(10**6)
+    for one in requests:
+        one.done.result(30)
+    assert begun == list(range(8))
+
+
+def test_answers_are_written_while_a_long_prompt_is_read(start: Any) -> None:
+    scheduler, model = start(count=2, n_batch=128)
+    model.gate = threading.Semaphore(0)
+    writing = request([1, 2, 3], max_tokens=50)
+    scheduler.submit(writing)
+    model.gate.release(5)
+    while len(writing.answer.tokens) < 5:
+        time.sleep(0.001)
+    reading = request(prompt_of(random.Random(4), 320))
+    scheduler.submit(reading)
+    model.gate.release(10**6)
+    reading.done.result(30)
+    writing.done.result(30)
+    reads = [(index, batch[0][2]) for index, batch in enumerate(model.batches) if batch[0][2] > 3]
+    # Pieces of a fourth of the batch, and what is left once that is no more than forced tokens may be.
+    assert [length for _, length in reads] == [32] * 8 + [64]
+    # In turns with the tokens of the answer; the last piece goes first in its step.
+    assert [later[0] - earlier[0] for earlier, later in itertools.pairwise(reads)] == [2] * 7 + [1]
+
+
+@pytest.mark.parametrize(("batch_invariant", "lengths"), [(True, [5, 1]), (False, [1])])
+def test_short_runs_go_along_where_answers_need_not_be_batch_invariant(
+    start: Any, batch_invariant: bool, lengths: list[int]
+) -> None:
+    scheduler, model = start(count=8, batch_invariant=batch_invariant)
+    model.gate = threading.Semaphore(0)
+    writing = request([1, 2, 3], max_tokens=30)
+    scheduler.submit(writing)
+    model.gate.release(5)
+    while len(writing.answer.tokens) < 5:
+        time.sleep(0.001)
+    rng = random.Random(5)
+    prompts = [prompt_of(rng, 5) for _ in range(7)]
+    requests = [request(prompt, max_tokens=6) for prompt in prompts]
+    for one in requests:  # They come together: the model waits for the gate.
+        scheduler.submit(one)
+    model.gate.release(10**6)
+    for prompt, one in zip(prompts, requests, strict=True):
+        one.done.result(30)
+        assert one.answer.tokens == expected(prompt, 6)
+    writing.done.result(30)
+    assert {length for _, _, length in model.batches[0]} == {3}  # it was alone
+    assert sorted({length for batch in model.batches[1:] for _, _, length in batch}, reverse=True) == lengths
+
+
+def test_long_prompts_end_with_two_tokens_where_flash_attention_may_be_used(start: Any) -> None:
+    scheduler, model = start(count=2, batch_invariant=False)
+    prompt = prompt_of(random.Random(6), 100)
+    for _ in range(2):
+        one = request(prompt, max_tokens=1)
+        scheduler.submit(one)
+        one.done.result(30)
+    assert [batch[0][2] for batch in model.batches] == [98, 2, 2]
+
+
+def test_sequences_join_and_leave_between_steps(start: Any) -> None:
+    scheduler, model = start(count=4)
+    model.gate = threading.Semaphore(0)
+    first = request([1, 2, 3], max_tokens=30)
+    scheduler.submit(first)
+    model.gate.release(10)
+    while len(first.answer.tokens) < 10:
+        time.sleep(0.001)
+    second = request([4, 5, 6], max_tokens=5)
+    scheduler.submit(second)
+    model.gate.release(10**6)
+    second.done.result(30)
+    assert not first.done.done() or len(first.answer.tokens) == 30
+    first.done.result(30)
+    assert first.answer.tokens == expected([1, 2, 3], 30)
+    assert second.answer.tokens == expected([4, 5, 6], 5)
+    assert [len(batch) for batch in model.batches].count(2) >= 4
+
+
+def test_a_cancelled_request_is_out_before_the_next_step(start: Any) -> None:
+    scheduler, model = start(count=1)
+    model.gate = threading.Semaphore(0)
+    gone, queued, kept = request([1, 2], max_tokens=300), request([5], max_tokens=300), request([3, 4], max_tokens=3)
+    for one in (gone, queued, kept):
+        scheduler.submit(one)
+    model.gate.release(5)
+    while len(gone.answer.tokens) < 5:
+        time.sleep(0.001)
+    assert gone.done.cancel()
+    assert queued.done.cancel()
+    written = len(gone.answer.tokens)
+    model.gate.release(10**6)
+    kept.done.result(30)
+    assert len(gone.answer.tokens) <= written + 1
+    assert queued.answer.tokens == []
+    with pytest.raises(CancelledError):
+        gone.done.result()
+
+
+def test_random_cancellations_leave_nothing_behind(start: Any) -> None:
+    scheduler, model = start(count=3)
+    rng = random.Random(5)
+    shared = prompt_of(rng, 50)
+    for round_number in range(200):
+        requests = [request(shared[: rng.randrange(50)] + prompt_of(rng, 9), max_tokens=200) for _ in range(4)]
+        for one in requests:
+            scheduler.submit(one)
+        for one in rng.sample(requests, 4):
+            if rng.random() < 0.5:
+                time.sleep(rng.random() / 1000)
+            one.done.cancel()
+        scheduler.join()
+        for slot in scheduler.slots:
+            assert not slot.busy, round_number
+            assert slot.tokens.tolist() == model.cells[slot.index], round_number
+    one = request(shared)
+    scheduler.submit(one)
+    one.done.result(30)
+    assert one.answer.tokens == expected(shared)
+
+
+def test_an_error_in_a_callback_ends_that_sequence_alone(start: Any) -> None:
+    scheduler, _ = start(count=4)
+
+    def fail(_: Any) -> bool:
+        raise RuntimeError("mine")
+
+    in_receive, in_stop = request([1, 2], receive=fail), request([1, 3], wants_stop=fail)
+    others = [request([5, number]) for number in range(4)]
+    for one in (others[0], in_receive, others[1], in_stop, *others[2:]):
+        scheduler.submit(one)
+    for number, one in enumerate(others):
+        one.done.result(30)
+        assert one.answer.tokens == expected([5, number])
+    for one in (in_receive, in_stop):
+        with pytest.raises(RuntimeError, match="mine"):
+            one.done.result(30)
+
+
+def test_a_failed_evaluation_ends_what_was_in_it_and_no_more(start: Any) -> None:
+    scheduler, model = start(count=2)
+    model.gate = threading.Semaphore(0)
+    model.fails_at = 3
+    requests = [request([number, 9]) for number in range(3)]
+    for one in requests:
+        scheduler.submit(one)
+    model.gate.release(10**6)
+    for one in requests[:2]:
+        with pytest.raises(constrain.ModelError, match="evaluation failed"):
+            one.done.result(30)
+    requests[2].done.result(30)
+    assert requests[2].answer.tokens == expected([2, 9])
+
+
+def test_an_error_that_nobody_foresaw_leaves_nobody_waiting(start: Any) -> None:
+    scheduler, model = start(count=1)
+    model.gate = threading.Semaphore(0)
+    requests = [request([1, 2]), request([3])]
+    for one in requests:
+        scheduler.submit(one)
+    model.evaluate = lambda _: 1 / 0  # type: ignore[method-assign]
+    model.gate.release(10**6)
+    for one in requests:
+        with pytest.raises(constrain.ModelError, match="division by zero") as caught:
+            one.done.result(30)
+        assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    scheduler.join()
+    assert scheduler.has_failed
+    assert model.closed
+    with pytest.raises(constrain.ModelError, match="ask again"):
+        scheduler.submit(request([1]))
+
+
+def test_those_who_waited_for_a_sequence_that_fails_read_on_themselves(start: Any) -> None:
+    scheduler, model = start(count=4, n_batch=64)
+    model.gate = threading.Semaphore(0)
+    prompt = prompt_of(random.Random(6), 300)
+    requests = [request(prompt), request(prompt), request(prompt)]
+    for one in requests:
+        scheduler.submit(one)
+    model.gate.release(2)
+    while len(model.batches) < 2:
+        time.sleep(0.001)
+    requests[0].done.cancel()
+    model.gate.release(10**6)
+    for one in requests[1:]:
+        one.done.result(30)
+        assert one.answer.tokens == expected(prompt)
+    assert model.evaluated < 2 * 300 + 100
+
+
+def test_a_timeout_counts_from_the_first_step_and_ends_the_answer(start: Any) -> None:
+    scheduler, model = start(count=1)
+    model.gate = threading.Semaphore(0)
+    first, late = request([1, 2], max_tokens=5), request([3, 4], max_tokens=300, timeout=0.0)
+    scheduler.submit(first)
+    scheduler.submit(late)
+    model.gate.release(10**6)
+    late.done.result(30)
+    assert first.answer.finish_reason == "length"
+    assert late.answer.finish_reason == "timeout"
+    assert len(late.answer.tokens) == 0
+
+
+def test_what_cannot_be_answered_is_refused_at_once(start: Any) -> None:
+    scheduler, model = start(n_ctx=50)
+    with pytest.raises(constrain.ModelError, match="the context holds 50"):
+        scheduler.submit(request([1] * 50))
+    with pytest.raises(constrain.ModelError, match="empty"):
+        scheduler.submit(request([]))
+    nothing = request([1], max_tokens=0)
+    scheduler.submit(nothing)
+    nothing.done.result(30)
+    assert nothing.answer.tokens == []
+    assert model.evaluated == 0
+
+
+def test_a_context_is_filled_to_the_last_token(start: Any) -> None:
+    scheduler, model = start(n_ctx=50, count=2)
+    requests = [request([number, 1, 2], max_tokens=10**6) for number in range(4)]
+    for one in requests:
+        scheduler.submit(one)
+    for number, one in enumerate(requests):
+        one.done.result(30)
+        assert one.answer.tokens == expected([number, 1, 2], 47)
+    assert max(map(len, model.cells)) == 49
+
+
+def test_closing_ends_everything_and_refuses_more(start: Any) -> None:
+    scheduler, model = start(count=1)
+    model.gate = threading.Semaphore(0)
+    requests = [request([1, 2], max_tokens=300), request([3, 4])]
+    for one in requests:
+        scheduler.submit(one)
+    closing = threading.Thread(target=scheduler.close)
+    closing.start()
+    time.sleep(0.02)
+    model.gate.release(10**6)
+    closing.join(30)
+    assert model.closed
+    for one in requests:
+        with pytest.raises(constrain.ModelError, match="closed"):
+            one.done.result(30)
+    with pytest.raises(constrain.ModelError, match="closed"):
+        scheduler.submit(request([1]))
+
+
+def test_closing_from_a_callback_is_refused(start: Any) -> None:
+    scheduler, model = start()
+    one = request([1, 2], receive=lambda _: scheduler.close())
+    scheduler.submit(one)
+    with pytest.raises(constrain.ModelError, match="own generation"):
+        one.done.result(30)
+    assert not model.closed
+
+
+def test_many_threads_submit_at_once(start: Any) -> None:
+    scheduler, _ = start(count=3)
+    results: dict[int, list[int]] = {}
+
+    def ask(number: int) -> None:
+        for _ in range(10):
+            one = request([number, 3])
+            scheduler.submit(one)
+            one.done.result(30)
+            results[number] = one.answer.tokens
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {number: expected([number, 3]) for number in range(6)}
+
+
+def test_no_thread_is_left_when_there_is_nothing_to_do(start: Any) -> None:
+    scheduler, _ = start()
+    one = request([1, 2])
+    scheduler.submit(one)
+    one.done.result(30)
+    scheduler.join()
+    assert "constrain-scheduler" not in [thread.name for thread in threading.enumerate()]
+
+
+def test_masks_are_prepared_while_the_model_computes() -> None:
+    builder = constrain.GrammarBuilder()
+    word = builder.terminal("word", parse_pattern("[A-Z]{12}", "rust"))
+    builder.define(builder.rule("start"), [[word]])
+    vocabulary = constrain.Vocabulary.from_tokens(TOKENS, eos=[EOS])
+    constraint = constrain.compile(builder.build(), vocabulary, cache=False)
+    answers = [
+        Answer(
+            [number],
+            Chain(Sampling(temperature=0), N_VOCAB, 400),
+            constraint.matcher,
+            eos={EOS},
+            encode=lambda text: [TOKENS.index(bytes([byte])) for byte in text],
+            token_bytes=TOKENS.__getitem__,
+        )
+        for number in range(3)
+    ]
+
+    class Waiting(Scripted):
+        """A model that computes until the masks are there."""
+
+        def evaluate(self, pieces: Sequence[Piece]) -> list[int]:
+            end = time.monotonic() + 20
+            firsts = [(self.cells[piece.sequence] or piece.tokens)[0] for piece in pieces]
+            while not all(answers[first].is_prepared for first in firsts):
+                assert time.monotonic() < end, "nobody prepares the masks"
+            return super().evaluate(pieces)
+
+    scheduler = Scheduler(Waiting())
+    requests = [Request(answer) for answer in answers]
+    for one in requests:
+        scheduler.submit(one)
+    for one in requests:
+        one.done.result(30)
+    scheduler.close()
+    assert [len(answer.tokens) for answer in answers] == [12, 12, 12]
+
+
+def test_an_error_in_preparing_a_mask_ends_that_answer_alone(start: Any) -> None:
+    class Broken(Answer):
+        is_prepared = False
+
+        def prepare(self) -> None:
+            raise constrain.LimitError("too much")
+
+        def take(self, token: int) -> tuple[int, ...]:
+            del token
+            self.prepare()
+            raise AssertionError
+
+    scheduler, _ = start()
+    broken, whole = request([1]), request([2, 3])
+    broken.answer = Broken([1], broken.answer.chain, None, eos={EOS}, encode=list, token_bytes=TOKENS.__getitem__)
+    for one in (broken, whole):
+        scheduler.submit(one)
+    with pytest.raises(constrain.LimitError, match="too much"):
+        broken.done.result(30)
+    whole.done.result(30)
+    assert whole.answer.tokens == expected([2, 3])

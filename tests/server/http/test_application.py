@@ -1,0 +1,323 @@
+"""What a server answers without its model: lists, keys, limits, and errors in one shape."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from constrain.server.app import Application
+from constrain.server.http.auth import read_key, read_keys
+from constrain.server.settings import Settings
+from tests.support.server.asking import CHAT, JSON, ask, error_of, served_as
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class NoModel:
+    """Stands where no model is asked."""
+
+    parallel = 1
+
+
+def application(**settings: Any) -> Application:
+    model: Any = NoModel()
+    return Application(served_as(model, "small", "group/other"), Settings(**settings))
+
+
+def test_models_are_listed() -> None:
+    response = ask(application(), "GET", "/v1/models")
+    assert response.json() == {
+        "object": "list",
+        "data": [
+            {"id": name, "object": "model", "created": 1_700_000_000, "owned_by": "constrain"}
+            for name in ("small", "group/other")
+        ],
+    }
+
+
+@pytest.mark.parametrize("name", ["small", "group/other"])
+def test_a_model_is_described(name: str) -> None:
+    assert ask(application(), "GET", f"/v1/models/{name}").json()["id"] == name
+
+
+def test_an_unknown_model_is_not_found() -> None:
+    response = ask(application(), "GET", "/v1/models/large")
+    assert response.status_code == 404
+    assert error_of(response)["code"] == "model_not_found"
+
+
+def test_an_unknown_model_is_not_asked() -> None:
+    response = ask(application(), "POST", CHAT, json={"model": "large", "messages": []})
+    error = error_of(response)
+    assert (response.status_code, error["code"], error["param"]) == (404, "model_not_found", "model")
+    assert "'small'" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/v1/nothing", 404),
+        ("POST", f"{CHAT}/", 404),
+        ("GET", "/health/", 404),
+        ("GET", CHAT, 405),
+        ("POST", "/v1/models", 405),
+    ],
+)
+def test_unknown_paths_and_methods_are_errors_in_the_same_shape(method: str, path: str, status: int) -> None:
+    response = ask(application(), method, path)
+    assert response.status_code == status
+    assert error_of(response)["type"] == "invalid_request_error"
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (b"", "could not parse"),
+        (b"{", "could not parse"),
+        (b"\xff{}", "no UTF-8"),
+        (b'{"a": NaN}', "NaN"),
+        (b'{"a": "\\ud800"}', "surrogate"),
+        (b"[" * 200_000, "nested more than 220 levels deep"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "could not parse"),
+        (b"[]", "is an object, not an array"),
+    ],
+)
+def test_a_body_that_is_no_json_object_is_refused(body: bytes, says: str) -> None:
+    response = ask(application(), "POST", CHAT, content=body, headers=JSON)
+    assert response.status_code == 400
+    assert says in error_of(response)["message"]
+
+
+def test_a_byte_order_mark_in_front_of_a_body_is_ignored() -> None:
+    body = codecs.BOM_UTF8 + b'{"model": "none"}'
+    assert error_of(ask(application(), "POST", CHAT, content=body, headers=JSON))["code"] == "model_not_found"
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_body_above_the_limit_is_refused(declared: bool) -> None:
+    async def pieces() -> Any:
+        for _ in range(100):
+            yield b" " * 100
+
+    content: Any = b" " * 10_000 if declared else pieces()
+    response = ask(application(max_body_bytes=5_000), "POST", CHAT, content=content, headers=JSON)
+    assert response.status_code == 413
+    assert error_of(response)["code"] == "request_too_large"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 413),
+        ({"Content-Length": "10000"}, 413),
+        ({"Content-Encoding": "gzip"}, 415),
+        ({"Content-Type": "text/plain"}, 415),
+    ],
+)
+def test_a_body_is_read_before_it_is_refused(headers: dict[str, str], status: int) -> None:
+    """Else the connection is reset beneath a client that is still sending, which then reads no answer."""
+    sent: list[bytes] = []
+
+    async def pieces() -> Any:
+        for _ in range(100):
+            sent.append(b" " * 100)
+            yield sent[-1]
+
+    response = ask(application(max_body_bytes=5_000), "POST", CHAT, content=pieces(), headers=JSON | headers)
+    assert (response.status_code, len(sent)) == (status, 100)
+
+
+def test_a_sender_that_never_ends_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("constrain.server.requests.body._PATIENCE", 0.05)
+
+    async def pieces() -> Any:
+        yield b"{"
+        await asyncio.Event().wait()
+
+    # The client cannot be used: it reads its whole body first.
+    sent: list[Any] = []
+    iterator = pieces()
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": await anext(iterator), "more_body": True}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    kind = (b"content-type", b"application/json")
+    scope = {"type": "http", "method": "POST", "path": CHAT, "headers": [kind], "query_string": b""}
+    asyncio.run(application()(scope, receive, send))
+    assert sent[0]["status"] == 408
+    assert json.loads(sent[1]["body"])["error"]["code"] == "request_timeout"
+
+
+def test_every_response_has_an_id_of_its_own() -> None:
+    served = application(api_keys=("secret",))
+    ids = [ask(served, "GET", path).headers["x-request-id"] for path in ("/health", "/health", "/v1/models", "/x")]
+    assert len(set(ids)) == 4
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 401),
+        ({"Authorization": "Bearer wrong"}, 401),
+        ({"Authorization": "Basic first"}, 401),
+        ({"Authorization": "Bearer first"}, 200),
+        ({"Authorization": "bearer second"}, 200),
+    ],
+)
+def test_a_server_with_keys_asks_for_one(headers: dict[str, str], status: int) -> None:
+    response = ask(application(api_keys=("first", "second")), "GET", "/v1/models", headers=headers)
+    assert response.status_code == status
+    if status == 401:
+        assert error_of(response)["code"] == "invalid_api_key"
+
+
+def test_health_needs_no_key() -> None:
+    assert ask(application(api_keys=("first",)), "GET", "/health").json() == {"status": "ok"}
+
+
+def test_without_keys_any_key_will_do() -> None:
+    assert ask(application(), "GET", "/v1/models", headers={"Authorization": "Bearer any"}).status_code == 200
+
+
+PAGE = {"Origin": "https://page.example"}
+
+
+def test_a_browser_may_ask_for_pages_that_are_allowed() -> None:
+    asked = {
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "Authorization, x-stainless-os, User-Agent, idempotency-key,, a b",
+    }
+    response = ask(
+        application(cors_origins=("https://page.example",), api_keys=("k",)), "OPTIONS", CHAT, headers=PAGE | asked
+    )
+    assert (response.status_code, response.content) == (204, b"")
+    assert response.headers["access-control-allow-origin"] == "https://page.example"
+    assert (
+        response.headers["access-control-allow-headers"] == "authorization, x-stainless-os, user-agent, idempotency-key"
+    )
+    assert "access-control-allow-private-network" not in response.headers
+
+
+def test_a_page_of_a_public_site_that_is_allowed_may_ask_a_server_of_this_machine() -> None:
+    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Private-Network": "true"}
+    served = application(cors_origins=("https://page.example",))
+    found = [
+        ask(served, "OPTIONS", CHAT, headers={"Origin": f"https://{site}.example"} | asked) for site in ("page", "x")
+    ]
+    assert [one.headers.get("access-control-allow-private-network") for one in found] == ["true", None]
+
+
+def test_the_log_says_why_a_page_may_not_ask(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "constrain"):
+        ask(application(), "OPTIONS", CHAT, headers=PAGE | {"Access-Control-Request-Method": "POST"})
+        ask(application(), "OPTIONS", CHAT)  # of a program
+    told, untold = caplog.messages
+    assert "204" in told
+    assert "'https://page.example'" in told
+    assert "--cors-origin" in told
+    assert "because" not in untold
+
+
+def test_a_page_can_read_errors_too() -> None:
+    response = ask(application(cors_origins=("*",), api_keys=("k",)), "GET", "/v1/models", headers=PAGE)
+    assert response.status_code == 401
+    assert response.headers["access-control-allow-origin"] == "*"
+
+
+@pytest.mark.parametrize("origins", [(), ("https://other.example",)])
+def test_other_pages_can_read_nothing(origins: tuple[str, ...]) -> None:
+    served = application(cors_origins=origins, api_keys=("k",))
+    for method, status in (("GET", 403), ("OPTIONS", 204)):
+        response = ask(served, method, "/v1/models", headers=PAGE)
+        assert response.status_code == status
+        assert not any(name.startswith("access-control") for name in response.headers)
+
+
+def test_requests_are_counted_by_path_and_status() -> None:
+    served = application()
+    for path in ("/v1/models", "/v1/models", "/v1/models/small", "/v1/nothing", "/v1/else"):
+        ask(served, "GET", path)
+    metrics = ask(served, "GET", "/metrics").text
+    assert 'constrain_requests_total{path="/v1/models",status="200"} 2.0' in metrics
+    assert 'constrain_requests_total{path="/v1/models/{name}",status="200"} 1.0' in metrics
+    assert 'constrain_requests_total{path="other",status="404"} 2.0' in metrics
+
+
+def test_a_full_queue_says_when_to_come_again() -> None:
+    served = application(max_queue=0)
+    with served.generator.admit(1):
+        response = ask(served, "POST", CHAT, json={"model": "small", "messages": []})
+    assert response.status_code == 429
+    assert int(response.headers["retry-after"]) >= 1
+    assert error_of(response)["code"] == "rate_limit_exceeded"
+    assert ask(served, "POST", CHAT, json={"model": "small", "messages": []}).status_code == 400
+
+
+def test_more_answers_than_there_are_places_are_never_possible() -> None:
+    body = {"model": "small", "messages": [{"role": "user", "content": "a"}], "n": 4}
+    response = ask(application(max_queue=2), "POST", CHAT, json=body)
+    error = error_of(response)
+    assert (response.status_code, error["param"], error["code"]) == (400, "n", "integer_above_max_value")
+
+
+def test_a_server_that_stops_refuses_what_is_new() -> None:
+    served = application()
+    served.generator.end_by(1)
+    assert ask(served, "POST", CHAT, json={"model": "small", "messages": []}).status_code == 503
+
+
+@pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
+@pytest.mark.parametrize(
+    "text",
+    ["# schlüssel\nfirst\n\n  second  \n", "first\n  # ours\nsecond", "first\r\n\r\nsecond\r\n", "first\nsecond"],
+)
+def test_keys_are_read_from_a_file_one_a_line(tmp_path: Path, mark: bytes, text: str) -> None:
+    path = tmp_path / "keys"
+    path.write_bytes(mark + text.encode())
+    assert read_keys(path) == ("first", "second")
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("first\nschlüssel".encode(), r"line 2 of .*keys is no API key: clients can send printable ASCII"),
+        (b"first\n" + codecs.BOM_UTF8 + b"second", "line 2 of .*keys is no API key"),
+        (b"first\nsec\0ond", "line 2 of .*keys is no API key"),
+        ("first".encode("utf-16"), "keys is no text in UTF-8"),
+    ],
+)
+def test_a_key_that_no_client_can_send_is_refused(tmp_path: Path, content: bytes, says: str) -> None:
+    path = tmp_path / "keys"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=says) as error:
+        read_keys(path)
+    assert "second" not in str(error.value)
+
+
+def test_the_key_of_a_variable_is_read_as_those_of_a_file() -> None:
+    assert [read_key(text, "it") for text in ("", "  ", "\ufeff first \r\n")] == ["", "", "first"]
+    with pytest.raises(ValueError, match="it is no API key"):
+        read_key("schlüssel", "it")
+
+
+def test_a_file_without_keys_does_not_open_a_server(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    path.write_text("# none\n")
+    with pytest.raises(ValueError, match="holds no API key"):
+        read_keys(path)
+
+
+def test_a_server_that_stops_says_so_to_who_asks_for_its_health() -> None:
+    served = application()
+    served.generator.end_by(1)
+    response = ask(served, "GET", "/health")
+    assert response.status_code == 503
+    assert error_of(response)["code"] == "service_unavailable"

@@ -1,0 +1,288 @@
+"""What a browser sends for a page of another site is refused, and programs notice nothing of that."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from constrain.server.app import Application
+from constrain.server.http.cors import origin_of
+from constrain.server.http.hosts import Hosts, host_of, hosts_for
+from constrain.server.settings import Settings
+from tests.support.server.asking import CHAT, JSON, SECONDS, ask, error_of, served_as, serving
+
+if TYPE_CHECKING:
+    import httpx
+
+
+class NoModel:
+    """Stands where no model is asked."""
+
+    parallel = 1
+
+
+def application(**settings: Any) -> Application:
+    model: Any = NoModel()
+    return Application(served_as(model, "small"), Settings(**settings))
+
+
+def named(host: str | None, **settings: Any) -> httpx.Response:
+    """What is answered to a request that calls the server by a name."""
+    headers = {} if host is None else {"Host": host}
+    return ask(application(**settings), "GET", "/v1/models", headers=headers)
+
+
+def status_for(hosts: Hosts, host: str) -> int:
+    return named(host, hosts=hosts).status_code
+
+
+STRANGERS = [
+    "evil.example",
+    "evil.example:8080",
+    "EVIL.example.",
+    "localhost.evil.example",
+    "127.0.0.1.evil.example:8080",
+    "127.0.0.1@evil.example",
+    "evil.example#localhost",
+    "localhost, evil.example",
+    "localhost evil.example",
+    "localhost:8080:8080",
+    "localhost:http",
+    "evil.example/localhost",
+    "[evil.example]",
+    "[::1",
+    "[::1]evil.example",
+    "127.0.0.1..",
+    "",
+]
+OWN = ["localhost", "localhost:8080", "LocalHost:1", "localhost.", "127.0.0.1:8080", "127.1.2.3", "[::1]", "[::1]:8080"]
+OWN += ["[0:0:0:0:0:0:0:1]:80", "[::ffff:127.0.0.1]:8080", "localhost:"]
+
+
+@pytest.mark.parametrize("host", STRANGERS)
+def test_a_server_of_this_machine_answers_to_no_other_name(host: str) -> None:
+    response = named(host)
+    error = error_of(response)
+    assert (response.status_code, error["code"]) == (403, "host_not_allowed")
+    assert "--allowed-host" in error["message"]
+
+
+@pytest.mark.parametrize("host", OWN)
+def test_a_server_of_this_machine_answers_to_its_names(host: str) -> None:
+    assert named(host).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/health", "/metrics", "/openapi.json", "/v1/nothing", CHAT])
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
+def test_another_name_leads_nowhere(method: str, path: str) -> None:
+    response = ask(application(cors_origins=("*",)), method, path, headers={"Host": "evil.example"})
+    assert error_of(response)["code"] == "host_not_allowed"
+
+
+@pytest.mark.parametrize("address", ["10.0.0.1", "0.0.0.0", "[fe80::1]", "8.8.8.8"])
+def test_a_server_of_this_machine_answers_to_no_address_of_another(address: str) -> None:
+    assert named(address).status_code == 403
+
+
+def test_more_names_can_be_allowed() -> None:
+    hosts = hosts_for("127.0.0.1", ["127.0.0.1"], ["LLM.example.", "2001:db8::1"], has_keys=False)
+    found = {host: status_for(hosts, host) for host in ("llm.example:443", "[2001:db8:0::1]", "x.llm.example", "llm")}
+    assert found == {"llm.example:443": 200, "[2001:db8:0::1]": 200, "x.llm.example": 403, "llm": 403}
+
+
+def test_every_name_can_be_allowed() -> None:
+    hosts = hosts_for("127.0.0.1", ["127.0.0.1"], ["*"], has_keys=False)
+    assert {status_for(hosts, host) for host in STRANGERS} == {200}
+
+
+def test_the_name_that_a_server_listens_on_is_its_own() -> None:
+    hosts = hosts_for("My.Example", ["127.0.1.1", "::1"], [], has_keys=True)
+    assert [status_for(hosts, host) for host in ("my.example:80", "evil.example", "192.168.1.5")] == [200, 403, 403]
+
+
+def test_a_server_of_a_network_answers_to_names_that_are_no_sites() -> None:
+    hosts = hosts_for("0.0.0.0", ["0.0.0.0", "::", "fe80::1%eth0"], ["llm.example"], has_keys=False)
+    ours = ["localhost:8080", "192.168.1.5:8080", "[2001:db8::1]", "llm", "llm.local", "a.b.internal:80", "llm.example"]
+    assert {status_for(hosts, host) for host in [*ours, socket.gethostname()]} == {200}
+    strangers = ["evil.example", "192.168.1.5.evil.example", "local.evil.example", "a.xlocal"]
+    assert {status_for(hosts, host) for host in strangers} == {403}
+
+
+def test_a_server_of_a_network_that_asks_for_a_key_answers_to_all_names() -> None:
+    hosts = hosts_for("192.168.1.5", ["192.168.1.5"], [], has_keys=True)
+    assert status_for(hosts, "llm.example") == 200
+
+
+@pytest.mark.parametrize(
+    "text", ["https://a.example", "a.example/", "a.example:80", "*.a.example", "", "a b", "[a]", "*"]
+)
+def test_what_is_no_host(text: str) -> None:
+    assert host_of(text) is None
+
+
+def status_lines(url: str, request: bytes) -> list[bytes]:
+    """The first lines of all answers on one connection."""
+    with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=SECONDS) as connection:
+        connection.sendall(request)
+        connection.shutdown(socket.SHUT_WR)
+        received = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+    return [line for line in received.split(b"\r\n") if line.startswith(b"HTTP/")]
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (b"GET /v1/models HTTP/1.1\r\nHost: evil.example\r\n\r\n", 403),
+        (b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n", 400),
+        (b"GET /v1/models HTTP/1.1\r\n\r\n", 400),
+        (b"GET /v1/models HTTP/1.0\r\n\r\n", 200),  # as probes of load balancers ask
+        (b"GET /v1/models HTTP/1.0\r\nHost: evil.example\r\n\r\n", 403),
+        (b"GET http://evil.example/v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n", 404),
+        (b"GET http://localhost/v1/models HTTP/1.1\r\nHost: evil.example\r\n\r\n", 403),
+    ],
+)
+def test_a_name_cannot_be_hidden(request_: bytes, status: int) -> None:
+    with serving(application()) as url:
+        [line] = status_lines(url, request_)
+    assert line.split()[1] == b"%d" % status
+
+
+FOREIGN = "https://evil.example"
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "DELETE"])
+@pytest.mark.parametrize(
+    "origin",
+    [
+        FOREIGN,
+        "null",
+        "http://localhost:3000",
+        "https://localhost:8080.evil.example",
+        "http://evil.example@localhost:8080",
+        "chrome-extension://localhost:8080",
+        "localhost:8080",
+        "",
+    ],
+)
+def test_pages_of_other_origins_may_not_ask(method: str, origin: str) -> None:
+    headers = {"Host": "localhost:8080", "Origin": origin, **JSON}
+    response = ask(application(cors_origins=("https://page.example",)), method, "/v1/models", headers=headers)
+    assert response.status_code == 403
+    assert not any(name.startswith("access-control") for name in response.headers)
+    if method != "HEAD":
+        error = error_of(response)
+        assert error["code"] == "origin_not_allowed"
+        assert "--cors-origin" in error["message"]
+
+
+def test_one_origin_cannot_hide_another() -> None:
+    origins = [("Host", "localhost"), ("Origin", "http://localhost"), ("Origin", FOREIGN)]
+    assert ask(application(), "GET", "/v1/models", headers=origins).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("host", "origin"),
+    [
+        ("localhost:8080", "http://localhost:8080"),
+        ("127.0.0.1", "http://127.0.0.1"),
+        ("LOCALHOST:80", "http://localhost"),
+        ("[::1]:8080", "http://[::1]:8080"),
+        ("localhost", "https://localhost"),  # a proxy that speaks TLS in front
+    ],
+)
+def test_pages_of_the_server_itself_may_ask(host: str, origin: str) -> None:
+    headers = {"Host": host, "Origin": origin, "Sec-Fetch-Site": "same-origin"}
+    for given in (headers, {name: headers[name] for name in ("Host", "Origin")}):
+        assert ask(application(), "GET", "/v1/models", headers=given).status_code == 200
+
+
+def test_a_proxy_may_call_the_server_by_another_name_than_its_pages_do() -> None:
+    headers = {"Host": "127.0.0.1:8080", "Origin": "https://llm.example", "Sec-Fetch-Site": "same-origin"}
+    assert ask(application(), "GET", "/v1/models", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize("allowed", ["https://page.example", "null", "chrome-extension://abc", "*"])
+def test_pages_of_allowed_origins_may_ask(allowed: str) -> None:
+    origin = "https://any.example" if allowed == "*" else allowed
+    headers = {"Origin": origin, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"}
+    response = ask(application(cors_origins=(allowed,)), "GET", "/v1/models", headers=headers)
+    assert (response.status_code, response.headers["access-control-allow-origin"]) == (200, allowed)
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+@pytest.mark.parametrize(
+    ("method", "mode", "target", "status"),
+    [
+        ("GET", "no-cors", "script", 403),
+        ("GET", "no-cors", "image", 403),
+        ("GET", "navigate", "iframe", 403),
+        ("POST", "navigate", "document", 403),
+        ("GET", "navigate", "document", 200),  # a link is followed
+    ],
+)
+def test_pages_that_do_not_say_their_origin_may_not_ask(
+    site: str, method: str, mode: str, target: str, status: int
+) -> None:
+    headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": target}
+    assert ask(application(), method, "/v1/models", headers=headers).status_code == status
+
+
+@pytest.mark.parametrize("site", [None, "none", "same-origin"])
+def test_programs_and_addresses_that_are_typed_in_may_ask(site: str | None) -> None:
+    headers = {} if site is None else {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate"}
+    assert ask(application(), "GET", "/v1/models", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("https://My.Example", "https://my.example"),
+        ("https://my.example/", "https://my.example"),
+        ("https://my.example:443", "https://my.example"),
+        ("http://my.example:80", "http://my.example"),
+        ("http://my.example:443", "http://my.example:443"),
+        ("http://[::1]:80", "http://[::1]"),
+        ("tauri://localhost", "tauri://localhost"),
+        ("*", "*"),
+        ("null", "null"),
+    ],
+)
+def test_an_origin_is_written_as_browsers_write_it(text: str, found: str) -> None:
+    assert origin_of(text) == found
+
+
+@pytest.mark.parametrize("text", ["my.example", "https://my.example/a", "https://*.my.example", "https://", "", "None"])
+def test_what_is_no_origin_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="an origin is a scheme, a host and maybe a port"):
+        origin_of(text)
+
+
+@pytest.mark.parametrize("keys", [(), ("secret",)])
+@pytest.mark.parametrize("path", [CHAT, "/v1/responses", "/v1/completions", "/v1/embeddings"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        None,
+        "text/plain",
+        "text/plain;charset=UTF-8",
+        "text/plain; application/json",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=application/json",
+        "application/jsonp",
+        "application/json, text/plain",
+    ],
+)
+def test_a_body_that_a_browser_sends_unasked_is_refused(kind: str | None, path: str, keys: tuple[str, ...]) -> None:
+    headers = {"Authorization": "Bearer secret"} | ({} if kind is None else {"Content-Type": kind})
+    response = ask(application(api_keys=keys), "POST", path, content=b'{"model": "none"}', headers=headers)
+    error = error_of(response)
+    assert (response.status_code, error["code"]) == (415, "unsupported_media_type")
+    assert "Content-Type: application/json" in error["message"]
+
+
+@pytest.mark.parametrize("kind", ["application/json", "application/json; charset=utf-8", "Application/JSON ;a=b"])
+def test_a_body_that_says_it_is_json_is_read(kind: str) -> None:
+    response = ask(application(), "POST", CHAT, content=b'{"model": "none"}', headers={"Content-Type": kind})
+    assert error_of(response)["code"] == "model_not_found"

@@ -1,0 +1,523 @@
+"""Requests that are made to hurt: each is refused, quickly, and nobody else is kept waiting.
+
+Here are some of each kind, asked of an application in this process; all 200 of them, beside a normal client of a server
+of its own, at full length (``CONSTRAIN_LONG``) or with ``python -m tests.support.server.attack``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import gc
+import os
+import signal
+import socket
+import threading
+import time
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import psutil  # type: ignore[import-untyped]
+import pytest
+
+from constrain.errors import LimitError
+from constrain.server.app import Application
+from constrain.server.http import protocol
+from constrain.server.http.errors import ApiError
+from constrain.server.run import Server
+from constrain.server.sandbox import session as session_module
+from constrain.server.sandbox import workers as workers_module
+from constrain.server.sandbox.session import Session, Turns
+from constrain.server.sandbox.worker import Limits
+from constrain.server.sandbox.workers import Workers
+from constrain.server.settings import Settings
+from tests.support import LONG, small_vocabulary
+from tests.support.server import crash
+from tests.support.server.asking import SECONDS, ask, chat, error_of, served_as, serving
+from tests.support.server.attack import attack, http, send, server
+from tests.support.server.hostile import BODIES, CHAT, PIECES, Hostile, no_http
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator
+
+    import constrain
+
+LIMITS = Limits(60.0, 256 << 20)
+
+SCHEMA_FORMAT = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"enum": ["yes", "no"]}}}
+
+
+@pytest.mark.parametrize("kind", range(len(BODIES)))
+def test_it_is_refused_in_one_shape(application: Application, kind: int) -> None:
+    hostile = BODIES[kind][0](0)
+    headers = {"Content-Type": "application/json", **hostile.headers}
+    response = ask(application, "POST", hostile.path, content=hostile.body, headers=headers)
+    assert 400 <= response.status_code < 500, response.text
+    assert error_of(response)["type"] in ("invalid_request_error", "rate_limit_error")
+
+
+EXPLODING = "^(?=.*a.{16}b)(?=.*b.{17}a)(?=.*c.{18}a)(?=.*d.{19}a).*$"
+"""It compiles, but what may follow takes seconds to say at most places."""
+
+
+@pytest.mark.parametrize("before", [{}, {"note": {"type": "string"}, "list": {"type": "array", "maxItems": 3}}])
+def test_a_slow_place_is_found_wherever_it_is(application: Application, before: dict[str, Any]) -> None:
+    properties = {**before, "slow": {"type": "string", "pattern": EXPLODING}}
+    parameters = {"type": "object", "properties": properties, "required": list(properties)}
+    tool = {"type": "function", "function": {"name": "f", "parameters": parameters}}
+    response = chat(application, tools=[tool], tool_choice="required")
+    assert response.status_code == 400, response.text
+    assert error_of(response)["param"] == "tools[0].function.parameters"
+
+
+def test_there_are_200() -> None:
+    assert sum(count for _, count in (*BODIES, *PIECES)) == 200
+
+
+@pytest.mark.skipif(not LONG, reason="takes minutes")
+def test_all_are_refused_in_5_seconds_beside_a_normal_client() -> None:
+    with server("--threads", "1", "--ctx", "2048") as (url, process):
+        report = attack(url, process)
+    assert all(fate.is_well for fate in report.fates), str(report)
+    assert report.ratio(0.5) <= 1.5, str(report)
+
+
+# What is done in a process of its own.
+
+
+ENDLESS = range(10**12)
+"""``sum`` of this computes for hours, and holds the GIL."""
+
+
+def run(function: Any, *args: Any, limits: Limits = LIMITS) -> Any:
+    async def ran() -> Any:
+        session = Session(Turns(), limits)
+        try:
+            return await session.run(None, function, *args)
+        finally:
+            session.close()
+
+    return asyncio.run(ran())
+
+
+def test_a_process_returns_what_a_function_does() -> None:
+    assert run(len, "abc") == 3
+
+
+def test_a_process_goes_on_after_its_first_turn() -> None:
+    numbers = range(30_000_000)
+    assert run(sum, numbers) == numbers[-1] * len(numbers) // 2
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "limit"),
+    [
+        (sum, ENDLESS, r"0\.2 seconds"),
+        (bytearray, 1 << 30, "256 MiB of memory"),
+    ],
+    ids=["time", "memory"],
+)
+def test_a_process_that_takes_too_much_is_told_which_limit_it_met(
+    function: Any, argument: Any, limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_module, "_WAITING_SECONDS", SECONDS)
+    with pytest.raises(LimitError, match=f"^it takes more than {limit} to compile; make it smaller, or simpler$"):
+        run(function, argument, limits=Limits(0.2, 256 << 20))
+
+
+def test_a_call_that_there_is_no_memory_to_receive_has_met_the_limit() -> None:
+    with pytest.raises(LimitError, match="more than 16 MiB of memory"):
+        run(len, bytes(32 << 20), limits=Limits(60.0, 16 << 20))
+
+
+@pytest.mark.parametrize("function", [crash.Large, crash.answer_without_memory])
+def test_a_process_that_has_no_memory_to_answer_takes_too_much(function: Any) -> None:
+    with pytest.raises(LimitError, match="more than 256 MiB of memory"):
+        run(function)
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[Workers]:
+    """Processes whose program has not been started."""
+    made = Workers()
+    monkeypatch.setattr(session_module, "workers", lambda: made)
+    yield made
+    made.close()
+
+
+def assert_there_is_no_process() -> None:
+    """A request is a 503, and leaves no descriptor behind."""
+    gc.collect()
+    before = psutil.Process().num_fds()
+    with pytest.raises(ApiError) as caught:
+        run(len, "abc")
+    assert caught.value.status == 503
+    del caught
+    assert psutil.Process().num_fds() <= before
+
+
+def test_a_program_that_cannot_be_started_is_a_503_and_the_next_request_is_served(
+    fresh: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    gc.disable()  # what is not closed shall stay open
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(workers_module.subprocess, "Popen", fail)
+            assert_there_is_no_process()
+    finally:
+        gc.enable()
+    assert fresh._program is None
+    assert run(len, "abc") == 3
+
+
+def test_no_thread_to_ask_for_a_process_is_a_503_and_the_next_request_is_served(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start = threading.Thread.start
+
+    def start_or_fail(thread: threading.Thread) -> None:
+        if thread.name.startswith("asyncio_"):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start_or_fail)
+        assert_there_is_no_process()
+    assert run(len, "abc") == 3
+
+
+FAILS_ONCE = """
+import os
+fork = os.fork
+
+def fail():
+    os.fork = fork
+    raise OSError(11, "Resource temporarily unavailable")
+
+os.fork = fail
+"""
+
+
+def test_a_program_that_cannot_fork_is_a_503_and_the_next_request_is_served(
+    fresh: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers_module, "_PROGRAM", FAILS_ONCE + workers_module._PROGRAM)
+    with pytest.raises(ApiError) as caught:
+        run(len, "abc")
+    assert caught.value.status == 503
+    program = fresh._program
+    assert run(len, "abc") == 3
+    assert fresh._program is program
+
+
+def stand_still(workers: Workers) -> subprocess.Popen[bytes]:
+    """Stops the program, which has been started."""
+    program = workers._program
+    assert program is not None
+    program.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, program.pid, os.WSTOPPED)
+    return program
+
+
+def test_another_program_takes_the_place_of_one_that_stands_still(
+    fresh: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(len, "abc") == 3
+    program = stand_still(fresh)
+    monkeypatch.setattr(session_module, "PATIENCE", 0.1)
+    with pytest.raises(ApiError) as caught:
+        run(len, "abc")
+    assert caught.value.status == 503
+    assert program.returncode == -signal.SIGKILL
+    monkeypatch.undo()
+    monkeypatch.setattr(session_module, "workers", lambda: fresh)
+    assert run(len, "abc") == 3
+    assert fresh._program is not program
+
+
+def test_another_program_learns_what_one_that_stands_still_does_not_read(
+    fresh: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vocabulary = small_vocabulary(more=30_000)  # more than fits into the socket
+    assert run(len, "abc") == 3
+    program = stand_still(fresh)
+    assert fresh._control is not None
+    fresh._control.settimeout(0.1)
+    monkeypatch.setattr(workers_module, "_END_SECONDS", 0.1)
+    forked = fresh.fork(vocabulary)
+    for each in (forked.calls, forked.report):
+        each.close()
+    assert forked.known == {vocabulary.fingerprint}
+    assert fresh._program is forked.program is not program
+    assert program.returncode == -signal.SIGKILL
+    assert run(len, "abc") == 3
+
+
+def test_a_process_that_fails_has_met_no_limit() -> None:
+    with pytest.raises(ApiError) as caught:
+        run(os._exit, 1)
+    assert (caught.value.status, caught.value.kind) == (500, "server_error")
+
+
+def test_a_process_that_waits_for_nothing_is_left() -> None:
+    begun = time.monotonic()
+    with pytest.raises(ApiError) as caught:
+        run(time.sleep, 3600, limits=Limits(0.1, 256 << 20))
+    assert caught.value.status == 429
+    assert time.monotonic() - begun < SECONDS
+
+
+def test_an_error_in_a_process_is_raised_here() -> None:
+    with pytest.raises(ZeroDivisionError):
+        run(divmod, 1, 0)
+
+
+def test_what_takes_long_keeps_nothing_else_waiting() -> None:
+    async def both() -> bool:
+        turns = Turns()
+        slow = [Session(turns, Limits(30.0, 256 << 20)) for _ in range(6)]
+        spinning = [asyncio.ensure_future(session.run(None, sum, ENDLESS)) for session in slow]
+        while turns.standing < len(slow):
+            await asyncio.sleep(0)
+        quick = Session(turns, LIMITS)
+        found = await quick.run(None, len, "abc")
+        was_first = not any(one.done() for one in spinning)
+        for one in spinning:
+            one.cancel()
+        await asyncio.gather(*spinning, return_exceptions=True)
+        for session in (*slow, quick):
+            session.close()
+        return found == 3 and was_first
+
+    assert asyncio.run(both())
+
+
+def test_what_takes_long_has_a_small_part_of_the_time_beside_answers() -> None:
+    async def took(turns: Turns) -> float:
+        with contextlib.closing(Session(turns, Limits(30.0, 256 << 20))) as session:
+            await session.run(None, len, "a")
+            begun = time.monotonic()
+            await session.run(None, sum, range(10_000_000))
+            assert await session.run(None, len, "ab") == 2
+        return time.monotonic() - begun
+
+    alone = asyncio.run(took(Turns()))
+    assert asyncio.run(took(Turns(lambda: True))) > 3 * alone
+
+
+def test_what_happens_between_two_calls_takes_none_of_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    passed = 0.0
+    monkeypatch.setattr(session_module, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + passed))
+
+    async def ran() -> int:
+        nonlocal passed
+        session = Session(Turns(), LIMITS)
+        try:
+            await session.run(None, len, "a")
+            passed = 3600.0
+            return await session.run(None, len, "ab")
+        finally:
+            session.close()
+
+    assert asyncio.run(ran()) == 2
+
+
+def test_a_request_that_waits_too_long_for_its_turn_is_told_to_come_again() -> None:
+    async def waited() -> None:
+        turns = Turns()
+        while not turns.first.locked():
+            await turns.first.acquire()
+        with contextlib.closing(Session(turns, Limits(0.01, 256 << 20))) as session:
+            await session.run(None, len, "abc")
+
+    with pytest.raises(ApiError) as caught:
+        asyncio.run(waited())
+    assert caught.value.status == 429
+
+
+# What is refused once is refused for the place that it came from, and what is well is answered.
+
+
+def test_a_request_that_takes_too_long_to_be_read_is_refused(
+    model: constrain.Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_module, "_WAITING_SECONDS", SECONDS)
+    application = Application(served_as(model, "small"), Settings(compile_seconds=1e-6))
+    error = error_of(chat(application, response_format={**SCHEMA_FORMAT}))
+    assert "seconds" in error["message"]
+    places = ((None, "invalid_value"), ("response_format", "invalid_json_schema"))  # the system ends it within a tick
+    assert (error["param"], error["code"]) in places
+
+
+def test_a_tool_beyond_the_limit_is_named(model: constrain.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "_WAITING_SECONDS", SECONDS)
+    application = Application(served_as(model, "small"), Settings(compile_seconds=0.05))
+    parameters = {
+        "type": "object",
+        "allOf": [{"anyOf": [{"required": [f"a{i}"]}, {"required": [f"b{i}"]}]} for i in range(16)],
+    }
+    tools = [
+        {"type": "function", "function": {"name": f"f{i}", "parameters": {**parameters, "title": str(i)}}}
+        for i in range(2)
+    ]
+    error = error_of(chat(application, tools=tools))
+    assert (error["param"], error["code"]) == ("tools[0].function.parameters", "invalid_function_parameters")
+
+
+def slow_patterns(size: int) -> dict[str, Any]:
+    return {"pattern": f"^(a|b)*a(a|b){{{size}}}$", "not": {"pattern": f"^(a|b)*b(a|b){{{size - 1}}}$"}}
+
+
+NAMES = [f"p{index}" for index in range(8)]
+HARD = {
+    "type": "object",
+    "properties": {name: {"type": "string", **slow_patterns(20 + index)} for index, name in enumerate(NAMES)},
+    "required": NAMES,
+}
+"""It is read in no time; what may follow is hard to say."""
+
+EASY = {"type": "object", "properties": {"take": {"type": "boolean"}}, "required": ["take"]}
+EASY_FORMAT = {"type": "json_schema", "json_schema": {"name": "easy", "schema": EASY}}
+
+
+@pytest.fixture(scope="module")
+def limited(model: constrain.Model) -> Iterator[Application]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session_module, "_WAITING_SECONDS", SECONDS)
+        yield Application(served_as(model, "small"), Settings(compile_seconds=0.6))
+
+
+def function(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "parameters": parameters}
+
+
+@pytest.mark.parametrize("choice", ["auto", "required"])
+@pytest.mark.parametrize("answer", [{}, {"response_format": EASY_FORMAT}])
+def test_the_tool_that_is_too_much_is_named(limited: Application, choice: str, answer: dict[str, Any]) -> None:
+    functions = [function("easy", EASY), function("hard", HARD), function("other", EASY)]
+    tools = [{"type": "function", "function": each} for each in functions]
+    error = error_of(chat(limited, tools=tools, tool_choice=choice, **answer))
+    assert (error["param"], error["code"]) == ("tools[1].function.parameters", "invalid_function_parameters")
+    assert error["message"].startswith("Invalid schema for function 'hard': it takes ")
+
+    flat = [{"type": "function", **each} for each in functions]
+    text = {"text": {"format": {"type": "json_schema", **EASY_FORMAT["json_schema"]}}} if answer else {}
+    body = {"model": "small", "input": "Hello.", "tools": flat, "tool_choice": choice, **text}
+    error = error_of(ask(limited, "POST", "/v1/responses", json=body))
+    assert (error["param"], error["code"]) == ("tools[1].parameters", "invalid_function_parameters")
+
+    if not answer and choice == "auto":
+        error = error_of(chat(limited, functions=functions))
+        assert (error["param"], error["code"]) == ("functions[1].parameters", "invalid_function_parameters")
+
+
+def test_none_is_named_where_two_are_too_much(limited: Application) -> None:
+    functions = [function("hard", HARD), function("easy", EASY), function("harder", {**HARD, "minProperties": 8})]
+    error = error_of(chat(limited, tools=[{"type": "function", "function": each} for each in functions]))
+    assert (error["param"], error["code"]) == ("tools", "invalid_grammar")
+    assert error["message"].startswith("The tools are too much together: it takes more than 0.6 seconds")
+
+
+def test_so_it_is_where_the_place_of_a_text_is_slow(application: Application) -> None:
+    tools = [{"type": "function", "function": function(name, each)} for name, each in (("easy", EASY), ("hard", HARD))]
+    for choice in ("auto", "required"):
+        error = error_of(chat(application, tools=tools, tool_choice=choice, response_format=EASY_FORMAT))
+        assert (error["param"], error["code"]) == ("tools[1].function.parameters", "invalid_function_parameters")
+
+
+def test_the_format_that_is_too_much_is_named(limited: Application) -> None:
+    tools = [{"type": "function", "function": function("easy", EASY)}]
+    asked = {"type": "json_schema", "json_schema": {"name": "hard", "schema": HARD}}
+    for beside in ({}, {"tools": tools}):
+        error = error_of(chat(limited, response_format=asked, **beside))
+        assert (error["param"], error["code"]) == ("response_format", "invalid_json_schema")
+        assert error["message"].startswith("Invalid schema for response_format 'hard': it takes ")
+
+
+def test_a_schema_is_enforced_though_it_was_compiled_elsewhere(application: Application) -> None:
+    for _ in range(2):
+        response = chat(application, response_format=SCHEMA_FORMAT)
+        assert response.json()["choices"][0]["message"]["content"] in ('"yes"', '"no"')
+
+
+# Connections.
+
+
+@pytest.fixture
+def attacker(url: str) -> Iterator[httpx.Client]:
+    with http(url) as client:
+        yield client
+
+
+def test_clients_give_idle_connections_up_before_the_server_does(application: Application) -> None:
+    served = Server(application, [], grace_seconds=1, on_start=print)
+    assert served.config.timeout_keep_alive > (httpx.Limits().keepalive_expiry or 0)
+
+
+def test_headers_that_come_slowly_are_refused(attacker: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "_HEADER_SECONDS", 0.05)
+    assert send(attacker, Hostile("slow headers", 0, pieces=(b"POST / HTTP/1.1\r\nHost: localhost\r\n",))).status == 408
+
+
+def test_headers_that_are_too_long_are_refused(attacker: httpx.Client) -> None:
+    head = b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-A: " + b"a" * (1 << 20) + b"\r\n\r\n"
+    assert send(attacker, Hostile("long headers", 0, pieces=(head,))).status == 431
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_what_is_no_http_is_refused(attacker: httpx.Client, number: int) -> None:
+    assert 400 <= send(attacker, no_http(number)).status < 500
+
+
+@pytest.mark.parametrize("is_chunked", [True, False])
+def test_a_sender_of_too_much_reads_that_it_was_refused(attacker: httpx.Client, is_chunked: bool) -> None:
+    assert send(attacker, Hostile("long body", 0, b" " * (20 << 20), is_chunked=is_chunked)).status == 413
+
+
+def connect(url: str) -> socket.socket:
+    host, _, port = url.removeprefix("http://").partition(":")
+    return socket.create_connection((host, int(port)), timeout=SECONDS)
+
+
+def test_a_connection_on_which_nothing_comes_is_closed(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "_IDLE_SECONDS", 0.05)
+    with connect(url) as idle, contextlib.suppress(ConnectionResetError):
+        assert idle.recv(1) == b""
+
+
+def test_a_new_connection_takes_the_place_of_an_idle_one(
+    url: str, attacker: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "MAX_CONNECTIONS", 3)
+    idle = [connect(url) for _ in range(5)]
+    request = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    assert send(attacker, Hostile("request", 0, pieces=(request,))).status == 200
+    for one in idle:
+        one.close()
+
+
+def send_for_ever(client: socket.socket, data: bytes) -> None:
+    while True:
+        client.sendall(data)
+
+
+def test_a_client_that_reads_nothing_is_left(model: constrain.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "_UNREAD_SECONDS", 0.05)
+    application = Application(served_as(model, "small"), Settings())
+    request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with serving(application) as url, connect(url) as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        with pytest.raises(ConnectionError):
+            send_for_ever(client, request)
+
+
+def test_a_compressed_body_is_refused(application: Application) -> None:
+    response = ask(application, "POST", CHAT, content=b"{}", headers={"Content-Encoding": "gzip"})
+    assert response.status_code == 415
+    assert error_of(response)["code"] == "unsupported_encoding"

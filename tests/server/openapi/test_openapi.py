@@ -1,0 +1,181 @@
+"""The server's description of itself: complete, valid, and true of requests and answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
+from referencing.jsonschema import DRAFT202012
+from starlette.routing import Route
+
+from constrain.server.app import Application
+from constrain.server.openapi.document import describe
+from constrain.server.openapi.operations import OPERATIONS
+from constrain.server.settings import Settings
+from tests.support.server.asking import ask, chunks_of, served_as
+
+if TYPE_CHECKING:
+    import constrain
+
+MESSAGES = [{"role": "user", "content": "Say hello."}]
+TOOL = {"type": "function", "function": {"name": "add", "parameters": {"properties": {"a": {"type": "integer"}}}}}
+GRAMMAR = {"type": "grammar", "grammar": {"syntax": "regex", "definition": "[0-9]{3}"}}
+CUSTOM = {"type": "custom", "custom": {"name": "number", "format": GRAMMAR}}
+CALLS = [{"id": "c", "type": "function", "function": {"name": "add", "arguments": "{}"}}]
+
+CHATS: tuple[dict[str, Any], ...] = (
+    {},
+    {"stream": True, "stream_options": {"include_usage": True}, "n": 2},
+    {"logprobs": True, "top_logprobs": 2},
+    {"tools": [TOOL, CUSTOM], "tool_choice": {"type": "function", "function": {"name": "add"}}},
+    {"tools": [TOOL, CUSTOM], "tool_choice": {"type": "custom", "custom": {"name": "number"}}, "stream": True},
+    {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "boolean"}}}},
+    {"messages": [*MESSAGES, {"role": "assistant", "tool_calls": CALLS}, {"role": "tool", "tool_call_id": "c",
+                                                                          "content": [{"type": "text", "text": "1"}]}]},
+)  # fmt: skip
+RESPONSES: tuple[dict[str, Any], ...] = (
+    {"input": "Say hello."},
+    {"input": [{"role": "user", "content": [{"type": "input_text", "text": "Hi"}]}], "instructions": "Be brief."},
+    {"input": "3", "tools": [{"type": "custom", "name": "number", "format": {"type": "grammar",
+     **GRAMMAR["grammar"]}}], "tool_choice": "required", "store": False},  # type: ignore[dict-item]
+    {"input": "3", "text": {"format": {"type": "json_schema", "name": "x", "schema": {"type": "boolean"}}}},
+)  # fmt: skip
+COMPLETIONS: tuple[dict[str, Any], ...] = (
+    {"prompt": "One, two,", "logprobs": 1},
+    {"prompt": ["One,", "Two,"], "stream": True, "stream_options": {"include_usage": True}, "echo": True},
+)
+EMBEDDINGS: tuple[dict[str, Any], ...] = (
+    {"input": "Hello"},
+    {"input": [[1, 2], [3]], "encoding_format": "base64"},
+)
+WRONG: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("ChatRequest", {}),
+    ("ChatRequest", {"model": "other"}),
+    ("ChatRequest", {"messages": []}),
+    ("ChatRequest", {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}),
+    ("ChatRequest", {"temperature": 2.5}),
+    ("ChatRequest", {"n": 0}),
+    ("ChatRequest", {"stop": ["a"] * 5}),
+    ("ChatRequest", {"tools": [{"type": "web_search"}]}),
+    ("ResponsesRequest", {"input": [{"type": "computer_call"}]}),
+    ("ResponsesRequest", {"input": "x", "max_output_tokens": 0}),
+    ("ResponsesRequest", {"input": "x", "tool_choice": {"type": "file_search"}}),
+)
+
+
+@pytest.fixture(scope="module")
+def description(application: Application) -> dict[str, Any]:
+    response = ask(application, "GET", "/openapi.json")
+    assert response.status_code == 200
+    return response.json()
+
+
+def validator(description: dict[str, Any], name: str) -> Draft202012Validator:
+    root = Resource(description, DRAFT202012)
+    registry: Registry[Any] = Registry().with_resource("urn:description", root)
+    return Draft202012Validator({"$ref": f"urn:description#/components/schemas/{name}"}, registry=registry)
+
+
+def references(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        own = {value["$ref"]} if isinstance(value.get("$ref"), str) else set()
+        return own.union(*map(references, value.values()))
+    return set().union(*map(references, value)) if isinstance(value, list) else set()
+
+
+def test_every_route_is_described(application: Application, description: dict[str, Any]) -> None:
+    routes = [route for route in application._app.routes if isinstance(route, Route)]
+    served = {(method, route.path_format) for route in routes for method in (route.methods or set()) - {"HEAD"}}
+    described = {(method.upper(), path) for path, methods in description["paths"].items() for method in methods}
+    assert served == described
+
+
+def test_all_schemas_of_all_operations_are_json_schemas_and_refer_to_what_is_there() -> None:
+    routes = [Route(one.path, lambda _: None, methods=[one.method]) for one in OPERATIONS]
+    description = describe(routes, ["small"], has_keys=True)
+    schemas = description["components"]["schemas"]
+    for schema in schemas.values():
+        Draft202012Validator.check_schema(schema)
+    names = {reference.removeprefix("#/components/schemas/") for reference in references(description)}
+    assert names <= set(schemas)
+
+
+@pytest.mark.parametrize("fields", CHATS, ids=range(len(CHATS)))
+def test_conversations_and_their_answers_are_as_described(
+    application: Application, description: dict[str, Any], fields: dict[str, Any]
+) -> None:
+    body = {"model": "small", "messages": MESSAGES, "max_tokens": 40, "temperature": 0, **fields}
+    validator(description, "ChatRequest").validate(body)
+    response = ask(application, "POST", "/v1/chat/completions", json=body)
+    assert response.status_code == 200, response.text
+    if body.get("stream"):
+        for chunk in chunks_of(response):
+            validator(description, "ChatCompletionChunk").validate(chunk)
+    else:
+        validator(description, "ChatCompletion").validate(response.json())
+
+
+@pytest.mark.parametrize("fields", RESPONSES, ids=range(len(RESPONSES)))
+def test_responses_are_as_described(
+    application: Application, description: dict[str, Any], fields: dict[str, Any]
+) -> None:
+    body = {"model": "small", "max_output_tokens": 40, "temperature": 0, **fields}
+    validator(description, "ResponsesRequest").validate(body)
+    response = ask(application, "POST", "/v1/responses", json=body)
+    assert response.status_code == 200, response.text
+    validator(description, "Response").validate(response.json())
+
+
+@pytest.mark.parametrize("fields", COMPLETIONS, ids=range(len(COMPLETIONS)))
+def test_completions_of_texts_are_as_described(
+    application: Application, description: dict[str, Any], fields: dict[str, Any]
+) -> None:
+    body = {"model": "small", "max_tokens": 2, **fields}
+    validator(description, "CompletionRequest").validate(body)
+    response = ask(application, "POST", "/v1/completions", json=body)
+    if body.get("stream"):
+        for chunk in chunks_of(response):
+            validator(description, "CompletionChunk").validate(chunk)
+    else:
+        assert response.status_code == 200, response.text
+        validator(description, "Completion").validate(response.json())
+
+
+@pytest.mark.parametrize("fields", EMBEDDINGS, ids=range(len(EMBEDDINGS)))
+def test_embeddings_are_as_described(
+    application: Application, description: dict[str, Any], fields: dict[str, Any]
+) -> None:
+    body = {"model": "small", **fields}
+    validator(description, "EmbeddingRequest").validate(body)
+    response = ask(application, "POST", "/v1/embeddings", json=body)
+    assert response.status_code == 200, response.text
+    validator(description, "Embeddings").validate(response.json())
+
+
+@pytest.mark.parametrize(("name", "fields"), WRONG, ids=range(len(WRONG)))
+def test_what_is_refused_is_not_described(
+    application: Application, description: dict[str, Any], name: str, fields: dict[str, Any]
+) -> None:
+    start = {"model": "small"} | ({"messages": MESSAGES} if name == "ChatRequest" and fields else {})
+    path = {"ChatRequest": "/v1/chat/completions", "ResponsesRequest": "/v1/responses"}[name]
+    body = {**start, **fields}
+    assert not validator(description, name).is_valid(body)
+    response = ask(application, "POST", path, json=body)
+    assert response.status_code in (400, 404)
+    validator(description, "Error").validate(response.json())
+
+
+def test_the_models_are_those_that_are_served(description: dict[str, Any]) -> None:
+    assert description["components"]["schemas"]["ModelName"]["enum"] == ["small", "other-name"]
+    assert "security" not in description
+
+
+def test_a_key_is_described_where_one_is_needed(model: constrain.Model) -> None:
+    application = Application(served_as(model, "small"), Settings(api_keys=("secret",)))
+    description = ask(application, "GET", "/openapi.json", headers={"Authorization": "Bearer secret"}).json()
+    assert description["security"] == [{"key": []}]
+    assert description["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
+    assert "401" in description["paths"]["/v1/models"]["get"]["responses"]
+    assert description["paths"]["/health"]["get"]["security"] == []

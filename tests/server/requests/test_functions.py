@@ -1,0 +1,90 @@
+"""``functions`` and ``function_call``, as clients from before there were tools send and read them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+from openai.types.chat import ChatCompletionChunk
+
+from constrain.server.requests.functions import with_tool_calls
+from tests.support.server.asking import chat, chunks_of
+
+if TYPE_CHECKING:
+    import openai
+
+    from constrain.server.app import Application
+
+PARAMETERS = {
+    "type": "object",
+    "properties": {"city": {"enum": ["Rome", "Oslo"]}, "days": {"type": "integer", "minimum": 1, "maximum": 9}},
+    "required": ["city", "days"],
+}
+WEATHER = {"name": "get_weather", "description": "The weather of a city.", "parameters": PARAMETERS}
+NEWS = {"name": "get_news", "parameters": {"type": "object", "properties": {}}}
+QUESTION: dict[str, Any] = {"role": "user", "content": "How is the weather in Rome?"}
+CALLED = {"functions": [WEATHER, NEWS], "function_call": {"name": "get_weather"}, "max_tokens": 200}
+
+
+def test_a_named_function_is_called(application: Application) -> None:
+    (choice,) = chat(application, messages=[QUESTION], **CALLED).json()["choices"]
+    assert choice["finish_reason"] == "function_call"
+    assert set(choice["message"]) == {"role", "content", "refusal", "function_call"}
+    assert choice["message"]["content"] is None
+    call = choice["message"]["function_call"]
+    assert set(call) == {"name", "arguments"}
+    assert call["name"] == "get_weather"
+    jsonschema.validate(json.loads(call["arguments"]), PARAMETERS)
+
+
+def test_a_streamed_call_names_its_function_once(application: Application) -> None:
+    whole = chat(application, messages=[QUESTION], **CALLED).json()["choices"][0]["message"]["function_call"]
+    chunks = chunks_of(chat(application, messages=[QUESTION], stream=True, **CALLED))
+    for chunk in chunks:
+        ChatCompletionChunk.model_validate(chunk)
+    deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
+    first, *pieces = [delta["function_call"] for delta in deltas if "function_call" in delta]
+    assert first == {"name": "get_weather", "arguments": ""}
+    assert len(pieces) > 1
+    assert all(set(piece) == {"arguments"} for piece in pieces)
+    assert "".join(piece["arguments"] for piece in pieces) == whole["arguments"]
+    assert not any("tool_calls" in delta for delta in deltas)
+    assert chunks[-1]["choices"][0]["finish_reason"] == "function_call"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_there_is_a_text_or_one_call(application: Application, seed: int) -> None:
+    asked = {"functions": [WEATHER, NEWS], "temperature": 2, "seed": seed, "max_tokens": 100}
+    (choice,) = chat(application, messages=[QUESTION], **asked).json()["choices"]
+    has_call = "function_call" in choice["message"]
+    assert (choice["finish_reason"] == "function_call") == has_call
+    assert has_call or choice["message"]["content"]
+
+
+def test_no_function_is_called_where_none_may_be(application: Application) -> None:
+    asked = {"functions": [WEATHER], "function_call": "none", "max_tokens": 5}
+    message = chat(application, messages=[QUESTION], **asked).json()["choices"][0]["message"]
+    assert set(message) == {"role", "content", "refusal"}
+
+
+def test_a_conversation_goes_on_after_a_call(client: openai.OpenAI) -> None:
+    asked: Any = {"model": "small", "temperature": 0, **CALLED}
+    messages: list[Any] = [QUESTION]
+    message = client.chat.completions.create(messages=messages, **asked).choices[0].message
+    assert message.function_call
+    messages += [message, {"role": "function", "name": message.function_call.name, "content": "sunny"}]
+    asked |= {"function_call": "none", "max_tokens": 5}
+    assert client.chat.completions.create(messages=messages, **asked).choices[0].message.content
+
+
+def test_calls_of_functions_are_shown_to_the_model_as_those_of_tools() -> None:
+    call = {"name": "get_news", "arguments": "{}"}
+    old = [{"role": "assistant", "content": None, "function_call": call}]
+    old.append({"role": "function", "name": "get_news", "content": "none"})
+    new: list[dict[str, Any]] = [
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "call_0", "type": "function", "function": call}]},
+        {"role": "tool", "tool_call_id": "call_0", "content": "none"},
+    ]
+    assert with_tool_calls([QUESTION, *old]) == [QUESTION, *new]

@@ -1,0 +1,391 @@
+"""Both endpoints keep the same rules: each case is asked of chat completions and of responses, each in its spelling."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from constrain.server.chat.request import read_chat_request
+from constrain.server.http.errors import ApiError
+from constrain.server.requests.body import parse_body
+from constrain.server.requests.fields import MAX_NESTING, MAX_SCHEMA_NESTING
+from constrain.server.responses.request import read_request
+from constrain.server.settings import Settings
+from tests.support.server.asking import ask, error_of
+
+if TYPE_CHECKING:
+    import httpx
+
+    import constrain
+    from constrain.server.app import Application
+
+CHAT = "/v1/chat/completions"
+RESPONSES = "/v1/responses"
+ENDPOINTS = (CHAT, RESPONSES)
+
+SPELLINGS = {"max_tokens": {CHAT: "max_completion_tokens", RESPONSES: "max_output_tokens"}}
+"""Fields that the endpoints call otherwise."""
+
+PERSON = {"type": "object", "properties": {"a": {"enum": [1]}}, "required": ["a"], "additionalProperties": False}
+
+
+def body(endpoint: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """The request for a case. ``format`` is flat, as in responses; so are ``tools``."""
+    found: dict[str, Any] = {"model": "small", "temperature": 0}
+    found |= {"messages": [{"role": "user", "content": "Hi"}]} if endpoint == CHAT else {"input": "Hi"}
+    for name, value in fields.items():
+        if name == "format" and endpoint == CHAT:
+            nested = isinstance(value, dict) and value.get("type") == "json_schema"
+            found["response_format"] = {"type": "json_schema", "json_schema": value} if nested else value
+        elif name == "format":
+            found["text"] = {"format": value}
+        elif name == "tools" and endpoint == CHAT:
+            found["tools"] = value and [{"type": tool["type"], tool["type"]: tool} for tool in value]
+        else:
+            found[SPELLINGS.get(name, {}).get(endpoint, name)] = value
+    return found
+
+
+def asked(application: Application, endpoint: str, fields: dict[str, Any]) -> httpx.Response:
+    return ask(application, "POST", endpoint, json=body(endpoint, fields))
+
+
+def text_of(response: httpx.Response) -> str:
+    assert response.status_code == 200, response.text
+    answer = response.json()
+    if "choices" in answer:
+        return answer["choices"][0]["message"]["content"]
+    [text] = [part["text"] for item in answer["output"] if item["type"] == "message" for part in item["content"]]
+    return text
+
+
+def nested(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {}
+    for _ in range(levels - 1):
+        schema = {"type": "array", "items": schema}
+    return schema
+
+
+DEEP = nested(MAX_SCHEMA_NESTING + 1)
+
+
+def function(**members: Any) -> list[dict[str, Any]]:
+    return [{"type": "function", "name": "f", **members}]
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
+    # the fields; the param of chat completions, and that of responses
+    "temperature": ({"temperature": 3}, "temperature", "temperature"),
+    "top_p": ({"top_p": -1}, "top_p", "top_p"),
+    "top_k below 0": ({"top_k": -1}, "top_k", "top_k"),
+    "top_k as a text": ({"top_k": "40"}, "top_k", "top_k"),
+    "min_p": ({"min_p": 2}, "min_p", "min_p"),
+    "repeat_penalty": ({"repeat_penalty": 0}, "repeat_penalty", "repeat_penalty"),
+    "presence_penalty": ({"presence_penalty": 3}, "presence_penalty", "presence_penalty"),
+    "frequency_penalty": ({"frequency_penalty": -3}, "frequency_penalty", "frequency_penalty"),
+    "seed": ({"seed": 1.5}, "seed", "seed"),
+    "an empty stop": ({"stop": ""}, "stop", "stop"),
+    "five stops": ({"stop": ["a"] * 5}, "stop", "stop"),
+    "a stop that is no text": ({"stop": [1]}, "stop[0]", "stop[0]"),
+    "a bias of no token": ({"logit_bias": {"a": 1}}, "logit_bias", "logit_bias"),
+    "a bias of a token that there is not": ({"logit_bias": {"99999999": 1}}, "logit_bias", "logit_bias"),
+    "a bias too large": ({"logit_bias": {"1": 101}}, "logit_bias.1", "logit_bias.1"),
+    "no tokens": ({"max_tokens": 0}, "max_completion_tokens", "max_output_tokens"),
+    "too few tokens": (
+        {"max_tokens": 1, "format": {"type": "json_schema", "name": "x", "schema": PERSON}},
+        "max_completion_tokens",
+        "max_output_tokens",
+    ),
+    "modalities": ({"modalities": ["audio"]}, "modalities", "modalities"),
+    "web search": ({"web_search_options": {"a": 1}}, "web_search_options", "web_search_options"),
+    "background": ({"background": True}, "background", "background"),
+    "conversation": ({"conversation": "c"}, "conversation", "conversation"),
+    **{
+        name: ({name: value}, name, name)
+        for name, value in {
+            "allowed_token_ids": [1],
+            "bad_words": ["a"],
+            "echo": True,
+            "grammar": "start: A",
+            "guided_json": PERSON,
+            "guided_whitespace_pattern": " ?",
+            "ignore_eos": True,
+            "json_schema": PERSON,
+            "max_new_tokens": 5,
+            "min_new_tokens": 5,
+            "min_tokens": 5,
+            "n_predict": 5,
+            "repetition_penalty": 1.1,
+            "response_schema": PERSON,
+            "schema": PERSON,
+            "stop_sequences": ["a"],
+            "stop_token_ids": [1],
+            "structured_outputs": {"regex": "a"},
+            "suffix": "a",
+            "use_beam_search": True,
+        }.items()
+    },
+    "a format of an unknown type": ({"format": {"type": "regex"}}, "response_format.type", "text.format.type"),
+    "a schema beside text": (
+        {"format": {"type": "text", "schema": PERSON}},
+        "response_format.schema",
+        "text.format.schema",
+    ),
+    "a json_schema beside json_object": (
+        {"format": {"type": "json_object", "json_schema": PERSON}},
+        "response_format.json_schema",
+        "text.format.json_schema",
+    ),
+    "a schema of json_object that is none": (
+        {"format": {"type": "json_object", "schema": "a"}},
+        "response_format.schema",
+        "text.format.schema",
+    ),
+    "a schema of json_object that cannot be kept": (
+        {"format": {"type": "json_object", "schema": {"properties": 3}}},
+        "response_format",
+        "text.format.schema",
+    ),
+    "strict beside json_object": (
+        {"format": {"type": "json_object", "strict": True}},
+        "response_format.strict",
+        "text.format.strict",
+    ),
+    "a strict schema that is open": (
+        {"format": {"type": "json_schema", "name": "x", "strict": True, "schema": {"type": "object"}}},
+        "response_format",
+        "text.format.schema",
+    ),
+    "a schema that nothing matches": (
+        {"format": {"type": "json_schema", "name": "x", "schema": {"enum": []}}},
+        "response_format",
+        "text.format.schema",
+    ),
+    "a deep schema": (
+        {"format": {"type": "json_schema", "name": "x", "schema": DEEP}},
+        "response_format",
+        "text.format.schema",
+    ),
+    "a deep schema of json_object": (
+        {"format": {"type": "json_object", "schema": DEEP}},
+        "response_format",
+        "text.format.schema",
+    ),
+    "deep parameters": (
+        {"tools": function(parameters={"type": "object", "properties": {"a": DEEP}})},
+        "tools[0].function.parameters",
+        "tools[0].parameters",
+    ),
+    "deep parameters of a tool that is not called": (
+        {"tools": function(parameters={"type": "object", "properties": {"a": DEEP}}), "tool_choice": "none"},
+        "tools[0].function.parameters",
+        "tools[0].parameters",
+    ),
+    "deep metadata": ({"metadata": {"a": nested(500)}}, "metadata", "metadata"),
+    "a deep choice": (
+        {"tools": function(), "tool_choice": {"type": "function", "name": "f", "more": nested(300)}},
+        "tool_choice",
+        "tool_choice",
+    ),
+    "a deep field that nobody knows": ({"some_new_field": nested(300)}, "some_new_field", "some_new_field"),
+    "a choice without tools": ({"tool_choice": "required"}, "tool_choice", "tool_choice"),
+    "two tools of one name": ({"tools": [*function(), *function()]}, "tools[1]", "tools[1]"),
+    "a strict tool that is open": (
+        {"tools": function(parameters={"type": "object"}, strict=True)},
+        "tools[0].function.parameters",
+        "tools[0].parameters",
+    ),
+    "top_logprobs": ({"top_logprobs": 21}, "top_logprobs", "top_logprobs"),
+    "parallel_tool_calls": ({"parallel_tool_calls": "no"}, "parallel_tool_calls", "parallel_tool_calls"),
+    "stream": ({"stream": 1}, "stream", "stream"),
+    "show_schema": ({"show_schema": "no"}, "show_schema", "show_schema"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_one_refuses_the_other_refuses_in_its_spelling(application: Application, case: str) -> None:
+    fields, *params = REFUSED[case]
+    codes = set()
+    for endpoint, param in zip(ENDPOINTS, params, strict=True):
+        response = asked(application, endpoint, fields)
+        assert response.status_code == 400, response.text
+        error = error_of(response)
+        assert error["param"] == param
+        codes.add(error["code"])
+    assert len(codes) == 1
+
+
+SPELT_OTHERWISE: dict[str, tuple[str, dict[str, Any], str]] = {
+    # a field of the one endpoint, sent to the other; what it says to use
+    "response_format": (RESPONSES, {"response_format": {"type": "json_object"}}, "text.format"),
+    "max_tokens": (RESPONSES, {"max_tokens": 5}, "max_output_tokens"),
+    "max_completion_tokens": (RESPONSES, {"max_completion_tokens": 5}, "max_output_tokens"),
+    "functions": (RESPONSES, {"functions": [{"name": "f"}]}, "tools"),
+    "function_call": (RESPONSES, {"function_call": "auto"}, "tool_choice"),
+    "messages": (RESPONSES, {"messages": [{"role": "user", "content": "Hi"}]}, "input"),
+    "n": (RESPONSES, {"n": 2}, "one answer"),
+    "logprobs": (RESPONSES, {"logprobs": True}, "top_logprobs"),
+    "text.format": (CHAT, {"text": {"format": {"type": "json_object"}}}, "response_format"),
+    "max_output_tokens": (CHAT, {"max_output_tokens": 5}, "max_completion_tokens"),
+    "input": (CHAT, {"input": "Hi"}, "messages"),
+    "instructions": (CHAT, {"instructions": "Be brief."}, "system"),
+    "previous_response_id": (CHAT, {"previous_response_id": "resp_1"}, "messages"),
+    "prompt": (CHAT, {"prompt": "Hi"}, "messages"),
+}
+
+
+@pytest.mark.parametrize("case", SPELT_OTHERWISE)
+def test_a_field_of_the_other_endpoint_is_refused_with_the_one_to_use(application: Application, case: str) -> None:
+    endpoint, fields, use = SPELT_OTHERWISE[case]
+    error = error_of(ask(application, "POST", endpoint, json={**body(endpoint, {}), **fields}))
+    assert (error["param"], error["code"]) == (case, "unsupported_parameter")
+    assert use in error["message"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {
+            "n": 1,
+            "min_tokens": 0,
+            "repetition_penalty": 1,
+            "use_beam_search": False,
+            "bad_words": [],
+            "guided_json": None,
+        },
+        {"modalities": ["text"], "some_new_field": {"a": [1]}, "user": "me", "metadata": {"a": "b"}, "store": False},
+        {"top_k": 0, "min_p": 0, "repeat_penalty": 1.0, "stop": [], "logit_bias": {}},
+        {"format": {"type": "text", "strict": False, "schema": None}},
+        dict.fromkeys(
+            ("top_k", "min_p", "repeat_penalty", "stop", "logit_bias", "max_tokens", "tools", "seed", "show_schema")
+        ),
+    ],
+    ids=range(5),
+)
+def test_what_asks_for_nothing_is_accepted_by_both(application: Application, fields: dict[str, Any]) -> None:
+    for endpoint in ENDPOINTS:
+        assert asked(application, endpoint, {"max_tokens": 2, **fields}).status_code == 200
+
+
+def test_sampling_is_read_alike() -> None:
+    fields = {"top_k": 3, "min_p": 0.2, "top_p": 0.9, "repeat_penalty": 1.3, "presence_penalty": 0.5, "seed": -1}
+    fields |= {"frequency_penalty": 0.25, "stop": "x", "logit_bias": {"5": -100}, "max_tokens": 10**40}
+    chat = read_chat_request(body(CHAT, fields), Settings()).question.options
+    responses = read_request(body(RESPONSES, fields))
+    assert chat == responses.options
+    assert chat["repeat_penalty"] == 1.3
+
+
+@pytest.fixture(scope="module")
+def plain(application: Application) -> str:
+    """What both answer without any of these fields."""
+    return text_of(asked(application, CHAT, {"max_tokens": 12}))
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_stop_ends_the_text(application: Application, endpoint: str, plain: str) -> None:
+    stop = plain[4:7]
+    assert text_of(asked(application, endpoint, {"max_tokens": 12, "stop": [stop]})) == plain[: plain.index(stop)]
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_a_bias_keeps_tokens_out(application: Application, model: constrain.Model, endpoint: str) -> None:
+    [yes] = [token for token in range(model.vocabulary.n_vocab) if model.vocabulary.token_bytes(token) == b"yes"]
+    form = {"type": "json_schema", "name": "x", "schema": {"enum": ["yes", "no"]}}
+    texts = [
+        text_of(asked(application, endpoint, {"format": form, "logit_bias": {str(yes): bias}})) for bias in (100, -100)
+    ]
+    assert texts == ['"yes"', '"no"']
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_a_schema_beside_json_object_is_kept(application: Application, endpoint: str) -> None:
+    response = asked(application, endpoint, {"format": {"type": "json_object", "schema": PERSON}})
+    assert json.loads(text_of(response)) == {"a": 1}
+    if endpoint == RESPONSES:
+        assert response.json()["text"]["format"] == {"type": "json_object", "schema": PERSON}
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_a_schema_need_not_be_shown(application: Application, endpoint: str) -> None:
+    form = {"format": {"type": "json_schema", "name": "x", "schema": PERSON}}
+    read = []
+    for shown in ({}, {"show_schema": True}, {"show_schema": False}):
+        response = asked(application, endpoint, form | shown)
+        assert json.loads(text_of(response)) == {"a": 1}
+        usage = response.json()["usage"]
+        read.append(usage["prompt_tokens" if endpoint == CHAT else "input_tokens"])
+    assert read[0] == read[1] > read[2] + 5
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_a_schema_that_is_not_shown_takes_no_room(application: Application, endpoint: str) -> None:
+    schema = {"type": "object", "properties": {f"key_{index}": {"type": "integer"} for index in range(300)}}
+    asking = {"format": {"type": "json_schema", "name": "x", "schema": schema}, "max_tokens": 12}
+    error = error_of(asked(application, endpoint, asking))
+    assert error["code"] == "context_length_exceeded"
+    assert "'show_schema': false" in error["message"]
+    assert isinstance(json.loads(text_of(asked(application, endpoint, {**asking, "show_schema": False}))), dict)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_the_deepest_schema_is_answered(application: Application, endpoint: str, stream: bool) -> None:
+    form = {"type": "json_schema", "name": "x", "schema": nested(MAX_SCHEMA_NESTING)}
+    response = asked(application, endpoint, {"format": form, "max_tokens": 40, "stream": stream})
+    assert response.status_code == 200, response.text
+    assert "error" not in response.text.rpartition("data:")[2].replace('"error":null', "")
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_that_is_too_deep_says_so(
+    application: Application,
+    endpoint: str,
+    stream: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("constrain.types.answer_text.MAX_ANSWER_NESTING", 5)
+    form = {"type": "json_schema", "name": "x", "schema": {"const": [[[[[[]]]]]]}}
+    with caplog.at_level("INFO", "constrain.server.requests"):
+        response = asked(application, endpoint, {"format": form, "stream": stream})
+    assert response.status_code == (200 if stream else 400)
+    assert "because: The answer cannot be read: the text is nested more than 5 levels" in caplog.text
+    assert "nested more than 5 levels deep (MAX_ANSWER_NESTING)" in response.text
+    assert "invalid_value" in response.text
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.parametrize("levels", [500, 100_000])
+def test_a_body_of_any_depth_is_a_400(application: Application, endpoint: str, levels: int) -> None:
+    deep = "[" * levels + "]" * levels
+    start = json.dumps(body(endpoint, {}))[:-1]
+    for field in ("metadata", "tools", "some_new_field"):
+        content = f'{start}, "{field}": {deep}}}'
+        response = ask(application, "POST", endpoint, content=content, headers={"Content-Type": "application/json"})
+        assert response.status_code == 400
+        assert "levels" in error_of(response)["message"]
+
+
+@pytest.mark.parametrize("levels", [70, 3000])
+def test_arguments_in_the_history_have_a_depth(application: Application, levels: int) -> None:
+    arguments = '{"a":' * levels + "1" + "}" * levels
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": arguments}}
+    messages = [{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "c", "content": "x"}]
+    items = [
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": arguments},
+        {"type": "function_call_output", "call_id": "c", "output": "x"},
+    ]
+    for endpoint, fields in ((CHAT, {"messages": messages}), (RESPONSES, {"input": items})):
+        error = error_of(ask(application, "POST", endpoint, json={"model": "small", **fields}))
+        assert "is nested more than 64 levels deep" in error["message"]
+
+
+def test_a_field_is_measured_without_recursion() -> None:
+    with pytest.raises(ApiError) as caught:
+        parse_body(b'{"a": ' + b"[" * (MAX_NESTING + 1) + b"]" * (MAX_NESTING + 1) + b"}")
+    assert caught.value.param == "a"
+    assert parse_body(b'{"a": ' + b"[" * MAX_NESTING + b"]" * MAX_NESTING + b"}")

@@ -1,0 +1,248 @@
+"""Input items of responses: what conversation they stand for, and which cannot be used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from openai.types.responses import ResponseItem
+from pydantic import TypeAdapter
+
+from constrain.chat.prompt.messages import check_messages
+from constrain.server.http.errors import ApiError
+from constrain.server.responses.input import conversation, read_items, with_ids
+from constrain.server.responses.output import finished_response
+from tests.support.server.response_answers import ANSWERS
+
+Item = dict[str, Any]
+
+
+def _call(call_id: str, arguments: str = "{}") -> Item:
+    return {"type": "function_call", "call_id": call_id, "name": "weather", "arguments": arguments}
+
+
+def _result(call_id: str, output: Any = "fine") -> Item:
+    return {"type": "function_call_output", "call_id": call_id, "output": output}
+
+
+def _thought(*texts: str) -> Item:
+    content = [{"type": "reasoning_text", "text": text} for text in texts]
+    return {"type": "reasoning", "id": "rs_1", "summary": [], "content": content}
+
+
+def _messages(given: Any, instructions: str | None = None) -> list[dict[str, Any]]:
+    return conversation(read_items(given), instructions)
+
+
+def _error(given: Any) -> ApiError:
+    with pytest.raises(ApiError) as caught:
+        _messages(given)
+    assert (caught.value.status, caught.value.kind) == (400, "invalid_request_error")
+    return caught.value
+
+
+USER = {"role": "user", "content": "Hello"}
+ASKED = {"role": "user", "content": [{"type": "input_text", "text": "Hello"}]}
+TOOL_CALL = {"id": "a", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+
+
+def test_a_text_is_a_message_of_the_user() -> None:
+    assert _messages("Hello") == [USER]
+
+
+def test_instructions_come_first() -> None:
+    assert _messages("Hello", "Be brief.") == [{"role": "system", "content": "Be brief."}, USER]
+
+
+@pytest.mark.parametrize("role", ["user", "system", "developer", "assistant"])
+def test_messages_need_no_type(role: str) -> None:
+    spoken = "system" if role == "developer" else role
+    assert _messages([{"role": role, "content": "Hello"}]) == [{"role": spoken, "content": "Hello"}]
+
+
+def test_parts_of_text_are_joined() -> None:
+    parts = [{"type": "input_text", "text": "Hel"}, {"type": "input_text", "text": "lo"}]
+    assert _messages([{"type": "message", "role": "user", "content": parts}]) == [USER]
+
+
+def test_a_message_of_the_output_may_hold_text_and_a_refusal() -> None:
+    parts = [{"type": "output_text", "text": "Well, ", "annotations": []}, {"type": "refusal", "refusal": "no."}]
+    item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": parts}
+    assert _messages([item]) == [{"role": "assistant", "content": "Well, no."}]
+
+
+def test_a_call_and_its_result_become_two_messages() -> None:
+    assert _messages([ASKED, _call("a"), _result("a")])[1:] == [
+        {"role": "assistant", "content": None, "tool_calls": [TOOL_CALL]},
+        {"role": "tool", "tool_call_id": "a", "content": "fine"},
+    ]
+
+
+def test_a_custom_call_and_its_result_become_two_messages() -> None:
+    call = {"type": "custom_tool_call", "id": "ctc_1", "call_id": "c", "name": "sum", "input": "1+2"}
+    result = {"type": "custom_tool_call_output", "call_id": "c", "output": [{"type": "input_text", "text": "3"}]}
+    custom = {"id": "c", "type": "custom", "custom": {"name": "sum", "input": "1+2"}}
+    assert _messages([call, result]) == [
+        {"role": "assistant", "content": None, "tool_calls": [custom]},
+        {"role": "tool", "tool_call_id": "c", "content": "3"},
+    ]
+
+
+@pytest.mark.parametrize(
+    "output", ["fine", [{"type": "input_text", "text": "fi"}, {"type": "input_text", "text": "ne"}]]
+)
+def test_results_are_a_text_or_parts(output: Any) -> None:
+    assert _messages([_call("a"), _result("a", output)])[-1]["content"] == "fine"
+
+
+def test_reasoning_text_and_calls_side_by_side_are_one_message() -> None:
+    text = {"role": "assistant", "content": "Let me see."}
+    first, *results = _messages([_thought("Well, ", "well."), text, _call("a"), _call("b"), _result("b"), _result("a")])
+    assert (first["reasoning_content"], first["content"]) == ("Well, well.", "Let me see.")
+    assert [call["id"] for call in first["tool_calls"]] == ["a", "b"]
+    assert [result["tool_call_id"] for result in results] == ["a", "b"]
+
+
+def test_reasoning_without_content_leaves_no_trace() -> None:
+    item = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"}
+    assert _messages([ASKED, item]) == [USER]
+
+
+def test_a_summary_stands_for_reasoning_that_has_no_content() -> None:
+    item = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}]}
+    assert _messages([item, {"role": "assistant", "content": "Yes."}]) == [
+        {"role": "assistant", "content": "Yes.", "reasoning_content": "Hm."}
+    ]
+
+
+def test_two_answers_in_a_row_stay_two_messages() -> None:
+    answers = [{"role": "assistant", "content": "One."}, {"role": "assistant", "content": "Two."}]
+    assert _messages(answers) == answers
+
+
+def test_a_result_may_come_after_another_message() -> None:
+    messages = _messages([_call("a"), {"role": "user", "content": "Well?"}, _result("a")])
+    assert [message["role"] for message in messages] == ["assistant", "tool", "user"]
+
+
+def test_text_after_calls_stays_in_their_message() -> None:
+    messages = _messages([_call("a"), {"role": "assistant", "content": "A moment."}, _result("a")])
+    assert [message["role"] for message in messages] == ["assistant", "tool"]
+    assert messages[0]["content"] == "A moment."
+
+
+def test_results_find_their_calls_from_far_away() -> None:
+    names = [f"c{number}" for number in range(2000)]
+    turns = [item for name in names for item in (_call(name), {"role": "user", "content": "Well?"})]
+    messages = _messages([*turns, *map(_result, names)])
+    assert [message["tool_call_id"] for message in messages if message["role"] == "tool"] == names
+
+
+def test_an_id_may_be_used_again_in_a_later_turn() -> None:
+    messages = _messages([_call("a"), _result("a", "1"), _call("a"), _result("a", "2")])
+    assert [message["content"] for message in messages if message["role"] == "tool"] == ["1", "2"]
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_the_output_of_every_response_can_be_sent_back(name: str) -> None:
+    answer = ANSWERS[name]
+    output = finished_response(answer.head, answer.completion, completed_at=0.0, reasoning_tokens=0).output
+    items = [item.to_dict(mode="json") for item in output]
+    results = [
+        {"type": f"{item['type']}_output", "call_id": item["call_id"], "output": "fine"}
+        for item in items
+        if "call_id" in item
+    ]
+    messages = _messages([ASKED, *items, *results, {"role": "user", "content": "Go on."}])
+    assert [message.role for message in check_messages(messages)][-1] == "user"
+    said = "".join(message["content"] or "" for message in messages if message["role"] == "assistant")
+    assert answer.completion.text in said
+
+
+def test_a_result_without_its_call_is_refused() -> None:
+    error = _error([ASKED, _result("z")])
+    assert error.message == "No tool call found for function call output with call_id z."
+    assert error.param == "input"
+
+
+def test_a_second_result_of_a_call_is_refused() -> None:
+    assert _error([_call("a"), _result("a"), _result("a")]).message.startswith("No tool call found")
+
+
+def test_a_result_of_the_other_kind_of_call_is_refused() -> None:
+    result = {"type": "custom_tool_call_output", "call_id": "a", "output": "fine"}
+    assert _error([_call("a"), result]).message == "No tool call found for custom tool call output with call_id a."
+
+
+def test_a_call_without_its_result_is_refused() -> None:
+    error = _error([_call("a"), ASKED])
+    assert (error.message, error.param) == ("No tool output found for function call a.", "input")
+
+
+@pytest.mark.parametrize(
+    ("given", "param", "code"),
+    [
+        (3, "input", "invalid_type"),
+        (["Hello"], "input[0]", "invalid_type"),
+        ([{"content": "Hello"}], "input[0].type", "invalid_value"),
+        ([{"type": "web_search_call", "id": "ws_1"}], "input[0].type", "invalid_value"),
+        ([{"type": "item_reference", "id": "msg_1"}], "input[0].type", "invalid_value"),
+        ([ASKED, {"role": "tool", "content": "x"}], "input[1].role", "invalid_value"),
+        ([{"role": "user"}], "input[0].content", "missing_required_parameter"),
+        ([{"role": "user", "content": None}], "input[0].content", "invalid_type"),
+        ([{"role": "user", "content": []}], "input[0].content", "empty_array"),
+        ([{"role": "user", "content": ["x"]}], "input[0].content[0]", "invalid_type"),
+        ([{"role": "user", "content": [{"type": "text", "text": "x"}]}], "input[0].content[0].type", "invalid_value"),
+        (
+            [{"role": "user", "content": [{"type": "output_text", "text": "x"}]}],
+            "input[0].content[0].type",
+            "invalid_value",
+        ),
+        (
+            [{"role": "user", "content": [{"type": "input_text"}]}],
+            "input[0].content[0].text",
+            "missing_required_parameter",
+        ),
+        (
+            [{"role": "user", "content": [{"type": "input_text", "text": "x"}, {"type": "input_image"}]}],
+            "input[0].content[1]",
+            "invalid_value",
+        ),
+        ([{"role": "user", "content": "x", "status": "done"}], "input[0].status", "invalid_value"),
+        ([{"type": "function_call", "name": "f", "arguments": ""}], "input[0].call_id", "missing_required_parameter"),
+        ([{**_call("a"), "arguments": {}}], "input[0].arguments", "invalid_type"),
+        ([_call("a"), _result("a", None)], "input[1].output", "invalid_type"),
+        ([_call("a"), _result("a", [{"type": "input_file"}])], "input[1].output[0]", "invalid_value"),
+        ([{"type": "reasoning", "summary": "x"}], "input[0].summary", "invalid_type"),
+        ([_call("a", "no JSON"), _result("a")], "input", "invalid_value"),
+        ([_call("a"), _call("a"), _result("a"), _result("a")], "input", "invalid_value"),
+        ([{"role": "user", "content": "\ud83d"}], "input", "invalid_value"),
+    ],
+)
+def test_items_that_cannot_be_used_are_refused_by_place(given: Any, param: str, code: str) -> None:
+    error = _error(given)
+    assert (error.param, error.code) == (param, code)
+
+
+def test_items_are_listed_in_openais_types() -> None:
+    call = {"type": "custom_tool_call", "call_id": "c", "name": "sum", "input": "1+2"}
+    result = {"type": "custom_tool_call_output", "call_id": "c", "output": "3"}
+    parts = [{"type": "input_text", "text": "fine"}]
+    given = [
+        ASKED,
+        {"role": "assistant", "content": "Hi"},
+        _thought("x"),
+        _call("a"),
+        _result("a", parts),
+        call,
+        result,
+    ]
+    adapter: TypeAdapter[Any] = TypeAdapter(ResponseItem)
+    items = with_ids(read_items(given), "resp_0123")
+    assert [adapter.validate_python(item).to_dict(exclude_unset=True) for item in items] == items
+    assert len({item["id"] for item in items}) == len(items)
+
+
+def test_items_keep_their_own_ids() -> None:
+    (item,) = with_ids(read_items([{**ASKED, "id": "msg_mine"}]), "resp_0123")
+    assert item["id"] == "msg_mine"

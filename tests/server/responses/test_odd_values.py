@@ -1,0 +1,114 @@
+"""Requests in which one value is something else: they are answered or refused, and nothing else."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from constrain.server.http.errors import ApiError
+from constrain.server.responses.output import ResponseHead, response_json, unfinished_response
+from constrain.server.responses.request import read_request
+from constrain.server.responses.store import ResponseStore
+from tests.support.server.response_answers import PERSON, TOOLS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BODY: dict[str, Any] = {
+    "model": "tiny",
+    "input": [
+        {"type": "message", "id": "msg_1", "role": "user", "content": [{"type": "input_text", "text": "Hello"}]},
+        {"type": "reasoning", "id": "rs_1", "summary": [], "content": [{"type": "reasoning_text", "text": "Hm."}]},
+        {"type": "function_call", "id": "fc_1", "call_id": "a", "name": "weather", "arguments": '{"city": "Oslo"}'},
+        {"type": "function_call_output", "call_id": "a", "output": [{"type": "input_text", "text": "fine"}]},
+        {"type": "custom_tool_call", "call_id": "b", "name": "sum", "input": "1+2"},
+        {"type": "custom_tool_call_output", "call_id": "b", "output": "3"},
+        {
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "Fine."}, {"type": "refusal", "refusal": ""}],
+        },
+    ],
+    "instructions": "Be brief.",
+    "tools": TOOLS,
+    "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "custom", "name": "sum"}]},
+    "text": {"format": PERSON, "verbosity": "low"},
+    "reasoning": {"effort": "low", "summary": "auto"},
+    "metadata": {"a": "b"},
+    "include": ["reasoning.encrypted_content"],
+    "parallel_tool_calls": True,
+    "temperature": 1.0,
+    "top_p": 0.5,
+    "top_logprobs": 0,
+    "seed": 1,
+    "max_output_tokens": 20,
+    "store": True,
+    "stream": False,
+    "user": "me",
+    "background": False,
+    "previous_response_id": None,
+}
+
+ODD: dict[str, Any] = {
+    "null": None,
+    "true": True,
+    "zero": 0,
+    "huge": 10**400,
+    "negative": -1.5,
+    "no text": "",
+    "text": "type",
+    "half a pair": "\udc00",
+    "long": "x" * 10_000,
+    "no items": [],
+    "items": [None, 1, "a", {}],
+    "no members": {},
+    "members": {"type": "function", "name": {}, "content": 1, "": []},
+}
+
+
+def _places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    if path:
+        yield path
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from _places(each, (*path, key))
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _places(each, (*path, index))
+
+
+def _changed(path: tuple[str | int, ...], odd: Any) -> dict[str, Any]:
+    body = copy.deepcopy(BODY)
+    place: Any = body
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = odd
+    return body
+
+
+def _refusal(body: dict[str, Any]) -> ApiError | None:
+    try:
+        _answer(body)
+    except ApiError as error:
+        return error
+    return None
+
+
+def _answer(body: dict[str, Any]) -> None:
+    """All that is done with a request beside generating."""
+    request = read_request(body)
+    store = ResponseStore()
+    request.messages(() if (previous := store.previous("me", request)) is None else previous.conversation)
+    document = response_json(unfinished_response(ResponseHead(request, "resp_1", 0.0, "tiny")))
+    store.put("me", request, document)
+
+
+def test_the_request_is_answered_as_it_is() -> None:
+    _answer(BODY)
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_a_request_with_one_odd_value_is_answered_or_refused(odd: str) -> None:
+    refusals = [error for path in _places(BODY) if (error := _refusal(_changed(path, ODD[odd])))]
+    assert {(error.status, error.kind) for error in refusals} == {(400, "invalid_request_error")}

@@ -1,0 +1,327 @@
+"""Requests for responses: what they ask of this library, and which are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from constrain.server.http.errors import ApiError
+from constrain.server.responses.request import ResponsesRequest, for_responses, read_request
+from tests.support.server.response_answers import PERSON, TOOLS
+
+FUNCTION, CUSTOM = TOOLS
+OPEN = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["a"]}
+
+
+def _read(**body: Any) -> ResponsesRequest:
+    return read_request({"model": "tiny", "input": "Hello", **body})
+
+
+def _error(*, subset: Any = "structural", **body: Any) -> ApiError:
+    with pytest.raises(ApiError) as caught:
+        read_request({"model": "tiny", "input": "Hello", **body}, strict_subset=subset)
+    assert (caught.value.status, caught.value.kind) == (400, "invalid_request_error")
+    return caught.value
+
+
+def test_a_text_alone_asks_for_nothing_special() -> None:
+    request = _read()
+    assert (request.options, request.text_format.schema, request.custom_tools) == ({}, None, frozenset())
+    assert (request.stream, request.store) == (False, True)
+    assert request.messages() == [{"role": "user", "content": "Hello"}]
+
+
+def test_what_the_agents_sdk_always_sends_means_nothing() -> None:
+    always = {"tools": [], "include": [], "instructions": None, "previous_response_id": None, "stream": False}
+    assert _read(**always) == _read()
+
+
+def test_fields_that_are_null_are_as_good_as_absent() -> None:
+    names = """
+        instructions previous_response_id tools tool_choice text parallel_tool_calls store stream include top_logprobs
+        max_output_tokens temperature top_p metadata reasoning background conversation prompt user
+    """
+    assert _read(**dict.fromkeys(names.split())) == _read()
+
+
+def test_unknown_fields_are_ignored() -> None:
+    ignored = {
+        "service_tier": "flex",
+        "safety_identifier": "x",
+        "prompt_cache_key": "y",
+        "max_tool_calls": 1,
+        "new": {},
+    }
+    assert _read(**ignored, truncation="auto", stream_options={"include_obfuscation": False}) == _read()
+
+
+def test_sampling_and_the_limit_are_passed_on() -> None:
+    request = _read(max_output_tokens=50, temperature=2, top_p=0.5)
+    assert request.options == {"max_tokens": 50, "temperature": 2, "top_p": 0.5}
+
+
+@pytest.mark.parametrize(("seed", "taken"), [(7, 7), (-1, 2**32 - 2), (2**32, 1)])
+def test_a_seed_is_passed_on(seed: int, taken: int) -> None:
+    assert _read(seed=seed).options == {"seed": taken}
+
+
+@pytest.mark.parametrize(
+    ("fields", "options"),
+    [
+        ({"include": ["message.output_text.logprobs"]}, {"logprobs": True, "top_logprobs": 0}),
+        ({"include": ["message.output_text.logprobs"], "top_logprobs": 3}, {"logprobs": True, "top_logprobs": 3}),
+        ({"top_logprobs": 20}, {"logprobs": True, "top_logprobs": 20}),
+        ({"include": ["reasoning.encrypted_content"], "top_logprobs": 0}, {}),
+        ({"include": None, "top_logprobs": None}, {}),
+    ],
+)
+def test_log_probabilities_are_told_where_they_are_included_or_counted(
+    fields: dict[str, Any], options: dict[str, Any]
+) -> None:
+    request = _read(**fields)
+    assert request.options == options
+    assert request.repeated["top_logprobs"] == options.get("top_logprobs", 0)
+
+
+def test_penalties_are_passed_on() -> None:
+    penalties = {"presence_penalty": 0.5, "frequency_penalty": -2.0}
+    assert _read(**penalties).options == penalties
+
+
+def test_a_limit_beyond_any_context_is_none_of_the_samplers_concern() -> None:
+    request = _read(max_output_tokens=10**40)
+    assert (request.options["max_tokens"], request.repeated["max_output_tokens"]) == (2**31 - 1, 10**40)
+
+
+def test_what_is_not_asked_for_is_repeated_as_it_will_be() -> None:
+    repeated = _read().repeated
+    assert (repeated["temperature"], repeated["top_p"]) == (0.8, 0.95)
+    assert (repeated["tool_choice"], repeated["parallel_tool_calls"]) == ("auto", True)
+
+
+def test_reasoning_is_repeated_as_far_as_it_is_known() -> None:
+    assert _read(reasoning={"effort": "low"}).repeated["reasoning"] == {"effort": "low", "summary": None}
+    assert _read(reasoning={"effort": "none of these"}).repeated["reasoning"] == {"effort": None, "summary": None}
+
+
+@pytest.mark.parametrize("strict", [True, False, None])
+def test_a_schema_is_what_the_text_must_match(strict: bool | None) -> None:
+    request = _read(text={"format": {**PERSON, "strict": strict, "description": "Somebody."}})
+    assert request.text_format.schema == PERSON["schema"]
+    assert request.repeated["text"]["format"] == {**PERSON, "strict": strict is True, "description": "Somebody."}
+
+
+def test_json_object_is_any_object() -> None:
+    assert _read(text={"format": {"type": "json_object"}}).text_format.schema == {"type": "object"}
+
+
+def test_a_format_of_text_is_none() -> None:
+    request = _read(text={"format": {"type": "text"}, "verbosity": "low"})
+    assert (request.text_format.schema, request.repeated["text"]["verbosity"]) == (None, "low")
+
+
+def test_tools_are_passed_on_with_their_choice() -> None:
+    request = _read(tools=TOOLS, tool_choice="required", parallel_tool_calls=False)
+    assert [tool.name for tool in request.options["tools"]] == ["weather", "sum"]
+    assert (request.options["tool_choice"], request.options["parallel_tool_calls"]) == ("required", False)
+    assert request.custom_tools == {"sum"}
+    assert request.repeated["tools"] == TOOLS
+
+
+def test_a_tool_without_parameters_is_repeated_with_none() -> None:
+    (tool,) = _read(tools=[{"type": "function", "name": "now"}]).repeated["tools"]
+    assert (tool["parameters"]["properties"], tool["strict"]) == ({}, False)
+
+
+def test_an_open_schema_of_a_tool_that_is_not_strict_is_taken() -> None:
+    tool = {"type": "function", "name": "f", "parameters": {**OPEN, "title": "F", "$defs": {}}, "strict": False}
+    assert _read(tools=[tool]).repeated["tools"] == [tool]
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        "none",
+        "auto",
+        "required",
+        {"type": "function", "name": "weather"},
+        {"type": "custom", "name": "sum"},
+        {
+            "type": "allowed_tools",
+            "mode": "required",
+            "tools": [{"type": "function", "name": "weather"}, {"type": "custom", "name": "sum"}],
+        },
+    ],
+)
+def test_choices_of_tools_are_passed_on_and_repeated(choice: Any) -> None:
+    request = _read(tools=TOOLS, tool_choice=choice)
+    assert request.options["tool_choice"] == request.repeated["tool_choice"] == choice
+
+
+def test_a_forced_tool_and_a_schema_go_together() -> None:
+    request = _read(tools=TOOLS, tool_choice="required", text={"format": PERSON})
+    assert request.options["tool_choice"] == "required"
+    assert request.text_format.schema == PERSON["schema"]
+
+
+def test_encrypted_reasoning_may_be_asked_for() -> None:
+    assert _read(include=["reasoning.encrypted_content"]) == _read()
+
+
+def test_a_previous_response_stands_before_the_input_and_after_the_instructions() -> None:
+    before = _read(input=[{"role": "user", "content": "One?"}, {"role": "assistant", "content": "1"}]).items
+    request = _read(instructions="Be brief.", previous_response_id="resp_1")
+    assert [message["content"] for message in request.messages(before)] == ["Be brief.", "One?", "1", "Hello"]
+
+
+def test_empty_instructions_are_none() -> None:
+    assert _read(instructions="").messages() == _read().messages()
+
+
+def test_a_previous_response_may_be_all_the_input() -> None:
+    assert read_request({"model": "tiny", "previous_response_id": "resp_1"}).items == ()
+
+
+@pytest.mark.parametrize(
+    ("body", "param", "code"),
+    [
+        ({"model": None}, "model", "invalid_type"),
+        ({"input": None}, "input", "missing_required_parameter"),
+        ({"input": []}, "input", "missing_required_parameter"),
+        ({"instructions": ["x"]}, "instructions", "invalid_type"),
+        ({"previous_response_id": 1}, "previous_response_id", "invalid_type"),
+        ({"background": True}, "background", "unsupported_parameter"),
+        ({"conversation": "conv_1"}, "conversation", "unsupported_parameter"),
+        ({"prompt": {"id": "pmpt_1"}}, "prompt", "unsupported_parameter"),
+        ({"temperature": 2.1}, "temperature", "decimal_above_max_value"),
+        ({"temperature": -1}, "temperature", "decimal_below_min_value"),
+        ({"temperature": "hot"}, "temperature", "invalid_type"),
+        ({"temperature": True}, "temperature", "invalid_type"),
+        ({"top_p": 1.5}, "top_p", "decimal_above_max_value"),
+        ({"presence_penalty": 3}, "presence_penalty", "decimal_above_max_value"),
+        ({"frequency_penalty": -3}, "frequency_penalty", "decimal_below_min_value"),
+        ({"max_output_tokens": 0}, "max_output_tokens", "integer_below_min_value"),
+        ({"max_output_tokens": 1.5}, "max_output_tokens", "invalid_type"),
+        ({"top_logprobs": 21}, "top_logprobs", "integer_above_max_value"),
+        ({"include": ["all"]}, "include[0]", "invalid_value"),
+        ({"truncation": "some"}, "truncation", "invalid_value"),
+        ({"include": "all"}, "include", "invalid_type"),
+        ({"store": "yes"}, "store", "invalid_type"),
+        ({"stream": 1}, "stream", "invalid_type"),
+        ({"metadata": {"a": 1}}, "metadata.a", "invalid_type"),
+        ({"metadata": {str(number): "" for number in range(17)}}, "metadata", "object_above_max_properties"),
+        ({"reasoning": "low"}, "reasoning", "invalid_type"),
+        ({"text": "json"}, "text", "invalid_type"),
+        ({"text": {"format": {"type": "xml"}}}, "text.format.type", "invalid_value"),
+        ({"text": {"format": {**PERSON, "name": "a b"}}}, "text.format.name", "invalid_value"),
+        ({"text": {"format": {**PERSON, "name": None}}}, "text.format.name", "invalid_type"),
+        ({"text": {"format": {**PERSON, "schema": None}}}, "text.format.schema", "missing_required_parameter"),
+        ({"text": {"format": {**PERSON, "schema": True}}}, "text.format.schema", "invalid_type"),
+        ({"text": {"format": {**PERSON, "strict": "yes"}}}, "text.format.strict", "invalid_type"),
+        ({"text": {"format": {**PERSON, "schema": OPEN}}}, "text.format.schema", "invalid_json_schema"),
+        ({"tools": {}}, "tools", "invalid_type"),
+        ({"tools": [FUNCTION] * 129}, "tools", "array_above_max_length"),
+        ({"tools": [{"type": "web_search"}]}, "tools[0].type", "invalid_value"),
+        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools[0].name", "missing_required_parameter"),
+        ({"tools": [{"type": "function", "name": "a b"}]}, "tools[0].name", "invalid_value"),
+        ({"tools": [{**FUNCTION, "description": 3}]}, "tools[0].description", "invalid_value"),
+        ({"tools": [FUNCTION, FUNCTION]}, "tools[1]", "invalid_value"),
+        ({"tools": [{**FUNCTION, "parameters": OPEN}]}, "tools[0].parameters", "invalid_function_parameters"),
+        ({"tools": [{**FUNCTION, "parameters": 3, "strict": False}]}, "tools[0].parameters", "invalid_value"),
+        (
+            {"tools": [{**FUNCTION, "parameters": {"properties": 3}, "strict": None}]},
+            "tools[0].parameters",
+            "invalid_function_parameters",
+        ),
+        (
+            {"tools": [FUNCTION, {**CUSTOM, "format": {**CUSTOM["format"], "definition": "a(?=b)"}}]},
+            "tools[1].format",
+            "invalid_grammar",
+        ),
+        (
+            {"tools": [{**CUSTOM, "format": {"type": "grammar", "syntax": "lark", "definition": "start: x"}}]},
+            "tools[0].format",
+            "invalid_grammar",
+        ),
+        (
+            {"tools": [{**CUSTOM, "format": {**CUSTOM["format"], "syntax": "peg"}}]},
+            "tools[0].format.syntax",
+            "invalid_value",
+        ),
+        ({"tool_choice": "required"}, "tool_choice", "invalid_value"),
+        ({"tools": TOOLS, "tool_choice": "weather"}, "tool_choice", "invalid_value"),
+        ({"tools": TOOLS, "tool_choice": ["weather"]}, "tool_choice", "invalid_type"),
+        ({"tools": TOOLS, "tool_choice": {"type": "function", "name": "f"}}, "tool_choice", "invalid_value"),
+        ({"tools": TOOLS, "tool_choice": {"type": "function", "name": "sum"}}, "tool_choice", "invalid_value"),
+        (
+            {"tools": TOOLS, "tool_choice": {"type": "function", "function": {"name": "weather"}}},
+            "tool_choice.name",
+            "missing_required_parameter",
+        ),
+        ({"tools": TOOLS, "tool_choice": {"type": "web_search"}}, "tool_choice.type", "invalid_value"),
+        (
+            {"tools": TOOLS, "tool_choice": {"type": "allowed_tools", "mode": "none", "tools": []}},
+            "tool_choice.mode",
+            "invalid_value",
+        ),
+        (
+            {"tools": TOOLS, "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": []}},
+            "tool_choice",
+            "invalid_value",
+        ),
+    ],
+)
+def test_what_cannot_be_honoured_is_refused_by_field(body: dict[str, Any], param: str, code: str) -> None:
+    error = _error(**body)
+    assert (error.param, error.code) == (param, code)
+
+
+@pytest.mark.parametrize("field", ["model", "input"])
+def test_a_field_that_is_missing_is_named(field: str) -> None:
+    body = {key: value for key, value in {"model": "tiny", "input": "Hello"}.items() if key != field}
+    with pytest.raises(ApiError) as caught:
+        read_request(body)
+    assert caught.value.message == f"Missing required parameter: '{field}'."
+
+
+def test_all_breaches_of_strict_mode_are_listed_in_openais_words() -> None:
+    subject = "Invalid schema for response_format 'person': In context=(),"
+    closed = "'additionalProperties' is required to be supplied and to be false."
+    every = "'required' is required to be supplied and to be an array including every key in properties. Missing 'b'."
+    message = _error(text={"format": {**PERSON, "schema": OPEN}}).message
+    assert message == f"{subject} {closed}\n{subject} {every}"
+
+
+def test_the_breaches_of_a_strict_tool_name_the_function() -> None:
+    message = _error(tools=[{**FUNCTION, "parameters": OPEN}]).message
+    assert message.startswith("Invalid schema for function 'weather': In context=(), 'additionalProperties'")
+
+
+def test_keywords_beyond_the_subset_are_refused_on_demand_only() -> None:
+    schema = {**PERSON["schema"], "minProperties": 1}
+    body = {"text": {"format": {**PERSON, "schema": schema}}}
+    assert "'minProperties' is not permitted" in _error(subset="openai", **body).message
+    assert _read(**body).text_format.schema == schema
+
+
+def test_strict_mode_can_be_off() -> None:
+    body = {"tools": [{**FUNCTION, "parameters": OPEN}], "text": {"format": {**PERSON, "schema": OPEN}}}
+    request = read_request({"model": "tiny", "input": "Hello", **body}, strict_subset="off")
+    assert (request.text_format.schema, request.repeated["tools"][0]["strict"]) == (OPEN, True)
+
+
+@pytest.mark.parametrize(
+    ("param", "named"),
+    [
+        ("messages", "input"),
+        ("response_format", "text.format.schema"),
+        ("max_tokens", "max_output_tokens"),
+        ("tools", "tools"),
+        (None, None),
+    ],
+)
+def test_errors_of_a_generation_name_the_fields_of_responses(param: str | None, named: str | None) -> None:
+    error = for_responses(ApiError("No.", status=429, kind="x", param=param, code="y", headers={"Retry-After": "1"}))
+    assert error.body() == {"error": {"message": "No.", "type": "x", "param": named, "code": "y"}}
+    assert (error.status, error.headers) == (429, {"Retry-After": "1"})

@@ -1,0 +1,198 @@
+"""Responses that are kept: for how long, for whom, and what they hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from openai.types.responses import ResponseItemList
+from pydantic import TypeAdapter
+
+from constrain.server.http.errors import ApiError
+from constrain.server.responses.output import ResponseHead, finished_response, response_json
+from constrain.server.responses.request import ResponsesRequest, read_request
+from constrain.server.responses.store import ResponseStore, StoredResponse, input_items_page
+from tests.support.server.response_answers import ANSWERS
+
+
+def _request(**body: Any) -> ResponsesRequest:
+    return read_request({"model": "tiny", "input": "Hello", **body})
+
+
+def _response(response_id: str, request: ResponsesRequest, name: str = "text") -> dict[str, Any]:
+    head = ResponseHead(request, response_id, 0.0, "tiny")
+    return response_json(finished_response(head, ANSWERS[name].completion, completed_at=1.0, reasoning_tokens=0))
+
+
+def _keep(kept: ResponseStore, response_id: str, owner: str = "me", **body: Any) -> None:
+    request = _request(**body)
+    kept.put(owner, request, _response(response_id, request), kept.previous(owner, request))
+
+
+def _is_there(kept: ResponseStore, response_id: str, owner: str = "me") -> bool:
+    try:
+        kept.get(owner, response_id)
+    except ApiError:
+        return False
+    return True
+
+
+def _page(stored: StoredResponse, **query: str) -> dict[str, Any]:
+    page = input_items_page(stored, query)
+    assert TypeAdapter(ResponseItemList).validate_python(page).to_dict(exclude_unset=True) == page
+    return page
+
+
+def _texts(page: dict[str, Any]) -> list[str]:
+    return [item["content"][0]["text"] for item in page["data"]]
+
+
+@pytest.fixture
+def three() -> StoredResponse:
+    store = ResponseStore()
+    _keep(store, "resp_1", input=[{"role": "user", "content": text} for text in "abc"])
+    return store.get("me", "resp_1")
+
+
+def test_a_response_is_read_again_as_it_was_sent() -> None:
+    store, request = ResponseStore(), _request()
+    response = _response("resp_1", request)
+    store.put("me", request, response)
+    assert store.get("me", "resp_1").response == response
+
+
+def test_a_response_that_shall_not_be_kept_is_not_there() -> None:
+    store = ResponseStore()
+    _keep(store, "resp_1", store=False)
+    assert not _is_there(store, "resp_1")
+
+
+def test_a_response_is_there_for_its_owner_alone() -> None:
+    store = ResponseStore()
+    _keep(store, "resp_1", owner="me")
+    assert not _is_there(store, "resp_1", owner="you")
+    with pytest.raises(ApiError, match="not found"):
+        store.delete("you", "resp_1")
+    with pytest.raises(ApiError, match="Previous response"):
+        store.previous("you", _request(previous_response_id="resp_1"))
+    assert _is_there(store, "resp_1")
+
+
+def test_a_response_that_is_not_there_is_a_404() -> None:
+    with pytest.raises(ApiError) as caught:
+        ResponseStore().get("me", "resp_9")
+    assert (caught.value.status, caught.value.message) == (404, "Response with id 'resp_9' not found.")
+
+
+def test_a_deleted_response_is_not_there() -> None:
+    store = ResponseStore()
+    _keep(store, "resp_1")
+    assert store.delete("me", "resp_1") == {"id": "resp_1", "object": "response", "deleted": True}
+    assert not _is_there(store, "resp_1")
+
+
+def test_the_oldest_responses_make_room() -> None:
+    store = ResponseStore(max_responses=2)
+    for response_id in ("resp_1", "resp_2", "resp_3"):
+        _keep(store, response_id)
+    assert [_is_there(store, f"resp_{number}") for number in (1, 2, 3)] == [False, True, True]
+
+
+def test_large_responses_make_room() -> None:
+    store = ResponseStore(max_bytes=10_000)
+    for response_id in ("resp_1", "resp_2"):
+        _keep(store, response_id, input="x" * 6000)
+    assert [_is_there(store, f"resp_{number}") for number in (1, 2)] == [False, True]
+
+
+def test_a_long_conversation_counts_as_a_whole_in_each_response() -> None:
+    store = ResponseStore(max_bytes=20_000)
+    _keep(store, "resp_1", input="x" * 9000)
+    _keep(store, "resp_2", previous_response_id="resp_1")
+    assert [_is_there(store, f"resp_{number}") for number in (1, 2)] == [False, True]
+
+
+def test_old_responses_are_forgotten() -> None:
+    now = 0.0
+    store = ResponseStore(max_age=10, clock=lambda: now)
+    _keep(store, "resp_1")
+    now = 9.0
+    _keep(store, "resp_2")
+    now = 10.0
+    assert [_is_there(store, "resp_1"), _is_there(store, "resp_2"), len(store)] == [False, True, 1]
+
+
+def test_a_response_is_continued_with_all_that_came_before() -> None:
+    store = ResponseStore()
+    _keep(store, "resp_1", input="One?", instructions="Be brief.")
+    _keep(store, "resp_2", input="Two?", previous_response_id="resp_1")
+    request = _request(input="Three?", previous_response_id="resp_2")
+    previous = store.previous("me", request)
+    assert previous is not None
+    said = [(message["role"], message["content"]) for message in request.messages(previous.conversation)]
+    assert said == [
+        ("user", "One?"),
+        ("assistant", "Héllo ☃"),
+        ("user", "Two?"),
+        ("assistant", "Héllo ☃"),
+        ("user", "Three?"),
+    ]
+
+
+def test_results_answer_the_calls_of_the_previous_response() -> None:
+    store, first = ResponseStore(), ANSWERS["calls"].head.request
+    store.put("me", first, _response("resp_1", first, "calls"))
+    results = [
+        {"type": f"{kind}_call_output", "call_id": f"call_{number}", "output": "fine"}
+        for number, kind in enumerate(("function", "function", "custom_tool"), 1)
+    ]
+    request = _request(input=results, previous_response_id="resp_1")
+    previous = store.previous("me", request)
+    assert previous is not None
+    messages = request.messages(previous.conversation)
+    assert [message["role"] for message in messages] == ["user", "assistant", "tool", "tool", "tool"]
+
+
+def test_a_conversation_goes_on_after_its_first_response_was_deleted() -> None:
+    store = ResponseStore()
+    _keep(store, "resp_1", input="One?")
+    _keep(store, "resp_2", input="Two?", previous_response_id="resp_1")
+    store.delete("me", "resp_1")
+    assert len(store.get("me", "resp_2").conversation) == 4
+
+
+def test_an_unknown_previous_response_is_an_error_of_the_request() -> None:
+    with pytest.raises(ApiError) as caught:
+        ResponseStore().previous("me", _request(previous_response_id="resp_9"))
+    error = caught.value
+    assert (error.status, error.code, error.param) == (400, "previous_response_not_found", "previous_response_id")
+    assert error.message == "Previous response with id 'resp_9' not found."
+
+
+def test_input_items_come_last_first(three: StoredResponse) -> None:
+    page = _page(three)
+    assert (_texts(page), page["has_more"]) == (["c", "b", "a"], False)
+    assert (page["first_id"], page["last_id"]) == (page["data"][0]["id"], page["data"][2]["id"])
+
+
+def test_input_items_are_read_in_pages(three: StoredResponse) -> None:
+    first = _page(three, order="asc", limit="2")
+    assert (_texts(first), first["has_more"]) == (["a", "b"], True)
+    second = _page(three, order="asc", limit="2", after=first["last_id"])
+    assert (_texts(second), second["has_more"]) == (["c"], False)
+
+
+@pytest.mark.parametrize(
+    ("query", "param", "code"),
+    [
+        ({"limit": "0"}, "limit", "integer_below_min_value"),
+        ({"limit": "101"}, "limit", "integer_above_max_value"),
+        ({"limit": "many"}, "limit", "invalid_type"),
+        ({"order": "random"}, "order", "invalid_value"),
+        ({"after": "msg_9"}, "after", "invalid_value"),
+    ],
+)
+def test_pages_that_are_none_are_refused(three: StoredResponse, query: dict[str, str], param: str, code: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        input_items_page(three, query)
+    assert (caught.value.status, caught.value.param, caught.value.code) == (400, param, code)

@@ -1,0 +1,222 @@
+"""A process that dies while it compiles: a 500, logged with the signal, and the next request is served."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from constrain.server.http.errors import ApiError
+from constrain.server.logs import JsonLines, log_config
+from constrain.server.sandbox import compiling, reading
+from constrain.server.sandbox import session as session_module
+from constrain.server.sandbox.session import Session, Turns
+from constrain.server.sandbox.worker import Limits
+from constrain.server.sandbox.workers import Workers, workers
+from tests.support.server import crash
+from tests.support.server.asking import SECONDS, ask, chat, error_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import httpx
+
+    from constrain.server.app import Application
+
+LIMITS = Limits(SECONDS, 256 << 20)
+
+WAYS = [
+    (partial(crash.end_by, signal.SIGSEGV), "by SIGSEGV"),
+    (partial(crash.end_by, signal.SIGABRT), "by SIGABRT"),
+    (partial(crash.end_by, signal.SIGKILL), "by SIGKILL"),
+    (crash.read_nothing, "by SIGSEGV"),
+    (partial(crash.exit_with, 3), "with exit status 3"),
+]
+
+
+@pytest.fixture
+def logged(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], list[dict[str, Any]]]]:
+    """What the process's ends have been logged as, as JSON lines."""
+    caplog.handler.addFilter(log_config("json")["filters"]["request"]["()"]())
+    with caplog.at_level(logging.INFO, "constrain.server"):
+        yield lambda: [json.loads(JsonLines().format(one)) for one in caplog.records if one.levelno >= logging.ERROR]
+
+
+def schema_named(name: str) -> dict[str, Any]:
+    """A format that nothing else has asked for, so that it must be compiled."""
+    return {"type": "json_schema", "json_schema": {"name": "x", "schema": {"enum": [name]}}}
+
+
+def responses(application: Application, name: str) -> httpx.Response:
+    form = {"type": "json_schema", **schema_named(name)["json_schema"]}
+    body = {"model": "small", "input": "Say hello.", "text": {"format": form}}
+    return ask(application, "POST", "/v1/responses", json=body)
+
+
+@pytest.mark.parametrize(("way", "told"), WAYS, ids=[f"{number} {told}" for number, (_, told) in enumerate(WAYS)])
+@pytest.mark.parametrize("endpoint", ["chat", "responses"])
+def test_a_crash_is_a_500_that_is_logged_and_the_next_request_is_served(
+    application: Application,
+    logged: Callable[[], list[dict[str, Any]]],
+    monkeypatch: pytest.MonkeyPatch,
+    way: Callable[..., None],
+    told: str,
+    endpoint: str,
+) -> None:
+    def answer() -> httpx.Response:
+        name = f"{endpoint} {way} {told}"
+        return (
+            responses(application, name)
+            if endpoint == "responses"
+            else chat(application, response_format=schema_named(name))
+        )
+
+    with monkeypatch.context() as patch:
+        patch.setattr(compiling, "compile_here", way)
+        response = answer()
+    assert response.status_code == 500
+    error = error_of(response)
+    assert (error["type"], error["code"], error["param"]) == ("server_error", "internal_error", None)
+    assert "takes more" not in error["message"]
+    [line] = logged()
+    assert line["message"] == f"the process that compiles for this request was ended {told}"
+    assert line["request_id"] == response.headers["x-request-id"]
+    assert answer().status_code == 200
+
+
+def test_a_crash_before_a_stream_is_a_500_and_no_stream(
+    application: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiling, "compile_here", crash.read_nothing)
+    response = chat(application, response_format=schema_named("stream"), stream=True)
+    assert response.status_code == 500
+    assert error_of(response)["type"] == "server_error"
+
+
+def test_a_crash_while_a_request_is_read_is_a_500(
+    application: Application, logged: Callable[[], list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "rehearse", partial(crash.end_by, signal.SIGBUS))
+    tool = {"type": "function", "function": {"name": "read", "parameters": {"type": "object", "title": "read"}}}
+    response = chat(application, tools=[tool])
+    assert response.status_code == 500
+    assert error_of(response)["code"] == "internal_error"
+    assert [line["message"].rpartition(" ")[2] for line in logged()] == ["SIGBUS"]
+
+
+def test_a_process_that_is_killed_from_outside_has_met_no_limit(logged: Callable[[], list[dict[str, Any]]]) -> None:
+    async def killed() -> None:
+        turns = Turns()
+        with contextlib.closing(Session(turns, LIMITS)) as session:
+            running = asyncio.ensure_future(session.run(None, sum, range(10**12)))
+            while not turns.standing:
+                await asyncio.sleep(0)
+            os.kill(session._process, signal.SIGKILL)
+            await running
+
+    with pytest.raises(ApiError) as caught:
+        asyncio.run(killed())
+    assert caught.value.status == 500
+    assert [line["message"].rpartition(" ")[2] for line in logged()] == ["SIGKILL"]
+
+
+def test_a_session_goes_on_after_a_crash() -> None:
+    async def ran() -> int:
+        with contextlib.closing(Session(Turns(), LIMITS)) as session:
+            with pytest.raises(ApiError):
+                await session.run(None, os._exit, 1)
+            return await session.run(None, len, "abc")
+
+    assert asyncio.run(ran()) == 3
+
+
+def test_the_log_has_the_traceback_of_a_mistake_in_a_process() -> None:
+    async def ran() -> None:
+        with contextlib.closing(Session(Turns(), LIMITS)) as session:
+            await session.run(None, divmod, 1, 0)
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        asyncio.run(ran())
+    assert "worker.py" in str(caught.value.__cause__)
+
+
+def state_of(process: int) -> str:
+    """``Z`` for a process that has ended and is not reaped; empty for none."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    return ""
+
+
+def test_a_process_keeps_its_number_until_its_session_is_closed() -> None:
+    async def ran() -> int:
+        session = Session(Turns(), LIMITS)
+        assert await session.run(None, len, "abc") == 3
+        process = session._process
+        os.kill(process, signal.SIGKILL)
+        assert session._report is not None
+        assert await asyncio.get_running_loop().sock_recv(session._report, 4) == (-9).to_bytes(4, "big", signed=True)
+        assert state_of(process) == "Z"
+        session.close()
+        return process
+
+    process = asyncio.run(ran())
+    until = time.monotonic() + SECONDS
+    while state_of(process) == "Z":
+        assert time.monotonic() < until
+
+
+def test_where_the_program_that_forks_has_ended_another_one_is_started(
+    logged: Callable[[], list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = Workers()
+    monkeypatch.setattr(session_module, "workers", lambda: own)
+
+    async def ran() -> int:
+        turns = Turns()
+        with contextlib.closing(Session(turns, LIMITS)) as session:
+            assert await session.run(None, len, "ab") == 2  # the program runs
+            running = asyncio.ensure_future(session.run(None, sum, range(10**12)))
+            while not turns.standing:
+                await asyncio.sleep(0)
+            assert own._program is not None
+            own._program.kill()
+            own._program.wait()
+            os.kill(session._process, signal.SIGKILL)
+            with pytest.raises(ApiError) as caught:
+                await running
+            assert caught.value.status == 500
+            return await session.run(None, len, "abc")
+
+    try:
+        assert asyncio.run(ran()) == 3
+    finally:
+        own.close()
+    [line] = logged()
+    assert "a reason that is not known" in line["message"]
+    assert workers() is not own
+
+
+def test_the_program_that_forks_ends_without_a_word(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    own = Workers()
+    monkeypatch.setattr(session_module, "workers", lambda: own)
+
+    async def ran() -> None:
+        with contextlib.ExitStack() as stack:
+            sessions = [stack.enter_context(contextlib.closing(Session(Turns(), LIMITS))) for _ in range(8)]
+            for session in sessions:
+                assert await session.run(None, len, "ab") == 2
+            own.close()
+
+    asyncio.run(ran())
+    assert capfd.readouterr().err == ""

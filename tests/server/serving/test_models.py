@@ -1,0 +1,307 @@
+"""Models come into memory when they are asked for, and leave it for others: with scripted models."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from constrain.llama.model import default_model_path
+from constrain.server.app import Application
+from constrain.server.config import read_config
+from constrain.server.http.account import Account, current
+from constrain.server.http.errors import ApiError
+from constrain.server.serving import models as models_module
+from constrain.server.serving.model_files import find_models
+from constrain.server.serving.models import Models, ModelSource
+from constrain.server.settings import Settings
+from tests.support import LONG
+from tests.support.server.asking import CHAT, SECONDS, ask, error_of
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from pathlib import Path
+
+
+class Scripted:
+    """A model of 10 bytes that notes what happens to it."""
+
+    def __init__(self, name: str, story: list[str]) -> None:
+        self.name = name
+        self.gate = threading.Event()
+        self.gate.set()
+        self.fails = False
+        self._story = story
+
+    def load(self) -> Any:
+        assert self.gate.wait(SECONDS)
+        if self.fails:
+            raise ValueError("broken")
+        self._story.append(f"load {self.name}")
+        return self
+
+    def close(self) -> None:
+        self._story.append(f"close {self.name}")
+
+
+class Stage:
+    """Models a, b and c, of which ``limit`` bytes have room."""
+
+    def __init__(self, limit: int | None = None) -> None:
+        self.story: list[str] = []
+        self.each = {name: Scripted(name, self.story) for name in "abc"}
+        self.models = Models([ModelSource((name,), 1, 1, 10, one.load) for name, one in self.each.items()], limit)
+
+    async def use(self, name: str) -> None:
+        async with self.models.lease(name) as served:
+            assert served.model is self.each[name]
+            assert served.name == name
+
+    def loaded(self) -> str:
+        return "".join(state.name for state in self.models.states() if state.is_loaded)
+
+
+def play(scene: Coroutine[Any, Any, None]) -> None:
+    async def run() -> None:
+        current.set(Account(time.monotonic() + SECONDS))
+        await asyncio.wait_for(scene, SECONDS)
+
+    asyncio.run(run())
+
+
+async def settle(stage: Stage) -> None:
+    """Waits until the thread that loads has nothing left to do."""
+    await asyncio.wrap_future(stage.models._thread.submit(int))
+
+
+def test_a_model_is_loaded_when_it_is_first_asked_for_and_once() -> None:
+    stage = Stage()
+
+    async def scene() -> None:
+        assert stage.story == []
+        await asyncio.gather(*[stage.use("a") for _ in range(5)])
+        await stage.use("a")
+
+    play(scene())
+    assert stage.story == ["load a"]
+
+
+def test_a_model_is_loaded_where_the_system_has_no_more_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage()
+
+    def fail(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    play(stage.use("a"))
+    assert stage.story == ["load a"]
+    with pytest.raises(RuntimeError, match="can't start"):
+        Stage()  # a server that lacks threads does not start at all
+
+
+def test_other_models_are_served_while_one_is_loaded() -> None:
+    stage = Stage()
+
+    async def scene() -> None:
+        await stage.use("a")
+        stage.each["b"].gate.clear()
+        waiting = asyncio.ensure_future(stage.use("b"))
+        await asyncio.sleep(0)
+        await stage.use("a")
+        assert not waiting.done()
+        stage.each["b"].gate.set()
+        await waiting
+
+    play(scene())
+    assert stage.story == ["load a", "load b"]
+
+
+def test_the_model_that_was_used_longest_ago_makes_room() -> None:
+    stage = Stage(limit=25)
+
+    async def scene() -> None:
+        for name in ("a", "b", "a", "c"):
+            await stage.use(name)
+        await settle(stage)
+
+    play(scene())
+    assert stage.story == ["load a", "load b", "close b", "load c"]
+    assert stage.loaded() == "ac"
+
+
+def test_a_model_in_use_never_makes_room() -> None:
+    stage = Stage(limit=10)
+
+    async def scene() -> None:
+        async with stage.models.lease("a"):
+            waiting = asyncio.ensure_future(stage.use("b"))
+            await asyncio.sleep(0)
+            assert stage.loaded() == "a"
+        await waiting
+
+    play(scene())
+    assert stage.story == ["load a", "close a", "load b"]
+
+
+def test_nothing_is_unloaded_where_that_would_not_be_enough() -> None:
+    stage = Stage(limit=20)
+    stage.models._by_name["c"].source = ModelSource(("c",), 1, 1, 20, stage.each["c"].load)
+
+    async def scene() -> None:
+        await stage.use("a")
+        async with stage.models.lease("b"):
+            waiting = asyncio.ensure_future(stage.use("c"))
+            await asyncio.sleep(0)
+            assert stage.loaded() == "ab"
+        await waiting
+
+    play(scene())
+    assert stage.story == ["load a", "load b", "close a", "close b", "load c"]
+
+
+def test_whoever_waits_too_long_for_room_is_asked_to_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models_module, "ROOM_PATIENCE", 0.01)
+    stage = Stage(limit=10)
+
+    async def scene() -> None:
+        async with stage.models.lease("a"):
+            with pytest.raises(ApiError, match="no room") as error:
+                await stage.use("b")
+        assert error.value.status == 503
+        assert error.value.headers is not None
+        assert int(error.value.headers["Retry-After"]) > 0
+
+    play(scene())
+
+
+def test_a_model_that_nobody_waits_for_any_more_makes_room_once_it_is_loaded() -> None:
+    stage = Stage(limit=10)
+
+    async def scene() -> None:
+        stage.each["a"].gate.clear()
+        left = asyncio.ensure_future(stage.use("a"))
+        await asyncio.sleep(0)
+        left.cancel()
+        waiting = asyncio.ensure_future(stage.use("b"))
+        await asyncio.sleep(0)
+        stage.each["a"].gate.set()
+        await waiting
+
+    play(scene())
+    assert stage.story == ["load a", "close a", "load b"]
+
+
+def test_a_model_that_cannot_be_loaded_is_an_error_for_all_who_wait_and_tried_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    stage = Stage()
+    broken = stage.each["a"]
+    broken.fails = True
+
+    async def scene() -> None:
+        found = await asyncio.gather(stage.use("a"), stage.use("a"), return_exceptions=True)
+        assert [(error.status, error.code) for error in found if isinstance(error, ApiError)] == [
+            (500, "model_load_failed")
+        ] * 2
+        assert stage.models.states()[0].has_failed
+        broken.fails = False
+        await stage.use("a")
+
+    play(scene())
+    assert "broken" in caplog.text
+    assert stage.story == ["load a"]
+
+
+def test_closing_frees_what_is_loaded() -> None:
+    stage = Stage()
+
+    async def scene() -> None:
+        await stage.use("a")
+        await stage.use("c")
+
+    play(scene())
+    stage.models.close()
+    assert stage.story == ["load a", "load c", "close a", "close c"]
+    assert stage.loaded() == ""
+
+
+def test_a_model_that_is_broken_at_start_is_an_error_and_nothing_is_left() -> None:
+    stage = Stage()
+    stage.models.load("b")
+    stage.each["a"].fails = True
+    with pytest.raises(ValueError, match="broken"):
+        stage.models.load("a")
+    stage.models.close()
+    assert stage.story == ["load b", "close b"]
+
+
+def test_models_are_listed_loaded_or_not() -> None:
+    stage = Stage()
+    listed = ask(Application(stage.models, Settings()), "GET", "/v1/models").json()["data"]
+    assert [model["id"] for model in listed] == ["a", "b", "c"]
+    assert stage.story == []
+
+
+def test_a_request_whose_time_is_up_while_its_model_is_loaded_is_asked_to_come_again() -> None:
+    stage = Stage()
+    stage.each["a"].gate.clear()
+    application = Application(stage.models, Settings(timeout=0.05))
+    body = {"model": "a", "messages": [{"role": "user", "content": "Hello"}]}
+    with contextlib.ExitStack() as afterwards:
+        afterwards.callback(stage.each["a"].gate.set)
+        response = ask(application, "POST", CHAT, json=body)
+    assert (response.status_code, error_of(response)["code"]) == (503, "timeout")
+    assert int(response.headers["retry-after"]) > 0
+
+
+def test_a_request_for_a_broken_model_is_an_error_in_the_same_shape() -> None:
+    stage = Stage()
+    stage.each["a"].fails = True
+    body = {"model": "a", "messages": [{"role": "user", "content": "Hello"}]}
+    response = ask(Application(stage.models, Settings()), "POST", CHAT, json=body)
+    assert (response.status_code, error_of(response)["code"]) == (500, "model_load_failed")
+
+
+def test_a_server_that_can_load_no_model_is_not_healthy() -> None:
+    stage = Stage()
+    application = Application(stage.models, Settings())
+
+    async def scene() -> None:
+        for name, one in stage.each.items():
+            assert (await health()) == 200
+            one.fails = True
+            with pytest.raises(ApiError):
+                await stage.use(name)
+
+    async def health() -> int:
+        transport = httpx.ASGITransport(application)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            return (await client.get("/health")).status_code
+
+    play(scene())
+    assert ask(application, "GET", "/health").status_code == 503
+
+
+SECOND = os.environ.get("CONSTRAIN_SECOND_MODEL")
+
+
+@pytest.mark.skipif(not LONG or not SECOND, reason="CONSTRAIN_LONG, and a second model: CONSTRAIN_SECOND_MODEL")
+def test_two_real_models_take_turns_in_memory_that_has_room_for_one(tmp_path: Path) -> None:
+    tables = "".join(f'[[models]]\npath = "{path}"\n' for path in (default_model_path(), SECOND))
+    (tmp_path / "server.toml").write_text("ctx = 512\nparallel = 2\nthreads = 1\nmemory_limit = '500 MiB'\n" + tables)
+    models = find_models(read_config(tmp_path / "server.toml", {}), None, [])
+    application = Application(models, Settings())
+    body = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 4}
+    first, second = models
+    for _ in range(2):
+        for name in (first, second):
+            response = ask(application, "POST", CHAT, json={**body, "model": name})
+            assert response.json()["usage"]["completion_tokens"] > 0
+            assert [state.name for state in models.states() if state.is_loaded] == [name]
+    models.close()

@@ -1,0 +1,33 @@
+"""Prompts of the families' templates as text, for tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from constrain.chat.families.forms import detect_format
+from constrain.chat.prompt import conversation
+from constrain.chat.prompt.messages import check_messages
+from tests.support.chat.templates import template
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from constrain.chat.families.format import ToolFormat
+    from constrain.chat.prompt.abilities import Abilities
+
+NAMES = {"bos_token": "<bos>", "eos_token": "<eos>"}
+
+
+def abilities_of(name: str, form: ToolFormat | None = None) -> Abilities:
+    """What the template of a name does by itself."""
+    text = template(name)
+    return conversation.template_abilities(text, form or detect_format(text), NAMES)
+
+
+def prompt(name: str, messages: Sequence[Any], tools: Sequence[Any] = (), **variables: Any) -> str:
+    """The prompt that the template of a name makes."""
+    text = template(name)
+    form = detect_format(text)
+    known = {"add_generation_prompt": True, **NAMES, **variables}
+    functions = [conversation.function_of(tool) for tool in tools]
+    return conversation.write_prompt(text, check_messages(messages), functions, form, abilities_of(name), known)

@@ -1,0 +1,41 @@
+"""Functions for a process that compiles: each ends it, as a mistake in the kernel or the system would."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import Any
+
+from constrain.server.sandbox import worker
+
+
+def end_by(number: int, *_: Any) -> None:
+    """Ends this process by a signal."""
+    os.kill(os.getpid(), number)
+
+
+def read_nothing(*_: Any) -> None:
+    """Reads from where there is no memory."""
+    ctypes.string_at(0)
+
+
+def answer_without_memory() -> None:
+    """Leaves this process no memory to send what became of the call."""
+
+    class Full:
+        def pack(self, _: int) -> bytes:
+            raise MemoryError
+
+    worker.LENGTH = Full()  # type: ignore[assignment]
+
+
+class Large:
+    """Cannot be pickled: that takes too much memory."""
+
+    def __reduce__(self) -> Any:
+        raise MemoryError
+
+
+def exit_with(status: int, *_: Any) -> None:
+    """Ends this process without a word."""
+    os._exit(status)

@@ -1,0 +1,36 @@
+"""Tables of requests: which are refused, in which words, and which are accepted."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from constrain.server.http.errors import ApiError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    tomllib = pytest.importorskip("tomli")
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def table(name: str) -> dict[str, list[Any]]:
+    """The cases of ``data/NAME.toml``, each with its name."""
+    text = (Path(__file__).parents[2] / "server" / "data" / f"{name}.toml").read_text(encoding="utf-8")
+    cases: dict[str, list[dict[str, Any]]] = tomllib.loads(text)
+    return {kind: [pytest.param(case, id=case["name"]) for case in listed] for kind, listed in cases.items()}
+
+
+def require_refused(case: dict[str, Any], read: Callable[[dict[str, Any]], object]) -> None:
+    with pytest.raises(ApiError) as caught:
+        read(json.loads(case["fields"]))
+    error = caught.value
+    assert (error.status, error.kind) == (400, "invalid_request_error")
+    assert (error.param, error.code) == (case["param"], case["code"])
+    assert case["says"] in error.message

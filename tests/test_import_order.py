@@ -1,0 +1,204 @@
+"""Imports go down: a module imports what stands before it in ``ORDER``, and no modules import each other in a circle.
+
+All imports count: those at the top, those for types only, and those within functions. What counts is the module that
+an import names; that Python also runs the ``__init__`` of its packages does not matter, as these only introduce them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+ROOT = Path(__file__).parent.parent
+
+_ORDER = """
+    errors suggestions arguments threads remembering work
+    types
+    engine.core engine.cache
+    language
+    regex.classes regex.anchors regex.lookaround regex.unicode regex.parsing regex
+    json_schema.policies json_schema.documents json_schema.spelling json_schema.formats json_schema.shapes
+    json_schema.formulas json_schema.values json_schema.keywords json_schema.emission json_schema.compiler
+    json_schema.strict json_schema.lint json_schema
+    lark
+    composition
+    grammars
+    vocabulary
+    engine
+    inspection
+    llama.binding llama.threads llama.decoding llama.contexts llama.scheduling llama
+    chat.families chat.tools chat.answers chat.prompt chat.reading chat
+    generation
+    batch
+    server.http server.settings server.config server.requests server.sandbox server.serving server.chat
+    server.completions server.embeddings server.responses server.openapi server
+    __init__ example
+    cli
+    __main__
+"""
+ORDER = _ORDER.split()
+"""Packages and modules, below ``constrain``, each before all that may import it.
+
+The longest name that fits is a module's place: ``engine.core`` comes before ``language``, the rest of ``engine`` after
+it. Languages come first, then the engine that compiles them, the model, conversations, and the server.
+"""
+
+MAX_SOURCES = 16
+"""Python files in one folder; beyond, nobody finds anything in it."""
+
+
+class Import(NamedTuple):
+    """``importer`` and ``imported`` are dotted names below ``constrain``."""
+
+    importer: str
+    imported: str
+    path: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.importer} imports {self.imported}"
+
+
+def sources() -> dict[str, Path]:
+    """The modules of the package by name; a package is its ``__init__``."""
+    found = {}
+    for path in sorted((ROOT / "constrain").rglob("*.py")):
+        parts = path.relative_to(ROOT / "constrain").with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)] = path
+    return found
+
+
+def imports() -> list[Import]:
+    """All imports of the package's own modules."""
+    modules = sources()
+    return [each for name, path in modules.items() for each in imports_of(name, path, path.read_text("utf-8"), modules)]
+
+
+def imports_of(importer: str, path: Path, text: str, modules: Iterable[str]) -> Iterator[Import]:
+    """The imports in a module's text, each once, where it stands first."""
+    seen = {importer}
+    for node in ast.walk(ast.parse(text)):
+        for named in named_by(node):
+            imported = named if named in modules else named.rpartition(".")[0] or "__init__"
+            if imported not in seen:
+                seen.add(imported)
+                yield Import(importer, imported, str(path.relative_to(ROOT)), node.lineno)  # type: ignore[attr-defined]
+
+
+def named_by(node: ast.AST) -> list[str]:
+    """What a statement imports of the package: modules, or names in modules."""
+    if isinstance(node, ast.Import):
+        names = [each.name for each in node.names]
+    elif isinstance(node, ast.ImportFrom):
+        assert not node.level, "imports name modules from the top"
+        names = [f"{node.module}.{each.name}" for each in node.names]
+    else:
+        return []
+    return [name.removeprefix("constrain.") for name in names if name == "constrain" or name.startswith("constrain.")]
+
+
+def place(module: str) -> int:
+    """Where a module stands in the order."""
+    fitting = [name for name in ORDER if module == name or module.startswith(f"{name}.")]
+    assert fitting, f"{module} has no place in ORDER"
+    return ORDER.index(max(fitting, key=len))
+
+
+def goes_up(each: Import) -> bool:
+    return place(each.imported) > place(each.importer)
+
+
+def circles(found: Iterable[Import]) -> list[list[Import]]:
+    """Ways on which modules import each other, one for each group of modules that do: a shortest one."""
+    graph: dict[str, dict[str, Import]] = defaultdict(dict)
+    for each in found:
+        graph[each.importer][each.imported] = each
+    shortest: dict[frozenset[str], list[Import]] = {}
+    for module in graph:
+        circle = way_back(module, graph)
+        if circle:
+            group = reached_from(module, graph) & {each for each in graph if module in reached_from(each, graph)}
+            if frozenset(group) not in shortest or len(circle) < len(shortest[frozenset(group)]):
+                shortest[frozenset(group)] = circle
+    return list(shortest.values())
+
+
+def way_back(module: str, graph: Mapping[str, Mapping[str, Import]]) -> list[Import]:
+    """The fewest imports by which a module comes to import itself; none if it does not."""
+    ways: dict[str, list[Import]] = {module: []}
+    for reached in (queue := [module]):
+        for imported, each in graph.get(reached, {}).items():
+            if imported == module:
+                return [*ways[reached], each]
+            if imported not in ways:
+                ways[imported] = [*ways[reached], each]
+                queue.append(imported)
+    return []
+
+
+def reached_from(module: str, graph: Mapping[str, Mapping[str, Import]]) -> set[str]:
+    """What a module imports, and what that imports, and so on."""
+    reached: set[str] = set()
+    work = [module]
+    while work:
+        new = graph.get(work.pop(), {}).keys() - reached
+        reached |= new
+        work += new
+    return reached
+
+
+def test_no_import_goes_up() -> None:
+    found = [str(each) for each in imports() if goes_up(each)]
+    assert not found, "these imports go up; see ORDER:\n" + "\n".join(found)
+
+
+def test_no_modules_import_each_other() -> None:
+    found = circles(imports())
+    told = ["\n".join(map(str, circle)) for circle in found]
+    assert not told, "modules import each other in a circle:\n" + "\n\n".join(told)
+
+
+def test_every_package_has_a_place_and_introduces_itself() -> None:
+    for name, path in sources().items():
+        place(name)
+        if path.name == "__init__.py":
+            introduction = ast.get_docstring(ast.parse(path.read_text("utf-8")))
+            assert introduction, f"{path.relative_to(ROOT)} says nothing of its package"
+
+
+def test_no_folder_holds_more_sources_than_one_sees_at_a_glance() -> None:
+    folders = {path.parent for path in (ROOT / "constrain").rglob("*.py")}
+    numbers = {str(folder.relative_to(ROOT)): len(list(folder.glob("*.py"))) for folder in folders}
+    assert {name: number for name, number in numbers.items() if number > MAX_SOURCES} == {}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import constrain.engine.constraint",
+        "from constrain.engine.constraint import Constraint",
+        "from constrain.engine import constraint as compiling",
+        "if TYPE_CHECKING:\n    from constrain.engine.constraint import Constraint",
+        "def f():\n    from constrain.engine.constraint import compile",
+    ],
+)
+def test_an_import_that_goes_up_is_found(statement: str) -> None:
+    modules = ["engine.constraint", "language.grammar"]
+    (found,) = imports_of("language.grammar", ROOT / "constrain/language/grammar.py", statement, modules)
+    line = len(statement.split("\n"))
+    assert str(found) == f"constrain/language/grammar.py:{line}: language.grammar imports engine.constraint"
+    assert goes_up(found)
+
+
+def test_a_circle_is_found_in_its_shortest_form() -> None:
+    pairs = [("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("e", "a"), ("b", "f"), ("f", "g"), ("g", "b"), ("g", "f")]
+    (found,) = circles(Import(importer, imported, "", 0) for importer, imported in pairs)
+    assert {each.importer for each in found} == {"f", "g"}
+    assert circles([Import("a", "b", "", 0), Import("b", "c", "", 0), Import("a", "c", "", 0)]) == []

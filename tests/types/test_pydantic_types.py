@@ -1,0 +1,771 @@
+"""Types survive the way from type to grammar to text to value: whatever the grammar lets through, the type reads."""
+
+from __future__ import annotations
+
+import enum
+import json
+import math
+import operator
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from fractions import Fraction
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
+from pathlib import Path
+from random import Random
+from typing import Annotated, Any, Generic, Literal, NamedTuple, Optional, TypeVar, Union
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import pydantic
+import pytest
+import regress
+from pydantic import (
+    UUID1,
+    UUID4,
+    AliasChoices,
+    AliasPath,
+    AnyUrl,
+    AwareDatetime,
+    Base64Bytes,
+    Base64Str,
+    Base64UrlBytes,
+    BaseModel,
+    ByteSize,
+    ConfigDict,
+    Field,
+    FileUrl,
+    FiniteFloat,
+    FutureDate,
+    FutureDatetime,
+    HttpUrl,
+    Json,
+    NaiveDatetime,
+    PastDate,
+    PastDatetime,
+    PostgresDsn,
+    RedisDsn,
+    RootModel,
+    SecretBytes,
+    SecretStr,
+    TypeAdapter,
+    computed_field,
+    conbytes,
+    confloat,
+    conint,
+    conlist,
+    constr,
+    field_validator,
+)
+from pydantic.alias_generators import to_camel
+from pydantic.networks import IPvAnyAddress, IPvAnyInterface, IPvAnyNetwork
+from pydantic.types import PaymentCardNumber
+from typing_extensions import NotRequired, TypedDict
+
+import constrain
+from constrain.language.result import result_type
+from constrain.types import patterns
+from tests.support import Tokens, Walker, byte_vocabulary
+
+WALKS = 8
+
+
+def texts(kind: Any, **options: Any) -> list[bytes]:
+    """A shortest text of the grammar of a type, and texts of random walks."""
+    vocabulary = byte_vocabulary()
+    constraint = constrain.compile(kind, vocabulary, **options)
+    walker, tokens = Walker(constraint, vocabulary), Tokens(vocabulary)
+    walks = [walker.text(Random(seed), tokens, most=30 + 10 * seed) for seed in range(WALKS)]
+    return [bytes(constraint.matcher().shortest_completion()), *walks]
+
+
+def check(kind: Any, **options: Any) -> list[Any]:
+    """The values of such texts, as ``generate`` reads them; each must be one."""
+    result = result_type(kind)
+    return [result.parse(text.decode()) for text in texts(kind, **options)]
+
+
+class Size(enum.Enum):
+    SMALL = "s"
+    LARGE = "l"
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class Point(NamedTuple):
+    x: int
+    label: str = "p"
+
+
+@dataclass
+class Box:
+    width: Annotated[int, Field(gt=0)]
+    tags: list[Literal["a", "b"]] = field(default_factory=list)
+
+
+class Movie(TypedDict):
+    name: str
+    year: NotRequired[Annotated[int, Field(ge=1888, le=2100)]]
+
+
+TODAY = date(2024, 2, 28)
+
+SCALARS: dict[str, Any] = {
+    "bool": bool,
+    "int": int,
+    "float": float,
+    "finite float": FiniteFloat,
+    "str": str,
+    "None": None,
+    "Any": Any,
+    "bytes": bytes,
+    "bytes with lengths": conbytes(min_length=2, max_length=3),
+    "complex": complex,
+    "Fraction": Fraction,
+    "Decimal": Decimal,
+    "Decimal with bounds": Annotated[Decimal, Field(gt=0, le=Decimal("99.5"))],
+    "Decimal with places": Annotated[Decimal, Field(max_digits=5, decimal_places=2)],
+    "Decimal with digits": Annotated[Decimal, Field(max_digits=4)],
+    "Decimal with only places": Annotated[Decimal, Field(decimal_places=1)],
+    "Decimal price": Annotated[Decimal, Field(ge=0, max_digits=8, decimal_places=2)],
+    "Decimal without places": Annotated[Decimal, Field(max_digits=3, decimal_places=0)],
+    "Decimal below 1": Annotated[Decimal, Field(max_digits=3, decimal_places=3)],
+    "Decimal of fewer digits than places": Annotated[Decimal, Field(max_digits=2, decimal_places=3)],
+    "Decimal multiple": Annotated[Decimal, Field(multiple_of=Decimal("0.5"), ge=0, lt=100)],
+    "conint": conint(gt=3, lt=1000, multiple_of=7),
+    "confloat": confloat(ge=0.25, le=10),
+    "multiple": Annotated[float, Field(multiple_of=0.5, lt=0, ge=-100)],
+    "constr": constr(min_length=2, max_length=4),
+    "pattern": constr(pattern=r"^[a-z]+-\d{2}$"),
+    "pattern of shorthands": constr(pattern=r"^\d+\s\S\w\D\W.$"),
+    "pattern anywhere": constr(pattern=r"ab"),
+    "named group": constr(pattern=r"^(?P<key>[a-z])=(?P<value>\d)$"),
+    "stripped": Annotated[str, pydantic.StringConstraints(strip_whitespace=True, min_length=3, max_length=5)],
+    "stripped pattern": Annotated[
+        str, pydantic.StringConstraints(strip_whitespace=True, pattern="^[ab ]+$", min_length=1)
+    ],
+    "upper case": Annotated[str, pydantic.StringConstraints(to_upper=True)],
+    "Literal": Literal["a", 1, True, None],  # noqa: PYI061
+    "Enum": Size,
+    "IntEnum": Level,
+    "date": date,
+    "date after": Annotated[date, Field(gt=TODAY)],
+    "date up to": Annotated[date, Field(le=TODAY)],
+    "date between": Annotated[date, Field(ge=TODAY, lt=date(2024, 3, 2))],
+    "date in the past": PastDate,
+    "date in the future": FutureDate,
+    "datetime": datetime,
+    "datetime from": Annotated[datetime, Field(ge=datetime(2020, 1, 1))],  # noqa: DTZ001
+    "datetime between": Annotated[
+        AwareDatetime,
+        Field(
+            gt=datetime(2024, 2, 28, 23, 59, 58, 500_000, tzinfo=timezone.utc),
+            lt=datetime(2024, 2, 29, 2, 0, 1, tzinfo=timezone(timedelta(hours=2))),
+        ),
+    ],
+    "datetime in the past": PastDatetime,
+    "datetime in the future": FutureDatetime,
+    "aware datetime": AwareDatetime,
+    "naive datetime": NaiveDatetime,
+    "naive datetime from": Annotated[NaiveDatetime, Field(ge=datetime(2023, 12, 31, 12))],  # noqa: DTZ001
+    "time": time,
+    "time before": Annotated[time, Field(lt=time(12, 30))],
+    "timedelta": timedelta,
+    "positive timedelta": Annotated[timedelta, Field(gt=timedelta(0))],
+    "timedelta between": Annotated[timedelta, Field(ge=timedelta(minutes=1), le=timedelta(hours=1))],
+    "UUID": UUID,
+    "UUID1": UUID1,
+    "UUID4": UUID4,
+    "IPv4Address": IPv4Address,
+    "IPv6Address": IPv6Address,
+    "IPv4Network": IPv4Network,
+    "IPv6Network": IPv6Network,
+    "IPv4Interface": IPv4Interface,
+    "IPv6Interface": IPv6Interface,
+    "IPvAnyAddress": IPvAnyAddress,
+    "IPvAnyNetwork": IPvAnyNetwork,
+    "IPvAnyInterface": IPvAnyInterface,
+    "AnyUrl": AnyUrl,
+    "HttpUrl": HttpUrl,
+    "FileUrl": FileUrl,
+    "PostgresDsn": PostgresDsn,
+    "RedisDsn": RedisDsn,
+    "SecretStr": SecretStr,
+    "SecretBytes": SecretBytes,
+    "Path": Path,
+    "ByteSize": ByteSize,
+    "Base64Bytes": Base64Bytes,
+    "Base64Str": Base64Str,
+    "Base64UrlBytes": Base64UrlBytes,
+    "ZoneInfo": ZoneInfo,
+}
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_scalar(name: str) -> None:
+    check(SCALARS[name])
+
+
+def test_email() -> None:
+    pytest.importorskip("email_validator")
+    check(pydantic.EmailStr)
+    check(pydantic.NameEmail)
+
+
+Item = TypeVar("Item")
+
+
+class Page(BaseModel, Generic[Item]):
+    items: list[Item]
+    following: Optional[Page[Item]] = None  # noqa: UP045
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"]
+    lives: int
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+    name: str
+
+
+class Node(BaseModel):
+    value: int
+    children: list[Node] = []
+
+
+CONTAINERS: dict[str, Any] = {
+    "list": list[int],
+    "nested list": list[list[bool]],
+    "conlist": conlist(int, min_length=1, max_length=2),
+    "pair": tuple[int, str],
+    "tuple": tuple[int, ...],
+    "empty tuple": tuple[()],
+    "NamedTuple": Point,
+    "deque": deque[int],
+    "Sequence": Sequence[bool],
+    "Iterable": Iterable[int],
+    "dict": dict[str, int],
+    "dict of sizes": Annotated[dict[str, bool], Field(min_length=1, max_length=2)],
+    "dict by number": dict[int, str],
+    "dict by float": dict[float, str],
+    "dict by bool": dict[bool, str],
+    "dict by pattern": dict[constr(pattern="^[a-c]$"), int],  # type: ignore[misc]
+    "OrderedDict": OrderedDict[str, int],
+    "defaultdict": defaultdict[str, list[int]],
+    "Counter": Counter[str],
+    "Union": Union[int, str, list[bool]],  # noqa: UP007
+    "Optional": Optional[int],  # noqa: UP045
+    "dataclass": Box,
+    "Pydantic dataclass": pydantic.dataclasses.dataclass(Box),
+    "TypedDict": Movie,
+    "model": Cat,
+    "union of models": Cat | Dog,
+    "discriminated union": Annotated[Cat | Dog, Field(discriminator="kind")],
+    "generic": Page[Cat],
+    "nested generic": Page[Page[Annotated[int, Field(multiple_of=5)]]],
+    "recursive": Node,
+    "RootModel": RootModel[list[Cat]],
+}
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_container(name: str) -> None:
+    check(CONTAINERS[name])
+
+
+@pytest.mark.parametrize("kind", [set[int], frozenset[str], set[Size]])
+def test_set(kind: Any) -> None:
+    for text, value in zip(texts(kind), check(kind), strict=True):
+        assert len(json.loads(text)) == len(value)
+
+
+@pytest.mark.parametrize("key", [date, UUID, Size, Literal["a", "b"]])
+def test_dict_by_what_propertynames_says(key: Any) -> None:
+    check(dict[key, int])
+
+
+# Fields come back under the right names.
+
+
+class Renamed(BaseModel):
+    by_alias: int = Field(alias="byAlias")
+    when_read: str = Field(validation_alias="whenRead", serialization_alias="whenWritten")
+    first_of: bool = Field(validation_alias=AliasChoices("firstChoice", "secondChoice"))
+    plain: None
+
+
+class Camel(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel)
+    snake_case: int
+    inner_part: Cat
+
+
+class Populated(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+    snake_case: int
+
+
+def test_aliases_are_the_keys() -> None:
+    for text, value in zip(texts(Renamed), check(Renamed), strict=True):
+        written = json.loads(text)
+        assert list(written) == ["byAlias", "whenRead", "firstChoice", "plain"]
+        assert [value.by_alias, value.when_read, value.first_of, value.plain] == list(written.values())
+
+
+def test_generated_aliases_are_the_keys() -> None:
+    for text, value in zip(texts(Camel), check(Camel), strict=True):
+        assert list(json.loads(text)) == ["snakeCase", "innerPart"]
+        assert value.snake_case == json.loads(text)["snakeCase"]
+    for value in check(Populated):
+        assert isinstance(value.snake_case, int)
+
+
+class ByPath(BaseModel):
+    first: int = Field(validation_alias=AliasChoices(AliasPath("names", 0), "first_name"))
+
+
+def test_the_first_alias_that_is_a_key_is_it() -> None:
+    for value in check(ByPath):
+        assert isinstance(value.first, int)
+
+
+# What a model is configured to do.
+
+
+class Forbidding(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    a: int
+    b: int = 3
+
+
+class Allowing(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    a: int
+
+
+class Typed(BaseModel):
+    __pydantic_extra__: dict[str, bool]
+    model_config = ConfigDict(extra="allow")
+    a: int
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(strict=True)
+    i: int
+    f: float
+    s: str
+    b: bytes
+    day: date
+    moment: datetime
+    noon: time
+    span: timedelta
+    key: UUID
+    pair: tuple[int, str]
+    size: Size
+    amount: Decimal
+    address: IPv4Address
+
+
+class Computed(BaseModel):
+    a: int
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def twice(self) -> int:
+        return 2 * self.a
+
+
+class Defaults(BaseModel):
+    a: int = 1
+    b: Size = Size.SMALL
+    c: list[int] = Field(default_factory=list, max_length=2)
+    d: Annotated[str, Field(min_length=1)] | None = None
+
+
+class Binary(BaseModel):
+    model_config = ConfigDict(val_json_bytes="base64", ser_json_timedelta="float")
+    data: bytes
+    span: timedelta
+
+
+class Hexadecimal(BaseModel):
+    model_config = ConfigDict(val_json_bytes="hex")
+    data: Annotated[bytes, Field(min_length=1, max_length=4)]
+
+
+class Frozen(BaseModel):
+    model_config = ConfigDict(
+        frozen=True, use_enum_values=True, str_strip_whitespace=True, use_attribute_docstrings=True
+    )
+    size: Size
+    name: Annotated[str, Field(min_length=1)]
+
+
+@pytest.mark.parametrize(
+    "model", [Forbidding, Allowing, Typed, Strict, Computed, Defaults, Binary, Hexadecimal, Frozen]
+)
+def test_configured_model(model: type[BaseModel]) -> None:
+    for value in check(model):
+        assert isinstance(value, model)
+
+
+def test_extra_keys_are_as_configured() -> None:
+    vocabulary = byte_vocabulary()
+    assert constrain.compile(Allowing, vocabulary).accepts('{"a": 1, "x": []}')
+    assert constrain.compile(Typed, vocabulary).accepts('{"a": 1, "x": true}')
+    assert not constrain.compile(Typed, vocabulary).accepts('{"a": 1, "x": 1}')
+    assert not constrain.compile(Forbidding, vocabulary).accepts('{"a": 1, "x": 1}')
+
+
+def test_computed_fields_are_not_asked_for() -> None:
+    """The schema is that of validation, not of serialization."""
+    for text in texts(Forbidding):
+        assert set(json.loads(text)) <= {"a", "b"}
+    assert not any("twice" in json.loads(text) for text in texts(constrain.strict_schema(Computed)))
+
+
+def test_defaults_fill_what_is_left_out() -> None:
+    assert constrain.compile(Defaults, byte_vocabulary()).accepts("{}")
+    assert result_type(Defaults).parse("{}") == Defaults()
+
+
+def test_strict_schemas_of_models_are_read_by_the_models() -> None:
+    for model in (Renamed, Camel, Defaults, Node, Page[Cat], Cat, Forbidding):
+        for text in texts(constrain.strict_schema(model), strict=True):
+            TypeAdapter(model).validate_json(text)
+
+
+# What a grammar cannot say.
+
+
+class Even(BaseModel):
+    number: Annotated[int, Field(ge=1, le=1)]
+
+    @field_validator("number")
+    @classmethod
+    def _even(cls, value: int) -> int:
+        if value % 2:
+            raise ValueError("odd")
+        return value
+
+
+def test_a_validator_of_ones_own_rejects_when_the_text_is_read() -> None:
+    with pytest.raises(constrain.OutputValidationError) as caught:
+        check(Even)
+    assert caught.value.pointer == "/number"
+    assert caught.value.text == '{"number":1}'
+
+
+class Wrapped(BaseModel):
+    inner: Json[list[int]]
+
+
+def test_json_in_a_string_is_refused_with_advice() -> None:
+    with pytest.raises(constrain.UnsupportedSchemaError, match="use the type inside the brackets"):
+        constrain.compile(Wrapped, byte_vocabulary())
+
+
+class Referring(BaseModel):
+    path: pydantic.FilePath | None
+    parts: list[Referring] = []
+
+
+@dataclass
+class Settings:
+    rules: dict[str, list[Referring]]
+
+
+@dataclass
+class Tool:
+    code: pydantic.ImportString
+
+
+OUTSIDE: dict[str, Any] = {
+    "FilePath": pydantic.FilePath,
+    "DirectoryPath": pydantic.DirectoryPath,
+    "NewPath": pydantic.NewPath,
+    "ImportString": pydantic.ImportString,
+    "ImportString ": pydantic.ImportString[int],
+    "PaymentCardNumber": PaymentCardNumber,
+    r"type\[int\]": type[int],
+    r"type\[Cat\]": type[Cat],
+    "the field Referring.path: FilePath": Referring,
+    r"the field Referring\.path: FilePath": Settings,
+    r"the field Tool\.code: ImportString": list[Tool],
+}
+
+
+@pytest.mark.parametrize("message", OUTSIDE)
+def test_types_that_ask_for_more_than_a_text_are_refused(message: str) -> None:
+    with pytest.raises(constrain.UnsupportedSchemaError, match=f"^{message.strip()}") as caught:
+        constrain.compile(OUTSIDE[message], byte_vocabulary())
+    assert type(caught.value) is constrain.UnsupportedSchemaError
+    assert caught.value.pointer is None  # the message names the field: there is no schema yet
+
+
+def test_a_schema_of_ones_own_says_what_such_a_type_takes() -> None:
+    here = Annotated[pydantic.FilePath, pydantic.WithJsonSchema({"enum": [__file__]})]
+    assert check(here)[0] == Path(__file__)
+    there = Annotated[pydantic.ImportString, pydantic.WithJsonSchema({"const": "math.pi"})]
+    assert check(there)[0] == math.pi
+
+
+def test_a_type_without_a_schema_is_refused() -> None:
+    with pytest.raises(constrain.SchemaError, match="no JSON Schema"):
+        constrain.compile(type(lambda: None), byte_vocabulary())
+
+
+# Tightened schemas accept what one would write.
+
+ACCEPTED: dict[str, tuple[Any, list[str], list[str]]] = {
+    "UUID4": (UUID4, ['"f47ac10b-58cc-4372-a567-0e02b2c3d479"'], ['"f47ac10b-58cc-1372-a567-0e02b2c3d479"']),
+    "HttpUrl": (
+        HttpUrl,
+        ['"https://example.com"', '"http://www.example.co.uk:8080/a/b.html?q=1&r=a%20b#top"', '"http://127.0.0.1/"'],
+        ['"ftp://example.com"', '"http://"', '"http://a b"', '"http://h:70000"', '"http://1.2.3.256/"'],
+    ),
+    "AnyUrl": (AnyUrl, ['"https://example.com"', '"mailto:a@example.com"', '"git+ssh://git@host/x"'], ['"x"']),
+    "PostgresDsn": (PostgresDsn, ['"postgresql://user:secret@db.example.com:5432/app"'], ['"mysql://db/app"']),
+    "IPv4Network": (
+        IPv4Network,
+        ['"10.0.0.0/8"', '"192.168.4.0/22"', '"1.2.3.4"'],
+        ['"10.0.0.1/8"', '"192.168.4.0/21"'],
+    ),
+    "Decimal": (Decimal, ["12.5", '"12.50"', '"0.1234567890123456789"'], ['"x"', '"1e5"']),
+    "long Decimal": (Decimal, ["12345678901234567890.12", '"12345678901234567890.12"'], []),
+    "price": (
+        SCALARS["Decimal price"],
+        ["12.5", "0", "999999.99", '"1.00"', '"0"', '"999999.99"'],
+        ["-1", "0.001", "1000000", '"-1"', '"-0.01"', '"0.001"', '"10.000"', '"1000000"'],
+    ),
+    "Decimal with bounds": (
+        SCALARS["Decimal with bounds"],
+        ['"0.01"', '"99.50"', '"99.4999"', "99.5"],
+        ['"0"', '"0.00"', '"-1"', '"99.51"', '"100"', "0"],
+    ),
+    "Decimal between negative bounds": (
+        Annotated[Decimal, Field(ge=Decimal("-12.5"), lt=Decimal("-0.05"))],
+        ['"-12.5"', '"-12.50"', '"-9"', '"-0.051"'],
+        ['"-12.51"', '"-13"', '"-0.05"', '"-0.0"', '"1"', '"-100"'],
+    ),
+    "Decimal of four digits": (
+        SCALARS["Decimal with digits"],
+        ['"0.1234"', '"12.34"', '"1234"', "1234"],
+        ['"1.2345"', '"12345"', '"0.12345"', "12345"],
+    ),
+    "dict by Decimal": (
+        dict[Annotated[Decimal, Field(ge=1, max_digits=3, decimal_places=1)], bool],
+        ['{"1.5": true, "99.9": false}'],
+        ['{"0.5": true}', '{"1.55": true}', '{"100": true}'],
+    ),
+    "Decimal below 1": (
+        SCALARS["Decimal below 1"],
+        ["0.125", "-0.5", "0.001", '"0.0"', '"0.125"', '"-0.5"'],
+        ["0", "0.0", "-0", '"0"', '"-0"', '"1.5"', "1", "0.0001"],
+    ),
+    "Decimal of fewer digits than places": (
+        SCALARS["Decimal of fewer digits than places"],
+        ["0.05", "0.25", "-0.5", '"0.05"', '"0.25"'],
+        ["0.005", "0.025", '"0.005"', '"0.025"', "0", '"0"'],
+    ),
+    "Decimal without digits": (Annotated[Decimal, Field(max_digits=1, decimal_places=1)], ['"0.5"'], ['"0"', "0"]),
+    "multiples of any size": (
+        Annotated[Decimal, Field(multiple_of=Decimal("0.01"))],
+        ["12.25", "9" * 20, "-0.01"],
+        ["0.005", "1" + "0" * 26, "9" * 60, "-" + "9" * 40 + ".25"],
+    ),
+    "places": (SCALARS["Decimal with places"], ["999.99", '"-999.99"', '"0.5"'], ["1000", '"1000"', '"0.125"']),
+    "dict by bounded number": (
+        dict[Annotated[int, Field(gt=-2, le=120)], bool],
+        ['{"-1": true, "0": false, "120": true}'],
+        ['{"-2": true}', '{"121": true}', '{"1.5": true}'],
+    ),
+    "date": (
+        SCALARS["date between"],
+        ['"2024-02-29"', '"2024-03-01"'],
+        ['"2024-02-27"', '"2024-03-02"', '"2024-02-30"'],
+    ),
+    "datetime": (
+        SCALARS["datetime between"],
+        ['"2024-02-28T23:59:59Z"', '"2024-02-29T00:00:00Z"'],
+        ['"2024-02-28T23:59:58Z"', '"2024-02-29T00:00:01Z"'],
+    ),
+    "naive": (
+        NaiveDatetime,
+        ['"2024-02-29T12:00:00"', '"2024-02-29T12:00:00.123456"'],
+        ['"2024-02-29T12:00:00Z"', '"2023-02-29T12:00:00"'],
+    ),
+    "time": (SCALARS["time before"], ['"12:29:59"', '"00:00:00"'], ['"12:30:00"']),
+    "timedelta": (SCALARS["timedelta between"], ['"PT60S"', '"PT3600S"'], ['"PT59S"', '"PT3601S"']),
+    "dict by number": (dict[int, bool], ['{"-12": true, "0": false}'], ['{"a": true}', '{"01": true}']),
+    "Base64Str": (Base64Str, ['"aGVsbG8="', '"aGk="', '"YWJj"'], ['"aGVsbG8"', '"/w=="']),
+    "Base64Bytes": (Base64Bytes, ['"/w=="', '"AAECAw=="'], ['"/w="', '"_w=="']),
+    "ByteSize": (ByteSize, ["1024", '"1.5 GiB"', '"10KB"'], ['"10 parsecs"']),
+    "email": (
+        Annotated[str, Field(json_schema_extra={"format": "email"})],
+        ['"a.b+c@mail.example.com"'],
+        ['"a"', '"a@b"'],
+    ),
+}
+
+
+def test_integers_of_types_are_plain_under_every_policy() -> None:
+    """Pydantic reads 7e35 as a float, and makes no integer of it."""
+    with pytest.raises(pydantic.ValidationError):
+        TypeAdapter(int).validate_json("7e35")
+    for kind in (int, Annotated[int, Field(gt=10)], list[int]):
+        constraint = constrain.compile(kind, byte_vocabulary(), numbers="any")
+        texts = ("7e35", "7" * 40, "12.0", "1.2e1", "12")
+        taken = [text for text in texts if constraint.accepts(f"[{text}]" if kind == list[int] else text)]
+        assert taken == ["7" * 40, "12"]
+    of_schema = constrain.compile(TypeAdapter(int).json_schema(), byte_vocabulary(), numbers="any")
+    assert of_schema.accepts("7e35")
+    assert constrain.compile(float, byte_vocabulary(), numbers="any").accepts("7e35")
+
+
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_usual_spellings_are_accepted_and_wrong_ones_are_not(name: str) -> None:
+    kind, accepted, rejected = ACCEPTED[name]
+    constraint = constrain.compile(kind, byte_vocabulary())
+    for text in accepted:
+        TypeAdapter(kind).validate_json(text)
+        assert constraint.accepts(text), text
+    for text in rejected:
+        assert not constraint.accepts(text), text
+
+
+LONG = "12345678901234567890.12"
+"""A float would make 12345678901234567000 of it."""
+
+
+@dataclass
+class Boxed:
+    amount: Decimal
+
+
+class Bill(BaseModel):
+    amount: Decimal
+    limited: Annotated[Decimal, Field(gt=0, max_digits=22, decimal_places=2)]
+    by_name: dict[str, Decimal]
+    listed: list[Decimal | None]
+    box: Boxed
+    either: int | Decimal | bool
+    parts: list[Bill] = []
+    unread: Any = None
+
+
+class StrictBill(Bill):
+    model_config = ConfigDict(strict=True)
+
+
+def bill(number: str, parts: str = "") -> str:
+    one = f'"amount": {number}, "limited": {number}, "by_name": {{"a": {number}}}, "listed": [null, {number}]'
+    return f'{{{one}, "box": {{"amount": {number}}}, "either": {number}, "parts": [{parts}], "unread": {number}}}'
+
+
+@pytest.mark.parametrize("model", [Bill, StrictBill])
+@pytest.mark.parametrize("number", [LONG, f'"{LONG}"', "1.50", "0.30"])
+def test_every_digit_of_a_decimal_is_read(model: type[Bill], number: str) -> None:
+    text, digits = bill(number, bill(number)), number.strip('"')
+    assert constrain.compile(model, byte_vocabulary()).accepts(text)
+    value = result_type(model).parse(text)
+    assert type(value) is model
+    for one in (value, value.parts[0]):
+        found = [one.amount, one.limited, one.by_name["a"], one.listed[1], one.box.amount, one.either]
+        assert [str(amount) for amount in found] == [digits] * 6
+    assert type(value.unread) is (str if '"' in number else float)
+    assert str(result_type(list[Decimal]).parse(f"[{number}]")[0]) == digits
+
+
+def test_decimals_that_floats_cannot_tell_apart_are_not_mixed_up() -> None:
+    kind = result_type(list[Decimal])
+    assert kind.parse("[0.1, 0.10]") == [Decimal("0.1"), Decimal("0.1")]
+    with pytest.raises(constrain.OutputValidationError, match="same as floats") as caught:
+        kind.parse(f"[1, {LONG}, {LONG}3]")
+    assert caught.value.pointer == "/1"
+
+
+class Built(BaseModel):
+    amount: Decimal
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(**fields)
+
+
+def test_a_model_that_builds_itself_reads_decimals_from_texts() -> None:
+    """Its arguments are floats already, which have too few digits."""
+    constraint = constrain.compile(Built, byte_vocabulary())
+    text = f'{{"amount": "{LONG}"}}'
+    assert constraint.accepts(text)
+    assert result_type(Built).parse(text).amount == Decimal(LONG)
+    assert not constraint.accepts(f'{{"amount": {LONG}}}')
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bounds_of_decimal_texts_are_compared_by_value(seed: int) -> None:
+    rng = Random(seed)
+    texts = [f"{rng.randint(-(10**5), 10**5) * 10 ** rng.randint(0, 2):d}" for _ in range(40)]
+    decimals = [Decimal(text).scaleb(-rng.randint(0, 6)) for text in [*texts, "0", "1", "-1", "9", "99", "100"]]
+    compare = {"gt": operator.gt, "ge": operator.ge, "lt": operator.lt, "le": operator.le}
+    for bound in decimals[::4]:
+        for name, holds in compare.items():
+            within = regress.Regex(patterns.whole(patterns.decimal_bound(name, bound)))
+            for value in [*decimals, bound, bound + Decimal("1e-7"), bound - Decimal("1e-7")]:
+                assert bool(within.find(f"{value:f}")) == holds(value, bound), (value, name, bound)
+
+
+def test_the_schema_that_is_shown_is_pydantics_own() -> None:
+    assert result_type(Cat).document == TypeAdapter(Cat).json_schema()
+    assert "pattern" not in json.dumps(result_type(HttpUrl).document)
+
+
+@pytest.mark.parametrize("step", [0.1, 0.01, 0.3, 0.001])
+def test_multiples_of_what_no_float_is_are_read(step: float) -> None:
+    kind = Annotated[float, Field(multiple_of=step)]
+    adapter: TypeAdapter[float] = TypeAdapter(kind)
+    constraint = constrain.compile(kind, byte_vocabulary(), cache=False)
+    rng, exact, read = Random(7), Decimal(repr(step)), 0
+    for _ in range(3000):
+        text = f"{rng.randrange(-(10**11), 10**11) // 10 ** rng.randrange(11) * exact:f}"
+        if constraint.accepts(text):
+            read += 1
+            assert adapter.validate_json(text) == float(text)
+        else:
+            assert abs(Decimal(text)) > 10**6
+    assert read > 1000
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (Annotated[Decimal, Field(multiple_of=Decimal("0.1"))], "98793528.3"),
+        (Annotated[int, Field(multiple_of=3)], "300000000"),
+        (Annotated[float, Field(multiple_of=0.5)], "300000000.5"),
+        (Annotated[float, Field(multiple_of=0.1, ge=2_000_000)], "2000000.5"),
+        (Annotated[float, Field(multiple_of=0.1, gt=1_000_000)], "1000000.5"),
+        (Annotated[float, Field(multiple_of=0.1, ge=0, lt=10**9)], "999999.9"),
+        (Annotated[float, Field(multiple_of=1_500_000.1, gt=0)], "1500000.1"),
+    ],
+)
+def test_other_multiples_have_no_bounds_but_their_own(kind: Any, text: str) -> None:
+    constraint = constrain.compile(kind, byte_vocabulary(), cache=False)
+    assert constraint.accepts(text)
+    TypeAdapter(kind).validate_json(text)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "refused"),
+    [({"ge": -5}, ["-5.1", "1000000.1"]), ({"lt": 3, "gt": -2_000_000}, ["3", "-1000000.1"]), ({}, ["1000000.1"])],
+)
+def test_bounds_of_multiples_hold_beside_ours(bounds: Any, refused: list[str]) -> None:
+    kind = Annotated[float, Field(multiple_of=0.1, **bounds)]
+    constraint = constrain.compile(kind, byte_vocabulary(), cache=False)
+    assert not any(map(constraint.accepts, refused))
+    assert constraint.accepts("1.5")
