@@ -18,7 +18,8 @@ KERNEL = {
     "height: max_recursed_height levels, and below a decision MAX_NESTED_DECISIONS": """
         derive derivative alternation intersection decide_intersection within first
         find_without_counts without_counts
-        find_lengths lengths
+        find_lengths lengths lengths_of_chain lengths_of_alternation
+        lengths_of_repetition lengths_of_window lengths_of_intersection
         alphabet find_alphabet
         build_shortest shortest search_shortest some_match""",
     "the call within meets what is no concatenation": "concatenation",
@@ -26,11 +27,10 @@ KERNEL = {
     "max_rule_depth = 200": """
         way_of_path
         is_plain""",
-    "MAX_NESTED_GROUPS": """
-        alive
-        outlook""",
-    "a terminal's base has none: 2 calls": "lexeme_bound",
-    "the wide expression is no intersection: 2 calls": "make_part part part_by_difference",
+    "MAX_NESTED_GROUPS (and outlook, through an OutlookSearch: calls on other objects are not seen here)": "alive",
+    "a terminal's base has none: 2 calls": "of_lexeme",
+    "no terminal matches the empty text, so what follows a lexeme is none yet: 2 calls": "add_following compute",
+    "the wide expression is no intersection: 2 calls": "make of by_difference",
     "max_branchings": "tree",
     "the nesting of C++ types in an archive": "each get put",
 }

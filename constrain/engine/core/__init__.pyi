@@ -60,7 +60,7 @@ def seed() -> bytes:
 def offer_seed(seed: bytes) -> bool:
     """Makes an earlier process's seed that of this one, if it has none yet; says whether it is that now.
 
-    Constraints of one seed share the mask parts of a vocabulary. ValueError if it has not 16 bytes.
+    Constraints of one seed share the context-independent tokens of a vocabulary. ValueError if it has not 16 bytes.
     """
 
 class Vocabulary:
@@ -91,10 +91,10 @@ class Vocabulary:
         """All that tells this vocabulary from others."""
 
     def store(self) -> bytes:
-        """The mask parts that grammars share, for ``restore``."""
+        """The context-independent tokens that grammars share, for ``restore``."""
 
     def restore(self, stored: Buffer) -> None:
-        """Keeps stored mask parts of an equal vocabulary, while there is room.
+        """Keeps stored context-independent tokens of an equal vocabulary, while there is room.
 
         ``stored`` must begin at a multiple of 8 and be whole, as checksum tells. Raises StorageError otherwise.
         """

@@ -12,8 +12,6 @@ namespace constrain {
 
 namespace {
 
-constexpr size_t max_silent_states = 100'000;
-
 constexpr uint64_t endless = ~uint64_t{0};
 
 // How many lexemes each state is from the end of its rule, or endless (Knuth 1977). Memory is not looked at: front ends
@@ -78,8 +76,8 @@ bool ends_silently(const Grammar& grammar, const Rule& rule) {
         auto cap = static_cast<uint32_t>(rule.slots[action.slot]);
         next[action.slot] = std::min(next[action.slot] + 1, cap);
       }
-      if (seen.size() > max_silent_states) {
-        throw LimitError("rule " + rule.name + " counts too far without reading (MAX_SILENT_STATES = " + std::to_string(max_silent_states) + ")");
+      if (seen.size() > MAX_SILENT_STATES.value) {
+        throw LimitError(limit_message("rule " + rule.name + " counts too far without reading", MAX_SILENT_STATES));
       }
       if (seen.emplace(index(edge.target), next).second) work.emplace_back(index(edge.target), std::move(next));
     }
@@ -147,9 +145,8 @@ void analyse(Grammar& grammar) {
   if (!ends(grammar.rules[0].start)) {
     throw GrammarError("the grammar generates nothing: rule " + grammar.rules[0].name + " can never be finished");
   }
-  if (left[index(grammar.rules[0].start)] > ExpressionStore::max_shortest_match) {
-    throw LimitError("every text of the grammar has more bytes than MAX_SHORTEST_MATCH = " +
-                     std::to_string(ExpressionStore::max_shortest_match) + " allows");
+  if (left[index(grammar.rules[0].start)] > MAX_SHORTEST_MATCH.value) {
+    throw LimitError("every text of the grammar has more bytes than " + MAX_SHORTEST_MATCH.shown() + " allows");
   }
   for (State& state : grammar.states) {  // drop edges that no finished text takes
     auto begin = grammar.edges.begin() + state.edges_begin;

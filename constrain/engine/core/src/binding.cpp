@@ -331,17 +331,17 @@ Limits limits_of(const nb::dict& given) {
   for (const auto& [key, value] : given) {
     const auto name = nb::cast<std::string>(key);
     const auto number = nb::cast<uint32_t>(value);
-    if (name == "MAX_MASK_WORK") {
+    if (name == MAX_MASK_WORK.name) {
       limits.mask_work = number;
-    } else if (name == "MAX_CALL_WORK") {
+    } else if (name == MAX_CALL_WORK.name) {
       limits.call_work = number;
-    } else if (name == "MAX_INTERSECTION_STATES") {
+    } else if (name == MAX_INTERSECTION_STATES.name) {
       limits.intersection_states = number;
-    } else if (name == "MAX_LENGTH_SETS") {
+    } else if (name == MAX_LENGTH_SETS.name) {
       limits.length_sets = number;
-    } else if (name == "MAX_NESTED_DECISIONS") {
+    } else if (name == MAX_NESTED_DECISIONS.name) {
       limits.nested_decisions = number;
-    } else if (name == "MAX_BUDGET_QUESTIONS") {
+    } else if (name == MAX_BUDGET_QUESTIONS.name) {
       limits.budget_questions = limits.budget_searches = number;
     } else {
       throw nb::value_error(("there is no limit " + name).c_str());
@@ -426,7 +426,7 @@ void bind_grammar(nb::module_& m) {
         result["memory_bytes"] = self.table_bytes();
         result["generation"] = self.generation();
         result["limited_masks"] = self.limited_masks();
-        result["shared_masks"] = self.automaton()->shared_masks();
+        result["shared_masks"] = self.automaton()->masks().shared();
         result["rules"] = self.grammar().rules.size();
         result["states"] = self.grammar().states.size();
         result["terminals"] = self.grammar().terminals.size();
@@ -443,53 +443,8 @@ nb::tuple names_of(LimitSet limits) {
   return nb::tuple(names);
 }
 
-void bind_matcher(nb::module_& m) {
-  nb::class_<Matcher>(m, "Matcher")
-      .def("__init__",
-           [](Matcher* self, std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_t> max_tokens,
-              const std::vector<std::optional<uint64_t>>& lexeme_limits) {
-             Locked lock(*grammar);
-             nb::gil_scoped_release release;
-             new (self) Matcher(grammar, max_tokens, lexeme_limits);
-           },
-           "grammar"_a, "max_tokens"_a = nb::none(), "lexeme_limits"_a = std::vector<std::optional<uint64_t>>())
-      .def("__init__",
-           [](Matcher* self, Matcher& other) {
-             Locked lock(other.grammar());
-             new (self) Matcher(other);
-           },
-           "other"_a)
-      .def("fill_bitmask",
-           [](Matcher& self, nb::handle bitmask) {
-             Buffer buffer(bitmask, "bitmask", "IiLl", 4, self.grammar().vocabulary().words(), true);
-             std::span<uint32_t> words = buffer.as<uint32_t>();
-             Locked lock(self);
-             fill(self, words);
-           },
-           nb::arg("bitmask").none())
-      .def("fill_candidates",
-           [](Matcher& self, nb::handle logits, nb::handle candidates) {
-             const Vocabulary& vocabulary = self.grammar().vocabulary();
-             Buffer scores(logits, "logits", "f", 4, vocabulary.size(), false);
-             Py_buffer out;
-             if (PyObject_GetBuffer(candidates.ptr(), &out, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE) < 0) {
-               refuse_type("candidates", "a contiguous, writable array of llama_token_data (numpy, or anything with the buffer protocol)", candidates);
-             }
-             struct Release {
-               Py_buffer* view;
-               ~Release() { PyBuffer_Release(view); }
-             } release_out{&out};
-             if (static_cast<size_t>(out.len) < vocabulary.size() * sizeof(Candidate)) {
-               throw nb::value_error(("candidates must hold " + std::to_string(vocabulary.size()) + " llama_token_data (12 bytes each)").c_str());
-             }
-             std::span<const float> values = scores.as<const float>();
-             auto* target = static_cast<Candidate*>(out.buf);
-             Locked lock(self);
-             std::vector<uint32_t> words(vocabulary.words());
-             fill(self, words);
-             return gather(words, values, target);
-           },
-           nb::arg("logits").none(), nb::arg("candidates").none())
+void bind_reading(nb::class_<Matcher>& matcher) {
+  matcher
       .def("accept",
            [](Matcher& self, nb::handle token) {
              uint32_t id = token_of(self.grammar().vocabulary(), token);
@@ -543,13 +498,73 @@ void bind_matcher(nb::module_& m) {
                    [](Matcher& self) {
                      Locked lock(self);
                      return self.finished();
-                   })
-      .def_prop_ro("min_tokens_left",
+                   });
+}
+
+void bind_masks(nb::class_<Matcher>& matcher) {
+  matcher
+      .def("fill_bitmask",
+           [](Matcher& self, nb::handle bitmask) {
+             Buffer buffer(bitmask, "bitmask", "IiLl", 4, self.grammar().vocabulary().words(), true);
+             std::span<uint32_t> words = buffer.as<uint32_t>();
+             Locked lock(self);
+             fill(self, words);
+           },
+           nb::arg("bitmask").none())
+      .def("fill_candidates",
+           [](Matcher& self, nb::handle logits, nb::handle candidates) {
+             const Vocabulary& vocabulary = self.grammar().vocabulary();
+             Buffer scores(logits, "logits", "f", 4, vocabulary.size(), false);
+             Py_buffer out;
+             if (PyObject_GetBuffer(candidates.ptr(), &out, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE) < 0) {
+               refuse_type("candidates", "a contiguous, writable array of llama_token_data (numpy, or anything with the buffer protocol)", candidates);
+             }
+             struct Release {
+               Py_buffer* view;
+               ~Release() { PyBuffer_Release(view); }
+             } release_out{&out};
+             if (static_cast<size_t>(out.len) < vocabulary.size() * sizeof(Candidate)) {
+               throw nb::value_error(("candidates must hold " + std::to_string(vocabulary.size()) + " llama_token_data (12 bytes each)").c_str());
+             }
+             std::span<const float> values = scores.as<const float>();
+             auto* target = static_cast<Candidate*>(out.buf);
+             Locked lock(self);
+             std::vector<uint32_t> words(vocabulary.words());
+             fill(self, words);
+             return gather(words, values, target);
+           },
+           nb::arg("logits").none(), nb::arg("candidates").none())
+      .def_prop_ro("knows_mask",
                    [](Matcher& self) {
                      Locked lock(self);
-                     nb::gil_scoped_release release;
-                     return self.tokens_to_finish();
+                     return knows_mask(self);
                    })
+      .def_prop_ro("is_quick",
+                   [](Matcher& self) {
+                     Locked lock(self);
+                     return is_quick(self);
+                   })
+      .def_prop_ro("is_in_use", [](Matcher& self) { return !Locked(self.grammar(), std::try_to_lock); })
+      .def("compute_mask",
+           [](Matcher& self) {
+             Locked lock(self);
+             prepare(self);
+           })
+      .def("diagnose",
+           [](Matcher& self, nb::handle token) {
+             uint32_t id = token_of(self.grammar().vocabulary(), token);
+             Locked lock(self);
+             Explanation why = [&] {
+               nb::gil_scoped_release release;
+               return self.explain(id);
+             }();
+             return std::tuple(why.allowed, why.at_end, why.at_limit, names_of(why.limits), why.offset, why.terminals);
+           },
+           nb::arg("token_id").none());
+}
+
+void bind_limits_met(nb::class_<Matcher>& matcher) {
+  matcher
       .def_prop_ro("is_narrowed",
                    [](Matcher& self) {
                      Locked lock(self.grammar());
@@ -574,6 +589,16 @@ void bind_matcher(nb::module_& m) {
                    [](Matcher& self) {
                      Locked lock(self.grammar());
                      return names_of(self.limits_met());
+                   });
+}
+
+void bind_completions(nb::class_<Matcher>& matcher) {
+  matcher
+      .def_prop_ro("min_tokens_left",
+                   [](Matcher& self) {
+                     Locked lock(self);
+                     nb::gil_scoped_release release;
+                     return self.tokens_to_finish();
                    })
       .def("completion_tokens",
            [](Matcher& self) {
@@ -613,34 +638,30 @@ void bind_matcher(nb::module_& m) {
              }
              return std::pair(nb::bytes(result.first.data(), result.first.size()), std::move(result.second));
            },
-           nb::arg("before").none())
-      .def_prop_ro("knows_mask",
-                   [](Matcher& self) {
-                     Locked lock(self);
-                     return knows_mask(self);
-                   })
-      .def_prop_ro("is_quick",
-                   [](Matcher& self) {
-                     Locked lock(self);
-                     return is_quick(self);
-                   })
-      .def_prop_ro("is_in_use", [](Matcher& self) { return !Locked(self.grammar(), std::try_to_lock); })
-      .def("compute_mask",
-           [](Matcher& self) {
-             Locked lock(self);
-             prepare(self);
-           })
-      .def("diagnose",
-           [](Matcher& self, nb::handle token) {
-             uint32_t id = token_of(self.grammar().vocabulary(), token);
-             Locked lock(self);
-             Explanation why = [&] {
-               nb::gil_scoped_release release;
-               return self.explain(id);
-             }();
-             return std::tuple(why.allowed, why.at_end, why.at_limit, names_of(why.limits), why.offset, why.terminals);
+           nb::arg("before").none());
+}
+
+void bind_matcher(nb::module_& m) {
+  nb::class_<Matcher> matcher(m, "Matcher");
+  matcher
+      .def("__init__",
+           [](Matcher* self, std::shared_ptr<CompiledGrammar> grammar, std::optional<uint64_t> max_tokens,
+              const std::vector<std::optional<uint64_t>>& lexeme_limits) {
+             Locked lock(*grammar);
+             nb::gil_scoped_release release;
+             new (self) Matcher(grammar, max_tokens, lexeme_limits);
            },
-           nb::arg("token_id").none());
+           "grammar"_a, "max_tokens"_a = nb::none(), "lexeme_limits"_a = std::vector<std::optional<uint64_t>>())
+      .def("__init__",
+           [](Matcher* self, Matcher& other) {
+             Locked lock(other.grammar());
+             new (self) Matcher(other);
+           },
+           "other"_a);
+  bind_reading(matcher);
+  bind_masks(matcher);
+  bind_limits_met(matcher);
+  bind_completions(matcher);
 }
 
 }  // namespace

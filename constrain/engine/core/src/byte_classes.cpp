@@ -27,9 +27,9 @@ ByteSet ExpressionStore::find_first(ExprId e) {
   ByteSet before;  // what nullable parts in front may begin with
   while (nodes_[index(e)].kind == Kind::concatenation) {
     const Node& node = nodes_[index(e)];
-    before = before | first(ExprId{node.arg[0]});
-    if (!nullable(ExprId{node.arg[0]})) return before;
-    e = ExprId{node.arg[1]};
+    before = before | first(node.head());
+    if (!nullable(node.head())) return before;
+    e = node.rest();
   }
   return before | first_of(e);
 }
@@ -44,10 +44,10 @@ ByteSet ExpressionStore::first_of(ExprId e) {
     case Kind::complement:
       return ByteSet::all();
     case Kind::bytes:
-      return byte_sets_[node.arg[0]];
+      return byte_sets_[node.byte_set()];
     case Kind::literal: {
       ByteSet set;
-      set.add(static_cast<uint8_t>(literals_[node.arg[0]]));
+      set.add(static_cast<uint8_t>(literals_[node.offset()]));
       return set;
     }
     case Kind::concatenation:
@@ -62,13 +62,14 @@ ByteSet ExpressionStore::first_of(ExprId e) {
       return set;
     }
     case Kind::repetition:
+      return first(node.unit());
     case Kind::window:
-      return first(ExprId{node.arg[0]});
+      return first(node.part());
     case Kind::literal_set: {
       ByteSet set;
-      const std::vector<std::string>& texts = literal_sets_[node.arg[0]].texts;
-      for (uint32_t i = node.arg[1]; i < node.arg[2]; ++i) {
-        if (texts[i].size() > node.arg[3]) set.add(static_cast<uint8_t>(texts[i][node.arg[3]]));
+      const std::vector<std::string>& texts = literal_sets_[node.literal_set()].texts;
+      for (uint32_t i = node.low(); i < node.high(); ++i) {
+        if (texts[i].size() > node.depth()) set.add(static_cast<uint8_t>(texts[i][node.depth()]));
       }
       return set;
     }
@@ -106,29 +107,31 @@ ByteSet ExpressionStore::find_alphabet(ExprId e) {
       set = first(e);
       break;
     case Kind::literal:
-      for (uint32_t i = 0; i < node.arg[1]; ++i) set.add(static_cast<uint8_t>(literals_[node.arg[0] + i]));
+      for (uint32_t i = 0; i < node.length(); ++i) set.add(static_cast<uint8_t>(literals_[node.offset() + i]));
       break;
     case Kind::concatenation:
-      for (ExprId rest = e;; rest = ExprId{nodes_[index(rest)].arg[1]}) {
+      for (ExprId rest = e;; rest = rest_of(rest)) {
         bool last = nodes_[index(rest)].kind != Kind::concatenation;
-        set = set | alphabet(last ? rest : ExprId{nodes_[index(rest)].arg[0]});
+        set = set | alphabet(last ? rest : head_of(rest));
         if (last) break;
       }
       break;
     case Kind::alternation:
-      for (uint32_t i = 0; i < node.arg[1]; ++i) set = set | alphabet(children_[node.arg[0] + i]);
+      for (uint32_t i = 0; i < node.part_count(); ++i) set = set | alphabet(children_[node.first_part() + i]);
       break;
     case Kind::intersection:
       set = ByteSet::all();
-      for (uint32_t i = 0; i < node.arg[1]; ++i) set = set & alphabet(children_[node.arg[0] + i]);
+      for (uint32_t i = 0; i < node.part_count(); ++i) set = set & alphabet(children_[node.first_part() + i]);
       break;
     case Kind::repetition:
+      set = alphabet(node.unit());
+      break;
     case Kind::window:
-      set = alphabet(ExprId{node.arg[0]});
+      set = alphabet(node.part());
       break;
     case Kind::literal_set:
-      for (uint32_t i = node.arg[1]; i < node.arg[2]; ++i) {
-        for (char c : literal_sets_[node.arg[0]].texts[i].substr(node.arg[3])) set.add(static_cast<uint8_t>(c));
+      for (uint32_t i = node.low(); i < node.high(); ++i) {
+        for (char c : literal_sets_[node.literal_set()].texts[i].substr(node.depth())) set.add(static_cast<uint8_t>(c));
       }
       break;
   }
@@ -152,9 +155,9 @@ void ExpressionStore::collect_byte_sets(ExprId start, std::vector<ByteSet>& out)
         out.push_back(first(e));
         break;
       case Kind::concatenation:
-        for (ExprId rest = e;; rest = ExprId{nodes_[index(rest)].arg[1]}) {
+        for (ExprId rest = e;; rest = rest_of(rest)) {
           const bool last = nodes_[index(rest)].kind != Kind::concatenation;
-          const ExprId head = last ? rest : ExprId{nodes_[index(rest)].arg[0]};
+          const ExprId head = last ? rest : head_of(rest);
           uncollected_.push_back(head);
           if (last || !nullable(head)) break;
         }
@@ -164,12 +167,14 @@ void ExpressionStore::collect_byte_sets(ExprId start, std::vector<ByteSet>& out)
         for (ExprId part : parts(e)) uncollected_.push_back(part);
         break;
       case Kind::complement:
+        uncollected_.push_back(node.excluded());
+        break;
       case Kind::repetition:
-        uncollected_.push_back(ExprId{node.arg[0]});
+        uncollected_.push_back(node.unit());
         break;
       case Kind::window:
-        uncollected_.push_back(ExprId{node.arg[0]});
-        uncollected_.push_back(ExprId{node.arg[2]});
+        uncollected_.push_back(node.part());
+        uncollected_.push_back(node.unit_state());
         break;
       case Kind::literal_set:
       case Kind::multiple:

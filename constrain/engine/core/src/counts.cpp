@@ -28,8 +28,8 @@ ExprId ExpressionStore::find_without_counts(ExprId e) {
     case Kind::concatenation: {
       std::vector<ExprId> parts;
       ExprId rest = e;
-      for (; nodes_[index(rest)].kind == Kind::concatenation; rest = ExprId{nodes_[index(rest)].arg[1]}) {
-        parts.push_back(ExprId{nodes_[index(rest)].arg[0]});
+      for (; nodes_[index(rest)].kind == Kind::concatenation; rest = rest_of(rest)) {
+        parts.push_back(head_of(rest));
       }
       ExprId result = without_counts(rest);
       for (size_t i = parts.size(); i-- > 0;) result = concatenation(without_counts(parts[i]), result);
@@ -43,13 +43,13 @@ ExprId ExpressionStore::find_without_counts(ExprId e) {
       return node.kind == Kind::alternation ? alternation(std::move(all)) : intersection(std::move(all));
     }
     case Kind::repetition: {
-      const ExprId part = without_counts(ExprId{node.arg[0]});
-      const uint32_t minimum = node.arg[1], maximum = node.arg[2];
+      const ExprId part = without_counts(node.unit());
+      const uint32_t minimum = node.minimum(), maximum = node.maximum();
       const bool is_short = std::max(minimum, maximum == unbounded ? 0 : maximum) <= max_short_count;
       return is_short ? repetition(part, minimum, maximum) : repetition(part, std::min(minimum, 1u), unbounded);
     }
     case Kind::window:
-      return node.arg[1] == node.arg[2] ? without_counts(ExprId{node.arg[0]}) : e;
+      return node.unit() == node.unit_state() ? without_counts(node.part()) : e;
     default:  // a complement would have fewer texts, not more
       return e;
   }

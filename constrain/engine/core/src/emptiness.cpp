@@ -44,7 +44,7 @@ bool ExpressionStore::decide_intersection(ExprId start) {
     if (too_many && !undecided) undecided_.insert(index(start), states_allowed_);
     if (too_many || (undecided && *undecided >= states_allowed_)) {
       throw UndecidedError(limit_message("deciding whether an intersection of expressions matches anything takes too many states",
-                                     "MAX_INTERSECTION_STATES", states_allowed_), Limit::intersection_states);
+                                     MAX_INTERSECTION_STATES, states_allowed_), Limit::intersection_states);
     }
     size_t at = count;
     if (count >= states_in_breadth) {
@@ -60,8 +60,8 @@ bool ExpressionStore::decide_intersection(ExprId start) {
       if (!possible.contains(byte)) continue;
       Node node = nodes_[index(e)];
       std::vector<ExprId> next;
-      spend(1 + node.arg[1] / 8);
-      for (uint32_t i = 0; i < node.arg[1]; ++i) next.push_back(derivative(children_[node.arg[0] + i], byte));
+      spend(1 + node.part_count() / 8);
+      for (uint32_t i = 0; i < node.part_count(); ++i) next.push_back(derivative(children_[node.first_part() + i], byte));
       ExprId d = intersection_undecided(std::move(next));
       if (d == ExprId::nothing || verdicts_[index(d)] == Verdict::empty) continue;
       bool live = nullable(d) || infinite(d) || nodes_[index(d)].kind != Kind::intersection || verdicts_[index(d)] == Verdict::live;
@@ -99,16 +99,16 @@ std::optional<bool> ExpressionStore::decide_multiple(ExprId e) {
   }
   if (!multiple) return std::nullopt;
   Node node = nodes_[index(*multiple)];
-  if (node.arg[1] > 2) return std::nullopt;  // in the fraction: few digits are left
+  if (node.phase() > phase_integer) return std::nullopt;  // in the fraction: few digits are left
   ExprId digits = intersection(std::move(others));
   if (digits == ExprId::nothing) return false;
-  Multiple machine = multiples_[node.arg[0]];
+  Multiple machine = multiples_[node.machine()];
   for (uint32_t i = 0; i < machine.scale; ++i) {  // of the integer part alone: the divisor without 10^scale
     uint64_t common = std::gcd(machine.divisor, uint64_t{10});
     if (common == 1) break;
     machine.divisor /= common;
   }
-  return multiple_completes(digits, machine, node.arg[2] | (uint64_t{node.arg[3]} << 32), node.arg[1] == 2);
+  return multiple_completes(digits, machine, node.residue(), node.phase() == phase_integer);
 }
 
 std::optional<bool> ExpressionStore::multiple_completes(ExprId digits, const Multiple& machine, uint64_t residue, bool begun) {
@@ -177,7 +177,7 @@ std::vector<ExprId> ExpressionStore::after_unit(ExprId part, ExprId unit, ExprId
       if (next_unit == ExprId::nothing || next_part == ExprId::nothing) continue;
       if (nullable(next_unit)) {
         targets.push_back(next_part);
-      } else if (uint64_t pair = (uint64_t{index(next_part)} << 32) | index(next_unit); !seen.find(pair)) {
+      } else if (uint64_t pair = paired(next_part, next_unit); !seen.find(pair)) {
         seen.insert(pair, 1);
         stack.emplace_back(next_part, next_unit);
       }
@@ -251,7 +251,7 @@ bool ExpressionStore::decide_window(ExprId part, ExprId unit, ExprId state, uint
     }
     if (k >= length_sets_allowed_) {
       throw LimitError(limit_message("the lengths of an expression's matches take too many steps to tell",
-                                     "MAX_LENGTH_SETS", length_sets_allowed_), Limit::length_sets);
+                                     MAX_LENGTH_SETS, length_sets_allowed_), Limit::length_sets);
     }
     seen.insert(key, k);
     may_end.push_back(ends);
@@ -279,7 +279,7 @@ std::optional<std::vector<std::string>> ExpressionStore::matches(ExprId start, s
     auto [e, text] = std::move(queue.front());
     queue.pop_front();
     if (nullable(e)) found.push_back(text);
-    if (text.size() > max_shortest_match) return std::nullopt;
+    if (text.size() > MAX_SHORTEST_MATCH.value) return std::nullopt;
     first(e).each([&, &from = e, &so_far = text](uint8_t byte) {
       ExprId next = derivative(from, byte);
       if (next != ExprId::nothing) queue.emplace_back(next, so_far + static_cast<char>(byte));
@@ -339,7 +339,7 @@ bool ExpressionStore::is_universal(ExprId start) {
   for (size_t at = 0; at < queue.size() && universal; ++at) {
     if (queue.size() > states_allowed_) {
       throw LimitError(limit_message("deciding whether a complement matches anything takes too many states",
-                                     "MAX_INTERSECTION_STATES", states_allowed_), Limit::intersection_states);
+                                     MAX_INTERSECTION_STATES, states_allowed_), Limit::intersection_states);
     }
     universal = nullable(queue[at]);
     for (uint8_t byte : representatives({queue[at]})) {

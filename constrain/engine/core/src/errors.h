@@ -47,8 +47,10 @@ decltype(auto) of_terminal(uint32_t terminal, F&& f) {
   }
 }
 
-inline std::string limit_message(const char* what, const char* name, size_t limit) {
-  return std::string(what) + " (" + name + " = " + std::to_string(limit) + ")";
+// "what (MAX_NAME = 100)"; `value`: another one than the limit's own; `times`: of it, as "10 * ".
+inline std::string limit_message(std::string_view what, const NamedLimit& limit, size_t value, const char* times = "") {
+  return std::string(what) + " (" + times + std::string(limit.name) + " = " + std::to_string(value) + ")";
 }
+inline std::string limit_message(std::string_view what, const NamedLimit& limit) { return limit_message(what, limit, limit.value); }
 
 }  // namespace constrain

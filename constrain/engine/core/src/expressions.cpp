@@ -15,11 +15,6 @@ constexpr uint32_t saturating_decrement(uint32_t count) { return count == unboun
 
 Hash tagged(Kind kind) { return seeded(static_cast<uint64_t>(kind)); }
 
-constexpr uint32_t phase_start = 0;  // of a multiple: nothing read, '-' read, integer digits, then 3 + fraction digits
-constexpr uint32_t phase_sign = 1;
-constexpr uint32_t phase_integer = 2;
-constexpr uint32_t phase_fraction = 3;
-
 }  // namespace
 
 ExpressionStore::ExpressionStore() {
@@ -41,7 +36,7 @@ ExprId ExpressionStore::intern(Node node) {
 
 std::span<const ExprId> ExpressionStore::parts(ExprId e) const {
   const Node& node = nodes_[index(e)];
-  return {children_.data() + node.arg[0], node.arg[1]};
+  return {children_.data() + node.first_part(), node.part_count()};
 }
 
 ExprId ExpressionStore::bytes(const ByteSet& set) {
@@ -84,8 +79,8 @@ ExprId ExpressionStore::concatenation(ExprId first, ExprId second) {
   if (a.kind == Kind::concatenation) {  // lean to the right, so that a derivative touches the front only
     std::vector<ExprId> heads;
     ExprId last = first;
-    for (; nodes_[index(last)].kind == Kind::concatenation; last = ExprId{nodes_[index(last)].arg[1]}) {
-      heads.push_back(ExprId{nodes_[index(last)].arg[0]});
+    for (; nodes_[index(last)].kind == Kind::concatenation; last = rest_of(last)) {
+      heads.push_back(head_of(last));
     }
     second = concatenation(last, second);
     for (size_t i = heads.size(); i-- > 0;) second = concatenation(heads[i], second);
@@ -111,9 +106,9 @@ ExprId ExpressionStore::alternation(std::vector<ExprId> parts) {
     if (node.kind == Kind::nothing) continue;
     if (node.kind == Kind::anything) return ExprId::anything;
     if (node.kind == Kind::alternation) {
-      parts.insert(parts.end(), children_.begin() + node.arg[0], children_.begin() + node.arg[0] + node.arg[1]);
+      parts.insert(parts.end(), children_.begin() + node.first_part(), children_.begin() + node.first_part() + node.part_count());
     } else if (node.kind == Kind::bytes) {
-      single = single | byte_sets_[node.arg[0]];
+      single = single | byte_sets_[node.byte_set()];
       any_single = parts[i];
       ++singles;
     } else {
@@ -154,7 +149,7 @@ ExprId ExpressionStore::intersection_undecided(std::vector<ExprId> parts) {
     if (node.kind == Kind::nothing) return ExprId::nothing;
     if (node.kind == Kind::anything) continue;
     if (node.kind == Kind::intersection) {
-      parts.insert(parts.end(), children_.begin() + node.arg[0], children_.begin() + node.arg[0] + node.arg[1]);
+      parts.insert(parts.end(), children_.begin() + node.first_part(), children_.begin() + node.first_part() + node.part_count());
     } else {
       flat.push_back(parts[i]);
     }
@@ -176,7 +171,7 @@ ExprId ExpressionStore::intersection_undecided(std::vector<ExprId> parts) {
     all_bytes &= node.kind == Kind::bytes;
     has_epsilon |= node.kind == Kind::epsilon;
     if (node.kind == Kind::complement) {
-      all_finite_excluded &= nodes_[node.arg[0]].finite;
+      all_finite_excluded &= nodes_[index(node.excluded())].finite;
     } else {
       ++positives;
       all_infinite &= node.infinite;
@@ -185,7 +180,7 @@ ExprId ExpressionStore::intersection_undecided(std::vector<ExprId> parts) {
   if (has_epsilon) return result.nullable ? ExprId::epsilon : ExprId::nothing;
   if (all_bytes) {
     ByteSet set = ByteSet::all();
-    for (ExprId part : flat) set = set & byte_sets_[nodes_[index(part)].arg[0]];
+    for (ExprId part : flat) set = set & byte_sets_[nodes_[index(part)].byte_set()];
     return bytes(set);
   }
   result.infinite = positives <= 1 && all_infinite && all_finite_excluded;
@@ -203,7 +198,7 @@ ExprId ExpressionStore::intersection(std::vector<ExprId> parts) {
 
 ExprId ExpressionStore::complement(ExprId part) {
   const Node& node = nodes_[index(part)];
-  if (node.kind == Kind::complement) return ExprId{node.arg[0]};
+  if (node.kind == Kind::complement) return node.excluded();
   if (node.kind == Kind::nothing) return ExprId::anything;
   if (node.kind == Kind::anything || (node.nullable && !node.finite && is_universal(part))) return ExprId::nothing;
   return intern_complement(part);
@@ -226,8 +221,8 @@ ExprId ExpressionStore::repetition(ExprId part, uint32_t minimum, uint32_t maxim
   if (minimum == 1 && maximum == 1) return part;
   const Node& node = nodes_[index(part)];
   if (node.nullable) minimum = 0;
-  if (node.kind == Kind::repetition && node.arg[1] == 0 && node.arg[2] == unbounded) return part;
-  return intern({.hash = mix(mix(tagged(Kind::repetition), node.hash), (uint64_t{minimum} << 32) | maximum),
+  if (node.kind == Kind::repetition && node.minimum() == 0 && node.maximum() == unbounded) return part;
+  return intern({.hash = mix(mix(tagged(Kind::repetition), node.hash), paired(minimum, maximum)),
                  .arg = {index(part), minimum, maximum},
                  .kind = Kind::repetition,
                  .nullable = minimum == 0,
@@ -263,7 +258,7 @@ ExprId ExpressionStore::literal_set_at(uint32_t set, uint32_t low, uint32_t high
     // copied out: literal() appends to the pool
     return literal(std::string_view(literals.texts[low]).substr(depth));
   }
-  Hash hash = mix(mix(literals.hash, (uint64_t{low} << 32) | high), depth);
+  Hash hash = mix(mix(literals.hash, paired(low, high)), depth);
   return intern({.hash = hash,
                  .arg = {set, low, high, depth},
                  .kind = Kind::literal_set,
@@ -272,8 +267,8 @@ ExprId ExpressionStore::literal_set_at(uint32_t set, uint32_t low, uint32_t high
 }
 
 ExprId ExpressionStore::multiple(uint64_t divisor, uint32_t scale) {
-  if (divisor == 0 || divisor >= (uint64_t{1} << 59)) {
-    throw LimitError("multipleOf needs a divisor below 2^59 (MAX_DIVISOR), after removing the decimal point");
+  if (divisor == 0 || divisor >= MAX_DIVISOR.value) {
+    throw LimitError("multipleOf needs a divisor below 2^59 (" + std::string(MAX_DIVISOR.name) + "), after removing the decimal point");
   }
   multiples_.push_back({divisor, scale});
   return multiple_at(static_cast<uint32_t>(multiples_.size() - 1), phase_start, 0);
@@ -306,29 +301,29 @@ ExprId ExpressionStore::multiple_at(uint32_t machine, uint32_t phase, uint64_t r
 }
 
 ExprId ExpressionStore::derive_multiple(const Node& node, uint8_t byte) {
-  const Multiple& m = multiples_[node.arg[0]];
-  uint32_t phase = node.arg[1];
-  uint64_t residue = node.arg[2] | (uint64_t{node.arg[3]} << 32);
-  if (byte == '-') return phase == phase_start ? multiple_at(node.arg[0], phase_sign, 0) : ExprId::nothing;
-  if (byte == '.') return phase == phase_integer ? multiple_at(node.arg[0], phase_fraction, residue) : ExprId::nothing;
+  const Multiple& m = multiples_[node.machine()];
+  uint32_t phase = node.phase();
+  const uint64_t residue = node.residue();
+  if (byte == '-') return phase == phase_start ? multiple_at(node.machine(), phase_sign, 0) : ExprId::nothing;
+  if (byte == '.') return phase == phase_integer ? multiple_at(node.machine(), phase_fraction, residue) : ExprId::nothing;
   if (byte < '0' || byte > '9') return ExprId::nothing;
   if (phase < phase_integer) phase = phase_integer;
   if (phase >= phase_fraction) {
     if (phase - phase_fraction >= m.scale) {  // past the last digit that may count: only zeros, and only if it fits
       bool fits = byte == '0' && residue == 0;
-      return fits ? multiple_at(node.arg[0], phase_fraction + m.scale + 1, 0) : ExprId::nothing;
+      return fits ? multiple_at(node.machine(), phase_fraction + m.scale + 1, 0) : ExprId::nothing;
     }
     ++phase;
   }
-  return multiple_at(node.arg[0], phase, (residue * 10 + (byte - '0')) % m.divisor);
+  return multiple_at(node.machine(), phase, (residue * 10 + (byte - '0')) % m.divisor);
 }
 
 ExprId ExpressionStore::window(ExprId part, ExprId unit, uint32_t minimum, uint32_t maximum) {
   const Node& node = nodes_[index(part)];
   // one unit repeated needs no window: X{a,b} made of m..n X is X{max(a,m),min(b,n)}
   if (node.kind == Kind::repetition) {
-    ExprId inner{node.arg[0]};
-    uint32_t low = node.arg[1], high = node.arg[2];
+    const ExprId inner = node.unit();
+    const uint32_t low = node.minimum(), high = node.maximum();
     if (inner == unit || intersection({inner, complement(unit)}) == ExprId::nothing) {
       return repetition(inner, std::max(low, minimum), std::min(high, maximum));
     }
@@ -341,20 +336,20 @@ ExprId ExpressionStore::window_at(ExprId part, ExprId unit, ExprId state, uint32
   bool boundary = state == unit;
   if (boundary && minimum == 0 && maximum == unbounded) return part;
   Hash hash = mix(mix(mix(tagged(Kind::window), this->hash(part)), this->hash(unit)), this->hash(state));
-  hash = mix(hash, (uint64_t{minimum} << 32) | maximum);
+  hash = mix(hash, paired(minimum, maximum));
   if (const uint32_t* found = interned_.find(hash)) return ExprId{*found};
   if (!decide_window(part, unit, state, minimum, maximum)) return ExprId::nothing;
   const Node& node = nodes_[index(part)];
   return intern({.hash = hash,
-                 .arg = {index(part), index(unit), index(state), minimum, maximum},
+                 .arg = {index(unit), minimum, maximum, index(part), index(state)},
                  .kind = Kind::window,
                  .nullable = boundary && minimum == 0 && node.nullable,
                  .finite = node.finite});
 }
 
 ExprId ExpressionStore::derive_window(const Node& node, uint8_t byte) {
-  ExprId part{node.arg[0]}, unit{node.arg[1]}, state{node.arg[2]};
-  uint32_t minimum = node.arg[3], maximum = node.arg[4];
+  const ExprId part = node.part(), unit = node.unit(), state = node.unit_state();
+  uint32_t minimum = node.minimum(), maximum = node.maximum();
   ExprId next_part = derivative(part, byte);
   if (next_part == ExprId::nothing) return ExprId::nothing;
   ExprId next = derivative(state, byte);
@@ -383,16 +378,16 @@ ExprId ExpressionStore::derivative(ExprId e, std::string_view text) {
   return e;
 }
 
-void ExpressionStore::allow(size_t work, const char* limit_name, Limit limit) {
+void ExpressionStore::allow(size_t work, const NamedLimit* limit) {
   allowance_ = spent_ + work;
   search_end_ = spent_ + work / 2;
-  limit_name_ = limit_name;
   limit_ = limit;
   allow_searches(max_states_, max_sets_);
 }
 
 void ExpressionStore::overspent() const {
-  throw LimitError(std::string("the expressions take too much work (") + limit_name_ + "); simplify the pattern or its bounds", limit_);
+  const std::string name = limit_ ? limit_->with_unit() : "the rest of an Allowance";
+  throw LimitError("the expressions take too much work (" + name + "); simplify the pattern or its bounds", limit_ ? limit_->met : Limit::compile_work);
 }
 
 ExprId ExpressionStore::derive(ExprId e, uint8_t byte) {
@@ -405,17 +400,17 @@ ExprId ExpressionStore::derive(ExprId e, uint8_t byte) {
     case Kind::anything:
       return e;
     case Kind::bytes:
-      return byte_sets_[node.arg[0]].contains(byte) ? ExprId::epsilon : ExprId::nothing;
+      return byte_sets_[node.byte_set()].contains(byte) ? ExprId::epsilon : ExprId::nothing;
     case Kind::literal:
-      if (static_cast<uint8_t>(literals_[node.arg[0]]) != byte) return ExprId::nothing;
-      return literal_at(node.arg[0] + 1, node.arg[1] - 1);
+      if (static_cast<uint8_t>(literals_[node.offset()]) != byte) return ExprId::nothing;
+      return literal_at(node.offset() + 1, node.length() - 1);
     case Kind::concatenation: {
       std::vector<ExprId> next;  // one for each part that may come first, since those before it are nullable
       for (ExprId rest = e; rest != ExprId::epsilon;) {
         const Node at = nodes_[index(rest)];
         bool last = at.kind != Kind::concatenation;
-        ExprId head = last ? rest : ExprId{at.arg[0]};
-        rest = last ? ExprId::epsilon : ExprId{at.arg[1]};
+        ExprId head = last ? rest : at.head();
+        rest = last ? ExprId::epsilon : at.rest();
         next.push_back(concatenation(derivative(head, byte), rest));
         spend(1);
         if (!nullable(head)) break;
@@ -425,10 +420,10 @@ ExprId ExpressionStore::derive(ExprId e, uint8_t byte) {
     case Kind::alternation:
     case Kind::intersection: {
       std::vector<ExprId> next;
-      spend(node.arg[1] / 8);
-      next.reserve(node.arg[1]);
-      for (uint32_t i = 0; i < node.arg[1]; ++i) {
-        ExprId d = derivative(children_[node.arg[0] + i], byte);
+      spend(node.part_count() / 8);
+      next.reserve(node.part_count());
+      for (uint32_t i = 0; i < node.part_count(); ++i) {
+        ExprId d = derivative(children_[node.first_part() + i], byte);
         if (d != ExprId::nothing) {
           next.push_back(d);
         } else if (node.kind == Kind::intersection) {
@@ -438,24 +433,23 @@ ExprId ExpressionStore::derive(ExprId e, uint8_t byte) {
       return node.kind == Kind::alternation ? alternation(std::move(next)) : intersection(std::move(next));
     }
     case Kind::complement:
-      return complement(derivative(ExprId{node.arg[0]}, byte));
+      return complement(derivative(node.excluded(), byte));
     case Kind::repetition: {
-      ExprId d = derivative(ExprId{node.arg[0]}, byte);
+      ExprId d = derivative(node.unit(), byte);
       if (d == ExprId::nothing) return d;
-      uint32_t minimum = saturating_decrement(node.arg[1]);
-      return concatenation(d, repetition(ExprId{node.arg[0]}, minimum, saturating_decrement(node.arg[2])));
+      return concatenation(d, repetition(node.unit(), saturating_decrement(node.minimum()), saturating_decrement(node.maximum())));
     }
     case Kind::literal_set: {
-      const std::vector<std::string>& texts = literal_sets_[node.arg[0]].texts;
-      uint32_t depth = node.arg[3];
+      const std::vector<std::string>& texts = literal_sets_[node.literal_set()].texts;
+      const uint32_t depth = node.depth();
       auto at_depth = [depth](const std::string& text) {
         return text.size() > depth ? static_cast<int>(static_cast<uint8_t>(text[depth])) : -1;
       };
-      auto low = std::partition_point(texts.begin() + node.arg[1], texts.begin() + node.arg[2],
+      auto low = std::partition_point(texts.begin() + node.low(), texts.begin() + node.high(),
                                       [&](const std::string& text) { return at_depth(text) < byte; });
-      auto high = std::partition_point(low, texts.begin() + node.arg[2],
+      auto high = std::partition_point(low, texts.begin() + node.high(),
                                        [&](const std::string& text) { return at_depth(text) <= byte; });
-      return literal_set_at(node.arg[0], static_cast<uint32_t>(low - texts.begin()),
+      return literal_set_at(node.literal_set(), static_cast<uint32_t>(low - texts.begin()),
                             static_cast<uint32_t>(high - texts.begin()), depth + 1);
     }
     case Kind::multiple:

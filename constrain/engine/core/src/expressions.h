@@ -34,21 +34,51 @@ class ExpressionStore {
 
   struct Node {
     Hash hash;
-    std::array<uint32_t, 6> arg{};  // meaning by kind: see the constructors in expressions.cpp
+    std::array<uint32_t, 6> arg{};  // what they mean depends on the kind: read by the names below
     Kind kind = Kind::nothing;
     bool nullable = false;
     bool finite = false;    // certainly a finite language
     bool infinite = false;  // certainly an infinite language
     int16_t lead = -1;      // the only byte a match may begin with, where there is just one and it is easily told
     uint16_t height = 0;    // levels of parts below it; a chain of concatenations is one level, however long it is
+
+    // A class of bytes: its number among those of the store.
+    uint32_t byte_set() const { return arg[0]; }
+    // A literal: where it stands in the text of all literals, in bytes.
+    uint32_t offset() const { return arg[0]; }
+    uint32_t length() const { return arg[1]; }
+    // A concatenation, which leans to the right: the rest may be another one.
+    ExprId head() const { return ExprId{arg[0]}; }
+    ExprId rest() const { return ExprId{arg[1]}; }
+    // An alternation or intersection: where its parts stand among those of all (see `parts`).
+    uint32_t first_part() const { return arg[0]; }
+    uint32_t part_count() const { return arg[1]; }
+    // A complement.
+    ExprId excluded() const { return ExprId{arg[0]}; }
+    // A repetition or window: what is counted, and how often it follows; the maximum may be `unbounded`.
+    ExprId unit() const { return ExprId{arg[0]}; }
+    uint32_t minimum() const { return arg[1]; }
+    uint32_t maximum() const { return arg[2]; }
+    // A window: what is read, and what is left of the unit under way (the unit itself, between two of them).
+    ExprId part() const { return ExprId{arg[3]}; }
+    ExprId unit_state() const { return ExprId{arg[4]}; }
+    // A set of literals: its number, and which of its texts are left, from the first to behind the last, without how many bytes.
+    uint32_t literal_set() const { return arg[0]; }
+    uint32_t low() const { return arg[1]; }
+    uint32_t high() const { return arg[2]; }
+    uint32_t depth() const { return arg[3]; }
+    // A multiple: the number of its divisor, what has been read (phase_...), and the remainder.
+    uint32_t machine() const { return arg[0]; }
+    uint32_t phase() const { return arg[1]; }
+    uint64_t residue() const { return arg[2] | (uint64_t{arg[3]} << 32); }
   };
 
-  // Named limits; the message of a LimitError names them.
-  static constexpr uint32_t max_intersection_states = Limits{}.intersection_states;
+  static constexpr uint32_t phase_start = 0;  // of a multiple: nothing read, '-' read, integer digits, then 3 + fraction digits
+  static constexpr uint32_t phase_sign = 1;
+  static constexpr uint32_t phase_integer = 2;
+  static constexpr uint32_t phase_fraction = 3;
+
   static constexpr size_t max_residues_searched = 2'000;  // states; beyond, arithmetic
-  static constexpr uint32_t max_length_sets = Limits{}.length_sets;
-  static constexpr uint32_t max_shortest_match = 1u << 24;  // bytes
-  static constexpr uint32_t max_expression_depth = 4'000;   // levels of parts of an imported expression
 
   ExpressionStore();
 
@@ -74,6 +104,8 @@ class ExpressionStore {
   bool nullable(ExprId e) const { return nodes_[index(e)].nullable; }
   bool infinite(ExprId e) const { return nodes_[index(e)].infinite; }
   const Hash& hash(ExprId e) const { return nodes_[index(e)].hash; }
+  ExprId head_of(ExprId e) const { return nodes_[index(e)].head(); }  // of a concatenation
+  ExprId rest_of(ExprId e) const { return nodes_[index(e)].rest(); }
   std::span<const ExprId> parts(ExprId e) const;  // of an alternation or intersection
 
   ByteSet first(ExprId e);               // bytes a match may begin with; may name a few too many
@@ -112,7 +144,8 @@ class ExpressionStore {
   std::optional<bool> has_endless_matches(ExprId e, size_t max_states);
 
   // Work is counted in derivatives made, larger ones for more. Beyond the allowance LimitError is thrown.
-  void allow(size_t work, const char* limit_name, Limit limit = Limit::compile_work);
+  // `limit`: that says so; null for the rest of what a caller allows.
+  void allow(size_t work, const NamedLimit* limit);
   size_t work() const { return spent_ + nodes_.size(); }  // so far; a node that was made counts as a derivative, too
   void allow_all() {  // and searches as long as they take, until the next `allow`
     allowance_ = search_end_ = ~size_t{0};
@@ -231,11 +264,10 @@ class ExpressionStore {
   size_t spent_ = 0;
   size_t allowance_ = ~size_t{0};
   size_t search_end_ = ~size_t{0};  // of what is allowed, shortest matches leave the rest to decisions
-  const char* limit_name_ = "";
-  Limit limit_ = Limit::compile_work;
+  const NamedLimit* limit_ = nullptr;
   // Of one search: what was asked for, and what is allowed now.
-  uint32_t max_states_ = max_intersection_states, max_sets_ = max_length_sets;
-  uint32_t states_allowed_ = max_intersection_states, length_sets_allowed_ = max_length_sets;
+  uint32_t max_states_ = Limits{}.intersection_states, max_sets_ = Limits{}.length_sets;
+  uint32_t states_allowed_ = Limits{}.intersection_states, length_sets_allowed_ = Limits{}.length_sets;
   size_t notice_at_ = ~size_t{0};
   void (*notice_)(void*) = nullptr;
   void* notice_argument_ = nullptr;
@@ -263,6 +295,12 @@ class ExpressionStore {
   std::vector<int16_t> onward_;    // the first byte of the match that proved an intersection live; or -1
   FlatMap<uint32_t, uint32_t> distances_;
   Lengths find_lengths(ExprId e);
+  Lengths lengths_of_set(const Node& node);
+  Lengths lengths_of_chain(ExprId e);
+  Lengths lengths_of_alternation(const Node& node);
+  Lengths lengths_of_repetition(const Node& node);
+  Lengths lengths_of_window(const Node& node);
+  Lengths lengths_of_intersection(ExprId e);
   void keep_lengths(ExprId e, const Lengths& lengths);
   uint64_t digits_of(const Node& multiple) const;
   FlatMap<uint32_t, uint32_t> length_ids_;

@@ -106,6 +106,6 @@ void prove_lexing(Grammar& grammar);
 
 // In a sentence: after which text of `terminal` a byte that `follower` begins with is read on as something else, and
 // whether that strands the text. `beside`: terminals that may read it. Empty if no example was found.
-std::string example_of_swallowing(Grammar& grammar, uint32_t terminal, uint32_t follower, const std::vector<uint32_t>& beside);
+std::string example_of_conflict(Grammar& grammar, uint32_t terminal, uint32_t follower, const std::vector<uint32_t>& beside);
 
 }  // namespace constrain

@@ -23,6 +23,12 @@ constexpr uint32_t index(Id id) {
   return static_cast<uint32_t>(id);
 }
 
+// The key of a pair, for tables: of two ids, or of numbers below 2^32.
+template <typename One, typename Other>
+constexpr uint64_t paired(One one, Other other) {
+  return (uint64_t{static_cast<uint32_t>(one)} << 32) | static_cast<uint32_t>(other);
+}
+
 constexpr uint32_t unbounded = 0xFFFFFFFFu;  // "no maximum" of a repetition, a window or a condition
 
 }  // namespace constrain

@@ -13,7 +13,6 @@ namespace constrain {
 
 namespace {
 
-constexpr size_t max_compile_work = 1'000'000;  // derivatives
 constexpr unsigned max_recursed_depth = 50;  // levels that are read by calls within one another; deeper ones from below
 constexpr size_t objects_at_a_time = 5'000;  // of Python that are read before others may have the GIL, about 1 ms
 constexpr size_t large_set = 2'000;          // texts that take long to be sorted
@@ -60,8 +59,8 @@ class Importer {
   ExprId import(nb::handle object, unsigned depth) {
     has_read();
     const ExprId result = make(object, depth);
-    if (store_[result].height > ExpressionStore::max_expression_depth) {
-      throw LimitError(limit_message("an expression is nested too deeply", "MAX_EXPRESSION_DEPTH", ExpressionStore::max_expression_depth));
+    if (store_[result].height > MAX_EXPRESSION_DEPTH.value) {
+      throw LimitError(limit_message("an expression is nested too deeply", MAX_EXPRESSION_DEPTH));
     }
     known_.emplace(object.ptr(), result);
     return result;
@@ -219,7 +218,7 @@ class RuleImporter {
       nb::tuple edge = tuple_of(each);
       if (edge.size() != 7) throw GrammarError("rule " + made.name + ": an edge is not (source, symbol, target, conditions, actions, excluding, distinct)");
       uint32_t source = count_of(edge[0]), target = count_of(edge[2]);
-      if (std::max(source, target) >= max_states) throw LimitError("rule " + made.name + " has too many states (MAX_RULE_STATES)");
+      if (std::max(source, target) >= MAX_RULE_STATES.value) throw_too_many_states(made);
       states = std::max({states, source + 1, target + 1});
       found.emplace_back(source, read_edge(edge, base + target, made));
       if (++read_ % objects_at_a_time == 0) offer_gil();
@@ -227,7 +226,7 @@ class RuleImporter {
     std::vector<uint32_t> ends;
     for (nb::handle state : accepting) {
       ends.push_back(count_of(state));
-      if (ends.back() >= max_states) throw LimitError("rule " + made.name + " has too many states (MAX_RULE_STATES)");
+      if (ends.back() >= MAX_RULE_STATES.value) throw_too_many_states(made);
       states = std::max(states, ends.back() + 1);
     }
     grammar_.states.resize(base + states, State{.rule = index});
@@ -248,7 +247,9 @@ class RuleImporter {
   }
 
  private:
-  static constexpr uint32_t max_states = 10'000'000;
+  [[noreturn]] static void throw_too_many_states(const Rule& rule) {
+    throw LimitError("rule " + rule.name + " has too many states (" + std::string(MAX_RULE_STATES.name) + ")");
+  }
 
   Edge read_edge(const nb::tuple& tuple, uint32_t target, const Rule& rule) {
     Edge edge;
@@ -330,10 +331,10 @@ class RuleImporter {
 }  // namespace
 
 ExprId import_expression(ExpressionStore& store, nb::handle expression, size_t allowance) {
-  if (allowance < max_compile_work) {
-    store.allow(allowance, "the rest of an Allowance");
+  if (allowance < MAX_COMPILE_WORK.value) {
+    store.allow(allowance, nullptr);
   } else {
-    store.allow(max_compile_work, "MAX_COMPILE_WORK = 1000000 derivatives");
+    store.allow(MAX_COMPILE_WORK.value, &MAX_COMPILE_WORK);
   }
   return Importer(store).expression(expression);
 }
@@ -358,7 +359,7 @@ ExprId without_marks(ExpressionStore& store, ExprId terminal) {
 
 Grammar import_grammar(nb::handle object) {
   Grammar grammar;
-  grammar.expressions.allow(max_compile_work, "MAX_COMPILE_WORK = 1000000 derivatives");
+  grammar.expressions.allow(MAX_COMPILE_WORK.value, &MAX_COMPILE_WORK);
   Importer importer(grammar.expressions);
   for (nb::handle each : tuple_of(object.attr("terminals"))) {
     grammar.terminal_names.push_back(nb::cast<std::string>(each.attr("name")));

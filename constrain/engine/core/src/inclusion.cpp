@@ -20,7 +20,7 @@ constexpr uint32_t max_nested_inclusions = 8;  // questions about units that are
 
 bool ExpressionStore::is_star(ExprId e) const {
   const Node& node = nodes_[index(e)];
-  return node.kind == Kind::repetition && node.arg[1] == 0 && node.arg[2] == unbounded && nodes_[node.arg[0]].finite;
+  return node.kind == Kind::repetition && node.minimum() == 0 && node.maximum() == unbounded && nodes_[index(node.unit())].finite;
 }
 
 // Is every match of the expression certainly one of `star`, which is X*? Of tall expressions that is not found out.
@@ -29,7 +29,7 @@ bool ExpressionStore::within(ExprId e, ExprId star) {
   bool result = true;
   for (;;) {
     if (e == star || e == ExprId::epsilon || e == ExprId::nothing) break;
-    const uint64_t key = (uint64_t{index(e)} << 32) | index(star);
+    const uint64_t key = paired(e, star);
     if (const uint8_t* known = within_.find(key)) {
       result = *known != 0;
       break;
@@ -41,8 +41,8 @@ bool ExpressionStore::within(ExprId e, ExprId star) {
       result = is_part_within(e, star);
       break;
     }
-    const ExprId rest{node.arg[1]};
-    result = within(ExprId{node.arg[0]}, star);
+    const ExprId rest = node.rest();
+    result = within(node.head(), star);
     if (!result) break;
     e = rest;
   }
@@ -54,12 +54,13 @@ bool ExpressionStore::within(ExprId e, ExprId star) {
 bool ExpressionStore::is_part_within(ExprId e, ExprId star) {
   if (is_tall(e)) return false;
   const Node node = nodes_[index(e)];
-  auto parts_of = [&] { return std::vector<ExprId>(children_.begin() + node.arg[0], children_.begin() + node.arg[0] + node.arg[1]); };
+  auto parts_of = [&] { return std::vector<ExprId>(children_.begin() + node.first_part(), children_.begin() + node.first_part() + node.part_count()); };
   auto inside = [&](ExprId each) { return within(each, star); };
   switch (node.kind) {
     case Kind::repetition:
+      return inside(node.unit());
     case Kind::window:
-      return inside(ExprId{node.arg[0]});
+      return inside(node.part());
     case Kind::intersection: {
       const std::vector<ExprId> parts = parts_of();
       return std::any_of(parts.begin(), parts.end(), inside);
@@ -116,8 +117,8 @@ void ExpressionStore::absorb(std::vector<ExprId>& alternatives) {
 bool ExpressionStore::excludes_itself(const std::vector<ExprId>& parts) {
   for (ExprId part : parts) {
     const Node& node = nodes_[index(part)];
-    if (node.kind != Kind::complement || !is_star(ExprId{node.arg[0]})) continue;
-    const ExprId star{node.arg[0]};
+    if (node.kind != Kind::complement || !is_star(node.excluded())) continue;
+    const ExprId star = node.excluded();
     if (std::any_of(parts.begin(), parts.end(), [&](ExprId each) { return each != part && within(each, star); })) return true;
   }
   return false;

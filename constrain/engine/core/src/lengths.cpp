@@ -25,7 +25,7 @@ ExpressionStore::Lengths of_one(uint64_t length) { return {length, length, lengt
 
 ExpressionStore::Lengths ExpressionStore::lengths(ExprId e) {
   const Node& node = nodes_[index(e)];
-  if (node.kind == Kind::literal) return of_one(node.arg[1]);
+  if (node.kind == Kind::literal) return of_one(node.length());
   auto known = [this](ExprId each) { return length_ids_.find(index(each)); };
   if (const uint32_t* found = known(e)) return lengths_[*found];
   auto parts_of = [this](ExprId each, auto&& f) { each_part(each, f); };
@@ -49,63 +49,17 @@ ExpressionStore::Lengths ExpressionStore::find_lengths(ExprId e) {
     case Kind::bytes:
       return of_one(1);
     case Kind::literal:
-      return of_one(node.arg[1]);
-    case Kind::literal_set: {
-      const std::vector<std::string>& texts = literal_sets_[node.arg[0]].texts;
-      Lengths all{no_limit, 0, 0, 1, 0, 0};
-      for (uint32_t i = node.arg[1]; i < node.arg[2]; ++i) {
-        const uint64_t length = texts[i].size() - node.arg[3];
-        all.least = std::min(all.least, length);
-        all.longest = std::max(all.longest, length);
-        all.positions += length;
-      }
-      all.rest = all.settled = all.longest;
-      return all;
-    }
-    case Kind::concatenation: {
-      std::vector<ExprId> rests{e};  // up to one that is known: many end alike
-      ExprId last{node.arg[1]};
-      for (; nodes_[index(last)].kind == Kind::concatenation && !length_ids_.find(index(last)); last = ExprId{nodes_[index(last)].arg[1]}) {
-        rests.push_back(last);
-      }
-      Lengths all = lengths(last);
-      for (size_t i = rests.size(); i-- > 0;) {
-        const Lengths first = lengths(ExprId{nodes_[index(rests[i])].arg[0]});
-        all.rest = capped(std::max(first.rest + all.least, all.rest));
-        all.least = capped(all.least + first.least);
-        all.longest = capped(all.longest + first.longest);
-        all.positions = capped(all.positions + first.positions);
-        all.settled = capped(all.settled + first.settled);
-        all.circle = std::max(all.circle, first.circle);
-        if (i > 0) keep_lengths(rests[i], all);
-      }
-      return all;
-    }
-    case Kind::alternation: {
-      Lengths all{no_limit, 0, 0, 1, 0, 0};
-      for (uint32_t i = 0; i < node.arg[1]; ++i) {
-        const Lengths each = lengths(children_[node.arg[0] + i]);
-        all.least = std::min(all.least, each.least);
-        all.rest = std::max(all.rest, each.rest);
-        all.longest = std::max(all.longest, each.longest);
-        all.positions = capped(all.positions + each.positions);
-        all.settled = std::max(all.settled, each.settled);
-        all.circle = std::max(all.circle, each.circle);
-      }
-      return all;
-    }
-    case Kind::repetition: {
-      const Lengths each = lengths(ExprId{node.arg[0]});
-      const uint64_t minimum = node.arg[1], maximum = node.arg[2] == unbounded ? no_limit : node.arg[2];
-      return {times(minimum, each.least),
-              capped(each.rest + times(minimum, each.least)),
-              times(maximum, each.longest),
-              capped(1 + times(maximum == no_limit ? minimum + 1 : maximum, each.positions)),
-              times(minimum + 1, each.settled),
-              std::max(each.circle, each.settled)};
-    }
+      return of_one(node.length());
+    case Kind::literal_set:
+      return lengths_of_set(node);
+    case Kind::concatenation:
+      return lengths_of_chain(e);
+    case Kind::alternation:
+      return lengths_of_alternation(node);
+    case Kind::repetition:
+      return lengths_of_repetition(node);
     case Kind::complement: {
-      const uint64_t longest = lengths(ExprId{node.arg[0]}).longest;
+      const uint64_t longest = lengths(node.excluded()).longest;
       const uint64_t limit = longest < no_limit ? longest + 1 : no_limit;
       return {limit, limit, no_limit, no_limit, no_limit, no_limit};
     }
@@ -113,49 +67,113 @@ ExpressionStore::Lengths ExpressionStore::find_lengths(ExprId e) {
       const uint64_t digits = digits_of(node);
       return {digits, digits, no_limit, no_limit, no_limit, no_limit};
     }
-    case Kind::window: {
-      const Lengths part = lengths(ExprId{node.arg[0]});
-      const Lengths unit = lengths(ExprId{node.arg[1]});
-      const uint64_t minimum = node.arg[3];
-      const uint64_t states = times(part.positions, unit.positions);
-      const uint64_t most = node.arg[4] == unbounded ? no_limit : times(uint64_t{node.arg[4]} + 1, unit.longest);
-      const uint64_t longest = std::min(part.longest, most);
-      const uint64_t settled = times(capped(minimum + 1 + states), unit.longest);
-      const uint64_t rest = std::min(settled, longest);
-      return {rest, rest, longest, times(states, minimum + 2), settled, times(states, unit.longest)};
-    }
-    case Kind::intersection: {
-      uint64_t positions = 1, longest = no_limit, excluded = 0, digits = 0;
-      uint64_t states = 1, settled = 0, circle = 0;  // of the parts that are neither complements nor multiples
-      size_t plain = 0;
-      const std::span<const ExprId> span = parts(e);
-      for (ExprId part : std::vector<ExprId>(span.begin(), span.end())) {
-        const Node inner = nodes_[index(part)];
-        const Lengths each = lengths(part);
-        positions = times(positions, each.positions);
-        longest = std::min(longest, each.longest);
-        if (inner.kind == Kind::complement) {  // what is longer than all of it is not left out
-          excluded = std::max(excluded, each.least);
-        } else if (inner.kind == Kind::multiple) {
-          digits += digits_of(inner);
-        } else {
-          states = times(states, each.positions);
-          settled = each.settled;
-          circle = each.circle;
-          ++plain;
-        }
-      }
-      if (plain != 1) settled = circle = states;
-      settled = capped(std::max(excluded, settled) + circle + digits);
-      const uint64_t rest = std::min(longest, settled);
-      return {rest, rest, longest, positions, settled, settled};
-    }
+    case Kind::window:
+      return lengths_of_window(node);
+    case Kind::intersection:
+      return lengths_of_intersection(e);
   }
   return {no_limit, no_limit, no_limit, no_limit, no_limit, no_limit};
 }
 
+ExpressionStore::Lengths ExpressionStore::lengths_of_set(const Node& node) {
+  const std::vector<std::string>& texts = literal_sets_[node.literal_set()].texts;
+  Lengths all{no_limit, 0, 0, 1, 0, 0};
+  for (uint32_t i = node.low(); i < node.high(); ++i) {
+    const uint64_t length = texts[i].size() - node.depth();
+    all.least = std::min(all.least, length);
+    all.longest = std::max(all.longest, length);
+    all.positions += length;
+  }
+  all.rest = all.settled = all.longest;
+  return all;
+}
+
+ExpressionStore::Lengths ExpressionStore::lengths_of_chain(ExprId e) {
+  std::vector<ExprId> rests{e};  // up to one that is known: many end alike
+  ExprId last = rest_of(e);
+  for (; nodes_[index(last)].kind == Kind::concatenation && !length_ids_.find(index(last)); last = rest_of(last)) {
+    rests.push_back(last);
+  }
+  Lengths all = lengths(last);
+  for (size_t i = rests.size(); i-- > 0;) {
+    const Lengths first = lengths(head_of(rests[i]));
+    all.rest = capped(std::max(first.rest + all.least, all.rest));
+    all.least = capped(all.least + first.least);
+    all.longest = capped(all.longest + first.longest);
+    all.positions = capped(all.positions + first.positions);
+    all.settled = capped(all.settled + first.settled);
+    all.circle = std::max(all.circle, first.circle);
+    if (i > 0) keep_lengths(rests[i], all);
+  }
+  return all;
+}
+
+ExpressionStore::Lengths ExpressionStore::lengths_of_alternation(const Node& node) {
+  Lengths all{no_limit, 0, 0, 1, 0, 0};
+  for (uint32_t i = 0; i < node.part_count(); ++i) {
+    const Lengths each = lengths(children_[node.first_part() + i]);
+    all.least = std::min(all.least, each.least);
+    all.rest = std::max(all.rest, each.rest);
+    all.longest = std::max(all.longest, each.longest);
+    all.positions = capped(all.positions + each.positions);
+    all.settled = std::max(all.settled, each.settled);
+    all.circle = std::max(all.circle, each.circle);
+  }
+  return all;
+}
+
+ExpressionStore::Lengths ExpressionStore::lengths_of_repetition(const Node& node) {
+  const Lengths each = lengths(node.unit());
+  const uint64_t minimum = node.minimum(), maximum = node.maximum() == unbounded ? no_limit : node.maximum();
+  return {times(minimum, each.least),
+          capped(each.rest + times(minimum, each.least)),
+          times(maximum, each.longest),
+          capped(1 + times(maximum == no_limit ? minimum + 1 : maximum, each.positions)),
+          times(minimum + 1, each.settled),
+          std::max(each.circle, each.settled)};
+}
+
+ExpressionStore::Lengths ExpressionStore::lengths_of_window(const Node& node) {
+  const Lengths part = lengths(node.part());
+  const Lengths unit = lengths(node.unit());
+  const uint64_t minimum = node.minimum();
+  const uint64_t states = times(part.positions, unit.positions);
+  const uint64_t most = node.maximum() == unbounded ? no_limit : times(uint64_t{node.maximum()} + 1, unit.longest);
+  const uint64_t longest = std::min(part.longest, most);
+  const uint64_t settled = times(capped(minimum + 1 + states), unit.longest);
+  const uint64_t rest = std::min(settled, longest);
+  return {rest, rest, longest, times(states, minimum + 2), settled, times(states, unit.longest)};
+}
+
+ExpressionStore::Lengths ExpressionStore::lengths_of_intersection(ExprId e) {
+  uint64_t positions = 1, longest = no_limit, excluded = 0, digits = 0;
+  uint64_t states = 1, settled = 0, circle = 0;  // of the parts that are neither complements nor multiples
+  size_t plain = 0;
+  const std::span<const ExprId> span = parts(e);
+  for (ExprId part : std::vector<ExprId>(span.begin(), span.end())) {
+    const Node inner = nodes_[index(part)];
+    const Lengths each = lengths(part);
+    positions = times(positions, each.positions);
+    longest = std::min(longest, each.longest);
+    if (inner.kind == Kind::complement) {  // what is longer than all of it is not left out
+      excluded = std::max(excluded, each.least);
+    } else if (inner.kind == Kind::multiple) {
+      digits += digits_of(inner);
+    } else {
+      states = times(states, each.positions);
+      settled = each.settled;
+      circle = each.circle;
+      ++plain;
+    }
+  }
+  if (plain != 1) settled = circle = states;
+  settled = capped(std::max(excluded, settled) + circle + digits);
+  const uint64_t rest = std::min(longest, settled);
+  return {rest, rest, longest, positions, settled, settled};
+}
+
 // Digits that are enough to make a multiple of what has been read, where any may follow.
-uint64_t ExpressionStore::digits_of(const Node& multiple) const { return 24 + uint64_t{multiples_[multiple.arg[0]].scale}; }
+uint64_t ExpressionStore::digits_of(const Node& multiple) const { return 24 + uint64_t{multiples_[multiple.machine()].scale}; }
 
 // All derivatives, breadth first, and how far each is from a match, from the matches backwards.
 ExpressionStore::Explored ExpressionStore::explore(ExprId start, size_t max_states) {

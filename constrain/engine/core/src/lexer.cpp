@@ -37,6 +37,11 @@ Lexer::Lexer(const ExpressionStore& expressions, std::vector<ExprId> terminals, 
   states_.push_back({0, 0, MatchId::none, false, false});
 }
 
+std::vector<Lexer::Entry> Lexer::copy_of_entries(LexId s) const {
+  const std::span<const Entry> all = entries(s);
+  return {all.begin(), all.end()};
+}
+
 LexId Lexer::state(std::vector<Entry> entries) {
   if (entries.empty()) return LexId::dead;
   std::sort(entries.begin(), entries.end(), [this](const Entry& a, const Entry& b) {
@@ -52,7 +57,7 @@ LexId Lexer::state(std::vector<Entry> entries) {
     const Terminal& terminal = terminals_[index(entry.terminal)];
     if (expressions_.nullable(entry.expression)) matched.push_back(entry.terminal);
     made.remembers |= terminal.remembered;
-    made.tentative |= terminal.tentative;
+    made.context_dependent |= terminal.context_dependent;
   }
   made.matched = match(std::move(matched));
   entries_.insert(entries_.end(), entries.begin(), entries.end());
@@ -130,7 +135,7 @@ MatchId Lexer::match(std::vector<TermId> terminals) {
 
 TermId Lexer::without(TermId t, TextSetId set, const Memory& memory, const Values& values) {
   if (set == TextSetId::empty) return t;
-  uint64_t key = (uint64_t{index(t)} << 32) | index(set);
+  uint64_t key = paired(t, set);
   if (const uint32_t* found = without_.find(key)) return TermId{*found};
   const std::span<const uint32_t> all = memory.text_set(set);
   std::vector<uint32_t> known;
@@ -163,29 +168,29 @@ ExprId Lexer::in_blocks(uint64_t tag, std::span<const uint32_t> numbers, F&& exp
   return expressions_.alternation(std::move(parts));
 }
 
-TermId Lexer::derived(TermId t, ExprId used, bool tentative) {
+TermId Lexer::derived(TermId t, ExprId used, bool context_dependent) {
   ExprId rest = expressions_.intersection({terminals_[index(t)].expression, expressions_.complement(used)});
   auto id = static_cast<uint32_t>(terminals_.size());
   const Terminal& from = terminals_[index(t)];
-  terminals_.push_back({rest, from.base, from.remembered, tentative || from.tentative});
+  terminals_.push_back({rest, from.base, from.remembered, context_dependent || from.context_dependent});
   return TermId{id};
 }
 
 TermId Lexer::without_values(TermId t, uint32_t list, const Memory& memory, const Values& values) {
   if (list == 0) return t;
-  uint64_t key = (uint64_t{index(t)} << 32) | list;
+  uint64_t key = paired(t, list);
   if (const uint32_t* found = without_values_.find(key)) return TermId{*found};
   std::vector<ValueId> scalars;
-  bool tentative = false;
+  bool context_dependent = false;
   for (uint32_t number : memory.list(list)) {
     ValueId value{number};
     if (value == ValueId::unknown_scalar) {
-      tentative = true;
+      context_dependent = true;
     } else if (!values.is_group(value)) {
       scalars.push_back(value);
     }
   }
-  TermId result = scalars.empty() && !tentative ? t : derived(t, all_spelled(scalars, values, notation_of(t)), tentative);
+  TermId result = scalars.empty() && !context_dependent ? t : derived(t, all_spelled(scalars, values, notation_of(t)), context_dependent);
   without_values_.insert(key, index(result));
   return result;
 }
@@ -353,7 +358,7 @@ Lexer::Notation Lexer::notation_of(TermId t) {
 }
 
 bool Lexer::matches(TermId t, ValueId scalar, const Values& values) {
-  uint64_t key = (uint64_t{index(t)} << 32) | index(scalar);
+  uint64_t key = paired(t, scalar);
   if (const uint8_t* found = matches_.find(key)) return *found;
   ExprId expression = terminals_[index(t)].expression;
   bool result = values.is_decimal(scalar)

@@ -36,13 +36,10 @@ class Lexer {
     const State& state = states_[index(s)];
     return {entries_.data() + state.begin, state.count};
   }
-  std::vector<Entry> copy_of_entries(LexId s) const {  // for loops that make states
-    std::span<const Entry> all = entries(s);
-    return {all.begin(), all.end()};
-  }
+  std::vector<Entry> copy_of_entries(LexId s) const;  // for loops that make states
   MatchId matched(LexId s) const { return states_[index(s)].matched; }
   bool remembers(LexId s) const { return states_[index(s)].remembers; }
-  bool tentative(LexId s) const { return states_[index(s)].tentative; }
+  bool context_dependent(LexId s) const { return states_[index(s)].context_dependent; }
 
   std::span<const TermId> terminals_of(MatchId m) const {
     const auto& run = match_runs_[index(m)];
@@ -52,12 +49,12 @@ class Lexer {
 
   ExprId expression(TermId t) const { return terminals_[index(t)].expression; }
   TermId base_terminal(TermId t) const { return terminals_[index(t)].base; }
-  bool is_tentative(TermId t) const { return terminals_[index(t)].tentative; }
+  bool is_context_dependent(TermId t) const { return terminals_[index(t)].context_dependent; }
 
-  // Terminal `t` without the texts of a set; TextId::unknown among them makes it tentative. Its expression may be
+  // Terminal `t` without the texts of a set; TextId::unknown among them makes it context-dependent. Its expression may be
   // ExprId::nothing: then every text is used.
   TermId without(TermId t, TextSetId set, const Memory& memory, const Values& values);
-  // Terminal `t` without the texts of the scalars in a list of values; ValueId::unknown_scalar makes it tentative.
+  // Terminal `t` without the texts of the scalars in a list of values; ValueId::unknown_scalar makes it context-dependent.
   TermId without_values(TermId t, uint32_t list, const Memory& memory, const Values& values);
   TermId none() const { return none_; }  // without any text
   bool matches(TermId t, ValueId scalar, const Values& values);  // some text of it
@@ -87,13 +84,13 @@ class Lexer {
     ExprId expression;
     TermId base;
     bool remembered;
-    bool tentative;
+    bool context_dependent;
     std::optional<Notation> notation = std::nullopt;  // of its numbers, once it was looked at
   };
   struct State {
     uint32_t begin, count;
     MatchId matched;
-    bool remembers, tentative;
+    bool remembers, context_dependent;
   };
 
   // Steps as they are stored: by state, runs of bytes that lead to the same state.
@@ -108,7 +105,7 @@ class Lexer {
   ExpressionStore expressions_;
   template <typename F>
   ExprId in_blocks(uint64_t tag, std::span<const uint32_t> numbers, F&& expression_of);
-  TermId derived(TermId t, ExprId used, bool tentative);
+  TermId derived(TermId t, ExprId used, bool context_dependent);
   ExprId all_spelled(const std::vector<ValueId>& scalars, const Values& values, Notation notation);
   ExprId spelled_texts(std::vector<std::string> texts, const Values& values);
   ExprId spelled(const std::vector<ValueId>& scalars, const Values& values, Notation notation);

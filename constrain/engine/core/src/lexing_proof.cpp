@@ -22,7 +22,6 @@ namespace constrain {
 
 namespace {
 
-constexpr size_t max_pair_states = 5'000;        // of two terminals read side by side
 constexpr size_t max_paired_terminals = 100;     // up to these, each two are compared; more are followed all together
 constexpr size_t max_edge_pairs = 10'000'000;    // that are followed side by side; beyond, any two terminals may meet
 constexpr size_t max_overlaps = 4'000'000;       // pairs of terminals that may match one text; likewise
@@ -52,7 +51,7 @@ class Proof {
     for (const Edge& edge : grammar_.edges) {
       if (edge.kind != EdgeKind::terminal) continue;
       const uint32_t place = places_.of(edge.target);
-      const uint64_t key = (uint64_t{edge.symbol} << 32) | place;
+      const uint64_t key = paired(edge.symbol, place);
       if (done.find(key)) continue;
       done.insert(key, 1);
       for (const Edge* follower : followers(place)) check(edge.symbol, follower->symbol, follower->excluding >= 0);
@@ -147,7 +146,7 @@ class Proof {
     std::vector<std::pair<uint32_t, uint32_t>> pending;
     const uint32_t start = places_.of(grammar_.rules[0].start);
     pending.emplace_back(start, start);
-    seen.insert((uint64_t{start} << 32) | start, 1);
+    seen.insert(paired(start, start), 1);
     size_t followed = 0;
     const size_t work_before = grammar_.expressions.work();
     while (!pending.empty()) {
@@ -158,7 +157,7 @@ class Proof {
       for (const Reading& one : reading(a)) {
         each_partner(one.terminal, reading(b), [&](const Reading& two) {
           const auto [x, y] = std::minmax({one.target, two.target});
-          const uint64_t pair = (uint64_t{x} << 32) | y;
+          const uint64_t pair = paired(x, y);
           if (seen.find(pair) || !overlap(one.terminal, two.terminal)) return;
           seen.insert(pair, 1);
           pending.emplace_back(x, y);
@@ -200,7 +199,7 @@ class Proof {
   // May one text match both?
   bool overlap(uint32_t t, uint32_t u) {
     if (t == u) return true;
-    const uint64_t key = (uint64_t{std::min(t, u)} << 32) | std::max(t, u);
+    const uint64_t key = paired(std::min(t, u), std::max(t, u));
     if (const uint8_t* found = overlaps_.find(key)) return *found;
     ExpressionStore& store = grammar_.expressions;
     bool result = begin_alike(t, u);
@@ -232,9 +231,8 @@ class Proof {
     std::vector<std::pair<ExprId, ExprId>> work{{expressions[t], expressions[u]}};
     FlatMap<uint64_t, uint8_t> seen;
     for (size_t i = 0; i < work.size(); ++i) {
-      if (work.size() > max_pair_states) {
-        throw LimitError("terminals " + name(t) + " and " + name(u) + " are too complex to be told apart (MAX_PAIR_STATES = " +
-                         std::to_string(max_pair_states) + ")");
+      if (work.size() > MAX_PAIR_STATES.value) {
+        throw LimitError(limit_message("terminals " + name(t) + " and " + name(u) + " are too complex to be told apart", MAX_PAIR_STATES));
       }
       work_.spend(pair_state_work);
       auto [a, b] = work[i];
@@ -243,7 +241,7 @@ class Proof {
       for (uint8_t byte : store.representatives({a, b})) {
         if (!possible.contains(byte)) continue;
         ExprId next_a = store.derivative(a, byte), next_b = store.derivative(b, byte);
-        uint64_t pair = (uint64_t{index(next_a)} << 32) | index(next_b);
+        uint64_t pair = paired(next_a, next_b);
         if (next_a == ExprId::nothing || next_b == ExprId::nothing || seen.find(pair)) continue;
         seen.insert(pair, 1);
         work.emplace_back(next_a, next_b);
@@ -253,7 +251,7 @@ class Proof {
 
   // Bytes that `u` may take when `t`, begun with it, is matched; maybe a few too many.
   ByteSet taken(uint32_t t, uint32_t u) {
-    uint64_t key = (uint64_t{t} << 32) | u;
+    uint64_t key = paired(t, u);
     if (const uint32_t* found = taken_ids_.find(key)) return taken_[*found];
     ByteSet result;
     each_rest(coarse_, t, u, [&](ExprId rest) { result = result | grammar_.expressions.first(rest); });
@@ -431,7 +429,7 @@ class Proof {
     for (uint32_t u = 0; u < count_; ++u) {
       if (u != t && groups_.beside(t, u)) beside.push_back(u);
     }
-    const std::string example = example_of_swallowing(grammar_, t, follower, beside);
+    const std::string example = example_of_conflict(grammar_, t, follower, beside);
     throw GrammarError("terminal " + name(follower) + " may follow terminal " + name(t) +
                        ", but every byte it can begin with may also continue what is being read there: the longest match "
                        "could swallow it. " + (example.empty() ? "" : example + ". ") + "Separate them, or let " + name(t) +

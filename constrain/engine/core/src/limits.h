@@ -1,16 +1,22 @@
-// The limits that one may meet while a text is generated: their names, their values, and sets of those that were met.
+// The limits that errors of the kernel name, in one list; and those that one may meet while a text is generated.
+//
+// A constant has the very name that users see in `LimitError`, or in `limits_met` of a matcher. Its comment says what is
+// counted, and behind "Beyond:" what happens where more would be needed. One constant is one line, its comment stands
+// right above it: documentation may be generated from this list.
 #pragma once
 
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace constrain {
 
+// Those that may be met while a text is generated; `compile_work` stands for all others.
 enum class Limit : uint8_t {
-  compile_work,  // and all others that are met before a text is begun
+  compile_work,
   mask_work,
   call_work,
   intersection_states,
@@ -24,10 +30,74 @@ enum class Limit : uint8_t {
   budget_questions,
 };
 
-inline constexpr std::array<std::string_view, 12> limit_names{
-    "MAX_COMPILE_WORK",     "MAX_MASK_WORK",        "MAX_CALL_WORK",      "MAX_INTERSECTION_STATES",
-    "MAX_LENGTH_SETS",      "MAX_NESTED_DECISIONS", "MAX_EXPRESSION_DEPTH", "MAX_SHORTEST_MATCH",
-    "MAX_NESTED_GROUPS",    "MAX_PATH_STATES",      "MAX_SEARCHED_PLACES",  "MAX_BUDGET_QUESTIONS",
+struct NamedLimit {
+  std::string_view name;
+  uint64_t value;
+  std::string_view unit;
+  Limit met = Limit::compile_work;
+
+  std::string shown() const { return std::string(name) + " = " + std::to_string(value); }
+  std::string with_unit() const { return shown() + " " + std::string(unit); }
+};
+
+// Derivatives made for one compilation, or for one question about an expression. Beyond: LimitError.
+inline constexpr NamedLimit MAX_COMPILE_WORK{"MAX_COMPILE_WORK", 1'000'000, "derivatives", Limit::compile_work};
+
+// Derivatives made for one mask. Beyond: the mask has tokens of one byte only, each verified, and the next token of a way to finish.
+inline constexpr NamedLimit MAX_MASK_WORK{"MAX_MASK_WORK", 300'000, "derivatives", Limit::mask_work};
+
+// Derivatives made for one call of a matcher, or to verify the tokens of a limited mask. Beyond: what is not verified is not allowed and not forced; a shortest completion becomes some short one; `accepts` and `explain` raise LimitError.
+inline constexpr NamedLimit MAX_CALL_WORK{"MAX_CALL_WORK", 2'000'000, "derivatives", Limit::call_work};
+
+// States of one search for whether an intersection or complement matches anything. Beyond: LimitError when compiling; later the token is not allowed.
+inline constexpr NamedLimit MAX_INTERSECTION_STATES{"MAX_INTERSECTION_STATES", 20'000, "states", Limit::intersection_states};
+
+// Steps of one search for whether some length of a match lies in a window. Beyond: LimitError when compiling; later the token is not allowed.
+inline constexpr NamedLimit MAX_LENGTH_SETS{"MAX_LENGTH_SETS", 20'000, "sets of lengths", Limit::length_sets};
+
+// Questions whether an expression matches anything, each asked within another. Beyond: LimitError when compiling; later the token is not allowed.
+inline constexpr NamedLimit MAX_NESTED_DECISIONS{"MAX_NESTED_DECISIONS", 100, "questions", Limit::nested_decisions};
+
+// Levels of parts of an imported expression; a chain of concatenations is one level. Beyond: LimitError when compiling.
+inline constexpr NamedLimit MAX_EXPRESSION_DEPTH{"MAX_EXPRESSION_DEPTH", 4'000, "levels", Limit::expression_depth};
+
+// Bytes of a shortest text, of one lexeme or of all that is left. Beyond: LimitError when compiling, where lexemes alone make it longer; else from a shortest completion.
+inline constexpr NamedLimit MAX_SHORTEST_MATCH{"MAX_SHORTEST_MATCH", 16'777'216, "bytes", Limit::shortest_match};
+
+// Groups that must be distinct values, each within another. Beyond: the lexeme is not allowed.
+inline constexpr NamedLimit MAX_NESTED_GROUPS{"MAX_NESTED_GROUPS", 1'000, "groups", Limit::nested_groups};
+
+// States visited by one search for a way through a rule. Beyond: LimitError when compiling, where a rule counts so far; else from a shortest completion.
+inline constexpr NamedLimit MAX_PATH_STATES{"MAX_PATH_STATES", 400'000, "states", Limit::path_states};
+
+// Places visited by one search for a shortest text that the longest match does not take apart. Beyond: LimitError from a shortest completion.
+inline constexpr NamedLimit MAX_SEARCHED_PLACES{"MAX_SEARCHED_PLACES", 100'000, "places", Limit::searched_places};
+
+// Questions about sets and ways to finish, for one mask near the end of a token budget. Beyond: what is not verified is left out of the mask.
+inline constexpr NamedLimit MAX_BUDGET_QUESTIONS{"MAX_BUDGET_QUESTIONS", 4'000, "questions", Limit::budget_questions};
+
+// Of an integer that numbers must be multiples of, once the decimal point is removed. Beyond: LimitError when compiling.
+inline constexpr NamedLimit MAX_DIVISOR{"MAX_DIVISOR", 576'460'752'303'423'488, "the divisor"};
+
+// States, with their counters, that one rule may reach without reading. Beyond: LimitError when compiling.
+inline constexpr NamedLimit MAX_SILENT_STATES{"MAX_SILENT_STATES", 100'000, "states"};
+
+// States of one rule. Beyond: LimitError when compiling.
+inline constexpr NamedLimit MAX_RULE_STATES{"MAX_RULE_STATES", 10'000'000, "states"};
+
+// States of two terminals that are read side by side in the proof of lexing. Beyond: LimitError when compiling.
+inline constexpr NamedLimit MAX_PAIR_STATES{"MAX_PAIR_STATES", 5'000, "states"};
+
+// Steps of the proof of lexing, of about 50 ns each. Beyond: LimitError when compiling.
+inline constexpr NamedLimit MAX_PROOF_WORK{"MAX_PROOF_WORK", 20'000'000, "steps"};
+
+// Derivatives made to find an example for a refused grammar. Beyond: the error has no example.
+inline constexpr NamedLimit MAX_EXPLORED_WORK{"MAX_EXPLORED_WORK", 200'000, "derivatives"};
+
+inline constexpr std::array<std::string_view, 12> limit_names{  // by Limit
+    MAX_COMPILE_WORK.name, MAX_MASK_WORK.name,        MAX_CALL_WORK.name,        MAX_INTERSECTION_STATES.name,
+    MAX_LENGTH_SETS.name,  MAX_NESTED_DECISIONS.name, MAX_EXPRESSION_DEPTH.name, MAX_SHORTEST_MATCH.name,
+    MAX_NESTED_GROUPS.name, MAX_PATH_STATES.name,     MAX_SEARCHED_PLACES.name,  MAX_BUDGET_QUESTIONS.name,
 };
 
 class LimitSet {
@@ -54,13 +124,13 @@ class LimitSet {
 
 // Values of those that a grammar's tables keep to. Other values than these are for tests.
 struct Limits {
-  size_t mask_work = 300'000;    // derivatives that one mask may make; beyond, the mask is that of single bytes
-  size_t call_work = 2'000'000;  // derivatives that any other call may make, and the verifying of those single bytes
-  uint32_t intersection_states = 20'000;
-  uint32_t length_sets = 20'000;
-  uint32_t nested_decisions = 100;  // questions whether something matches, each within another
-  size_t budget_questions = 4'000;  // about sets and ways to finish, for one mask near the end of a budget
-  size_t budget_searches = 256;     // the same, where each may take a search
+  size_t mask_work = MAX_MASK_WORK.value;
+  size_t call_work = MAX_CALL_WORK.value;
+  uint32_t intersection_states = static_cast<uint32_t>(MAX_INTERSECTION_STATES.value);
+  uint32_t length_sets = static_cast<uint32_t>(MAX_LENGTH_SETS.value);
+  uint32_t nested_decisions = static_cast<uint32_t>(MAX_NESTED_DECISIONS.value);
+  size_t budget_questions = MAX_BUDGET_QUESTIONS.value;
+  size_t budget_searches = 256;  // as many questions, where each may take a search
 };
 
 }  // namespace constrain

@@ -1,11 +1,9 @@
-// A compiled grammar (immutable to its users, shared between threads) and its matchers (small, one per sequence).
+// Matchers: one sequence each, small and cheap to copy.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,64 +11,10 @@
 #include <vector>
 
 #include "automaton.h"
-#include "grammar.h"
+#include "compiled_grammar.h"
 #include "vocabulary.h"
 
 namespace constrain {
-
-class CompiledGrammar {
- public:
-  // `limit`: bytes that one generation of tables may take.
-  CompiledGrammar(Grammar grammar, std::shared_ptr<const Vocabulary> vocabulary, size_t limit, const Limits& limits = {});
-  // From what `stored` returned, in some process (storage.cpp). Look-ups go on reading it.
-  struct Stored {
-    std::span<const std::byte> data;
-    std::shared_ptr<const void> owner;
-  };
-  CompiledGrammar(Stored stored, std::shared_ptr<const Vocabulary> vocabulary, size_t limit);
-
-  std::mutex& mutex() { return mutex_; }
-  const Vocabulary& vocabulary() const { return *vocabulary_; }
-  const Grammar& grammar() const { return grammar_; }
-  const Hash& seed() const { return seed_; }  // with which all its tables are hashed
-
-  // What it takes, as of the last mask that was computed for a matcher: tables, the grammar, and what is stored. For any thread.
-  size_t memory_bytes() const { return memory_bytes_.load(std::memory_order_relaxed); }
-
-  // All below: with the mutex held.
-  const std::shared_ptr<Automaton>& automaton() { return automaton_; }
-  size_t table_bytes() const;  // and updates memory_bytes
-  bool is_full() const;
-  void renew_if_full();  // starts a new generation once the tables have outgrown the limit
-  void keep_what_is_in_use();  // after a replay: the tables may grow to twice what they take now
-  bool accepts(std::string_view text);
-  uint32_t generation() const { return generation_; }
-  uint64_t limited_masks() const { return limited_masks_; }  // that matchers were given, in all generations
-  void count_limited_mask() { ++limited_masks_; }
-  std::string stored();  // the grammar, and this generation with the masks met so far
-
- private:
-  void check_bytes();
-  bool takes_long_to_finish();
-  bool counts_nest() const;
-  void renew();
-  void restore_expressions();
-
-  Stored stored_;
-  Hash seed_ = process_seed();
-  Grammar grammar_;
-  std::shared_ptr<const Vocabulary> vocabulary_;
-  size_t limit_;
-  bool expressions_there_ = true;  // if not, those of grammar_ are to be read from what is stored
-  std::span<const std::byte> stored_expressions_;
-  size_t threshold_ = 0;
-  mutable std::atomic<size_t> memory_bytes_ = 0;
-  std::mutex mutex_;
-  std::shared_ptr<Automaton> automaton_;
-  uint32_t generation_ = 0;
-  const Limits limits_;
-  uint64_t limited_masks_ = 0;
-};
 
 // Where a token fails: after `offset` of its bytes, when one of `terminals` had to go on or begin.
 struct Explanation {
@@ -141,7 +85,7 @@ class Matcher {
     bool shortened = false;         // the lexeme under way, by its limit
     uint32_t lexeme_tokens = 0;     // of the lexeme under way, the one included that it began in; where there are limits
     uint32_t word_tokens = 0;       // of these: beyond the limit, and with no shorter rest than there was before
-    uint64_t least_rest = Automaton::never_fits;  // bytes, beyond the limit
+    uint64_t least_rest = LexemeLimits::endless;  // bytes, beyond the limit
     uint32_t shortened_lexemes = 0;  // on the way here
     bool limited = false;            // the mask here, by limits of the kernel
     uint32_t limited_masks = 0;      // on the way here
@@ -159,7 +103,7 @@ class Matcher {
   bool step_over(Place& place, uint32_t token);
   void note_limits(LimitSet limits);
   void allow_plan(std::span<uint32_t> words);
-  uint64_t left() const { return max_tokens_ ? *max_tokens_ - (tokens_.size() - ended_) : Automaton::never_fits; }
+  uint64_t left() const { return max_tokens_ ? *max_tokens_ - (tokens_.size() - ended_) : Budget::never_fits; }
   std::shared_ptr<const Plan> plan_from(const Place& place, const Plan* like, uint64_t limit);
   const Progress& planned();
   void go_on(Progress& progress, const Place& from, const Place& place, std::string_view token);
@@ -174,7 +118,7 @@ class Matcher {
   std::optional<uint64_t> max_tokens_;
   uint64_t margin_ = 0;  // tokens before the last moment in which what is open is closed
   std::vector<uint64_t> limits_;  // by kind of terminal
-  uint64_t least_limit_ = Automaton::no_lexeme_limit;
+  uint64_t least_limit_ = LexemeLimits::none;
   std::shared_ptr<const Bitmask> limited_;  // here, once it was asked for
   std::vector<Progress> progress_;  // one entry, unless something is tracked
   bool tracks_ = false;

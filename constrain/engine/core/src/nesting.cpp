@@ -10,21 +10,23 @@ void ExpressionStore::set_height(Node& node) const {
   auto above = [&](ExprId part) { height = std::max<uint32_t>(height, nodes_[index(part)].height + 1u); };
   switch (node.kind) {
     case Kind::concatenation: {
-      above(ExprId{node.arg[0]});
-      const Node& rest = nodes_[node.arg[1]];
+      above(node.head());
+      const Node& rest = nodes_[index(node.rest())];
       height = std::max<uint32_t>(height, rest.height + (rest.kind == Kind::concatenation ? 0u : 1u));
       break;
     }
     case Kind::alternation:
     case Kind::intersection:
-      for (uint32_t i = 0; i < node.arg[1]; ++i) above(children_[node.arg[0] + i]);
+      for (uint32_t i = 0; i < node.part_count(); ++i) above(children_[node.first_part() + i]);
       break;
     case Kind::complement:
+      above(node.excluded());
+      break;
     case Kind::repetition:
-      above(ExprId{node.arg[0]});
+      above(node.unit());
       break;
     case Kind::window:
-      for (size_t i = 0; i < 3; ++i) above(ExprId{node.arg[i]});
+      for (ExprId part : {node.part(), node.unit(), node.unit_state()}) above(part);
       break;
     default:
       break;
@@ -32,7 +34,7 @@ void ExpressionStore::set_height(Node& node) const {
   // far beyond what derivatives of an imported expression come to: they are about twice as high as it is
   constexpr uint32_t highest = std::numeric_limits<uint16_t>::max();
   if (height > highest) {
-    throw LimitError(limit_message("an expression is nested too deeply", "16 * MAX_EXPRESSION_DEPTH", highest), Limit::expression_depth);
+    throw LimitError(limit_message("an expression is nested too deeply", MAX_EXPRESSION_DEPTH, highest, "16 * "), Limit::expression_depth);
   }
   node.height = static_cast<uint16_t>(height);
 }
@@ -47,14 +49,14 @@ void ExpressionStore::derive_tall_parts(ExprId e, uint8_t byte) {
   auto parts_of = [this](ExprId each, auto&& f) {
     const Node& node = nodes_[index(each)];
     if (node.kind == Kind::window) {
-      f(ExprId{node.arg[0]});
-      f(ExprId{node.arg[2]});
+      f(node.part());
+      f(node.unit_state());
     } else if (node.kind != Kind::concatenation) {
       each_part(each, f);
     } else {
-      for (ExprId rest = each;; rest = ExprId{nodes_[index(rest)].arg[1]}) {
+      for (ExprId rest = each;; rest = rest_of(rest)) {
         const bool last = nodes_[index(rest)].kind != Kind::concatenation;
-        const ExprId head = last ? rest : ExprId{nodes_[index(rest)].arg[0]};
+        const ExprId head = last ? rest : head_of(rest);
         f(head);
         if (last || !nullable(head)) break;
       }

@@ -19,7 +19,7 @@ class ExpressionStore::Deciding {
   explicit Deciding(ExpressionStore& store) : count_(store.decisions_) {
     if (count_ >= store.max_decisions_) {
       throw UndecidedError(limit_message("deciding what an expression matches asks too many questions within one another",
-                                         "MAX_NESTED_DECISIONS", store.max_decisions_), Limit::nested_decisions);
+                                         MAX_NESTED_DECISIONS, store.max_decisions_), Limit::nested_decisions);
     }
     ++count_;
   }
@@ -37,7 +37,7 @@ void ExpressionStore::each_part(ExprId e, F&& f) const {
   const Node& node = nodes_[index(e)];
   switch (node.kind) {
     case Kind::concatenation:
-      for (; nodes_[index(e)].kind == Kind::concatenation; e = ExprId{nodes_[index(e)].arg[1]}) f(ExprId{nodes_[index(e)].arg[0]});
+      for (; nodes_[index(e)].kind == Kind::concatenation; e = rest_of(e)) f(head_of(e));
       f(e);
       break;
     case Kind::alternation:
@@ -45,11 +45,13 @@ void ExpressionStore::each_part(ExprId e, F&& f) const {
       for (ExprId part : parts(e)) f(part);
       break;
     case Kind::complement:
+      f(node.excluded());
+      break;
     case Kind::repetition:
-      f(ExprId{node.arg[0]});
+      f(node.unit());
       break;
     case Kind::window:
-      for (size_t i = 0; i < 3; ++i) f(ExprId{node.arg[i]});
+      for (ExprId part : {node.part(), node.unit(), node.unit_state()}) f(part);
       break;
     default:
       break;

@@ -14,7 +14,7 @@ bool is_local(OriginId origin) { return index(origin) >= local_origin; }
 
 // The first bit tells a memory from the item after one that has none.
 Hash item_hash(Hash h, const Item& item) {
-  h = mix(h, (uint64_t{index(item.state)} << 32) | index(item.origin));
+  h = mix(h, paired(item.state, item.origin));
   return item.memory == MemoryId::empty ? h : mix(h, (uint64_t{1} << 63) | index(item.memory));
 }
 
@@ -28,7 +28,7 @@ void sort_unique(std::vector<Item>& items) {
 // A rule predicted by the set being closed: who waits for it, and the origin this becomes.
 struct Parser::Predicted {
   uint32_t rule;
-  RivalsId rivals;
+  EarlierId earlier;
   std::vector<Item> waiting;  // origins may be local
   bool ends_text = false;
   OriginId origin{};
@@ -75,11 +75,11 @@ void Parser::complete(std::vector<Item>& items, bool& ends_text, const Item& ite
 // Adds what waits for the rule of an item that may end here.
 void Parser::finish(std::vector<Item>& items, bool& ends_text, const Item& item, ValueId value) {
   const std::vector<Item> waiting = copy_of_waiting(item.origin);
-  const RivalsId left = grammar_.reads_groups ? rivals(grammar_.state(item.state).rule, item.memory) : no_rivals;
+  const EarlierId left = grammar_.reads_groups ? earlier_values(grammar_.state(item.state).rule, item.memory) : no_earlier;
   for (Item each : waiting) {
     if (!grammar_.reads_groups || leave(left, each, value)) items.push_back(each);
   }
-  ends_text |= origin_ends_[index(item.origin)] && left == no_rivals;
+  ends_text |= origin_ends_[index(item.origin)] && left == no_earlier;
 }
 
 SetId Parser::intern_set(std::vector<Item> items, bool ends_text) {
@@ -129,7 +129,7 @@ MemoryId Parser::updated(const Edge& edge, uint32_t rule, MemoryId memory, int32
       remember = static_cast<int32_t>(action.slot);
     }
   }
-  if (edge.distinct >= 0) memory = memory_.with(memory, rivals_slot(rule) + 1, static_cast<uint32_t>(edge.distinct) + 1);
+  if (edge.distinct >= 0) memory = memory_.with(memory, earlier_slot(rule) + 1, static_cast<uint32_t>(edge.distinct) + 1);
   return memory;
 }
 
@@ -138,109 +138,156 @@ const Parser::Closure& Parser::closure(SetId set) {
   return closures_[index(set)];
 }
 
-void Parser::compute_closure(SetId set) {
-  std::span<const Item> kernel = items(set);
-  std::vector<Item> work(kernel.begin(), kernel.end());
-  std::vector<Item> seen_small;
-  FlatMap<Hash, uint8_t> seen;
-  std::vector<Step> found;
-  std::vector<Predicted> predicted;
-  Closure result;
-  result.accepting = set_ends_[index(set)];
-
-  auto known = [&](const Item& item) {  // few items: a scan; many: a hash
-    if (seen_small.size() < 32) {
-      if (std::find(seen_small.begin(), seen_small.end(), item) != seen_small.end()) return true;
-      seen_small.push_back(item);
-      if (seen_small.size() == 32) {
-        for (const Item& each : seen_small) seen.insert(item_hash(seeded(0), each), 1);
-      }
-      return false;
-    }
-    Hash key = item_hash(seeded(0), item);
-    if (seen.find(key)) return true;
-    seen.insert(key, 1);
-    return false;
-  };
-  auto predict = [&](uint32_t rule, RivalsId rivals, const Item& waiter) {
-    auto place = std::find_if(predicted.begin(), predicted.end(), [=](const Predicted& p) { return p.rule == rule && p.rivals == rivals; });
-    if (place == predicted.end()) {
-      predicted.push_back({.rule = rule, .rivals = rivals, .waiting = {}});
-      OriginId origin{local_origin + static_cast<uint32_t>(predicted.size() - 1)};
-      predicted.back().waiting.push_back(waiter);
-      work.push_back({grammar_.rules[rule].start, origin, with_rivals(rule, fresh_[rule], rivals)});
-    } else {
-      place->waiting.push_back(waiter);
-    }
-  };
-
-  while (!work.empty()) {
-    Item item = work.back();
-    work.pop_back();
-    if (known(item)) continue;
-    const State& state = grammar_.state(item.state);
-    if (state.accepting && !is_local(item.origin)) {  // ends of rules begun here: nullable rules, see below
-      finish(work, result.accepting, item, ValueId::unknown_group);
-    }
-    for (const Edge& edge : grammar_.edges_of(item.state)) {
-      if (!holds(edge, item.memory)) continue;
-      int32_t remember;
-      Item next{edge.target, item.origin, updated(edge, state.rule, item.memory, remember)};
-      switch (edge.kind) {
-        case EdgeKind::epsilon:
-          work.push_back(next);
-          break;
-        case EdgeKind::terminal: {
-          TermId terminal{edge.symbol};
-          if (edge.excluding >= 0) {
-            terminal = excluding(edge, state.rule, item.memory);
-            if (lexer_.expression(terminal) == ExprId::nothing) break;
-          }
-          found.push_back({terminal, next, remember});
-          break;
-        }
-        case EdgeKind::rule:
-          predict(edge.symbol, begun(state.rule, item.memory, edge), next);
-          if (grammar_.rules[edge.symbol].nullable) work.push_back(next);
-          break;
-      }
-    }
+// One closure on the way: items still to be followed, and what has been found.
+class Parser::Closing {
+ public:
+  Closing(Parser& parser, SetId set) : parser_(parser), grammar_(parser.grammar_) {
+    const std::span<const Item> kernel = parser_.items(set);
+    work_.assign(kernel.begin(), kernel.end());
+    result_.accepting = parser_.set_ends_[index(set)];
   }
 
-  resolve(predicted);
-  auto settle = [&](OriginId origin) { return is_local(origin) ? predicted[index(origin) - local_origin].origin : origin; };
-  for (Step& step : found) step.next.origin = settle(step.next.origin);
-  if (grammar_.reads_groups) exclude_rivals(found, result);
-  for (const Step& step : found) result.uses_text |= step.remember >= 0;
-  result.uses_text |= result.has_rivals;
-  std::sort(found.begin(), found.end(), [](const Step& a, const Step& b) {
+  void predict_all();
+  void settle_steps();
+  LexId start(SetId set);
+  const std::vector<Step>& steps() const { return found_; }
+  const Closure& result() const { return result_; }
+
+ private:
+  bool is_known(const Item& item);
+  void follow(const Edge& edge, uint32_t rule, const Item& item);
+  void predict(uint32_t rule, EarlierId earlier, const Item& waiter);
+
+  Parser& parser_;
+  const Grammar& grammar_;
+  std::vector<Item> work_;
+  std::vector<Item> seen_few_;
+  FlatMap<Hash, uint8_t> seen_;
+  std::vector<Step> found_;
+  std::vector<Predicted> predicted_;
+  Closure result_;
+};
+
+void Parser::compute_closure(SetId set) {
+  Closing closing(*this, set);
+  closing.predict_all();
+  closing.settle_steps();
+  Closure result = closing.result();
+  result.start = closing.start(set);
+  result.begin = static_cast<uint32_t>(steps_.size());
+  result.count = static_cast<uint32_t>(closing.steps().size());
+  steps_.insert(steps_.end(), closing.steps().begin(), closing.steps().end());
+  closures_[index(set)] = result;
+  closed_[index(set)] = 1;
+}
+
+// Few items: a scan; many: a hash.
+bool Parser::Closing::is_known(const Item& item) {
+  constexpr size_t few = 32;
+  if (seen_few_.size() < few) {
+    if (std::find(seen_few_.begin(), seen_few_.end(), item) != seen_few_.end()) return true;
+    seen_few_.push_back(item);
+    if (seen_few_.size() == few) {
+      for (const Item& each : seen_few_) seen_.insert(item_hash(seeded(0), each), 1);
+    }
+    return false;
+  }
+  const Hash key = item_hash(seeded(0), item);
+  if (seen_.find(key)) return true;
+  seen_.insert(key, 1);
+  return false;
+}
+
+void Parser::Closing::predict(uint32_t rule, EarlierId earlier, const Item& waiter) {
+  auto place = std::find_if(predicted_.begin(), predicted_.end(), [=](const Predicted& p) { return p.rule == rule && p.earlier == earlier; });
+  if (place != predicted_.end()) {
+    place->waiting.push_back(waiter);
+    return;
+  }
+  predicted_.push_back({.rule = rule, .earlier = earlier, .waiting = {}});
+  const OriginId origin{local_origin + static_cast<uint32_t>(predicted_.size() - 1)};
+  predicted_.back().waiting.push_back(waiter);
+  work_.push_back({grammar_.rules[rule].start, origin, parser_.with_earlier(rule, parser_.fresh_[rule], earlier)});
+}
+
+void Parser::Closing::predict_all() {
+  while (!work_.empty()) {
+    const Item item = work_.back();
+    work_.pop_back();
+    if (is_known(item)) continue;
+    const State& state = grammar_.state(item.state);
+    if (state.accepting && !is_local(item.origin)) {  // ends of rules begun here: nullable rules, see `follow`
+      parser_.finish(work_, result_.accepting, item, ValueId::unknown_group);
+    }
+    for (const Edge& edge : grammar_.edges_of(item.state)) {
+      if (parser_.holds(edge, item.memory)) follow(edge, state.rule, item);
+    }
+  }
+}
+
+void Parser::Closing::follow(const Edge& edge, uint32_t rule, const Item& item) {
+  int32_t remember;
+  const Item next{edge.target, item.origin, parser_.updated(edge, rule, item.memory, remember)};
+  switch (edge.kind) {
+    case EdgeKind::epsilon:
+      work_.push_back(next);
+      break;
+    case EdgeKind::terminal: {
+      TermId terminal{edge.symbol};
+      if (edge.excluding >= 0) {
+        terminal = parser_.excluding(edge, rule, item.memory);
+        if (parser_.lexer_.expression(terminal) == ExprId::nothing) break;
+      }
+      found_.push_back({terminal, next, remember});
+      break;
+    }
+    case EdgeKind::rule:
+      predict(edge.symbol, parser_.begun(rule, item.memory, edge), next);
+      if (grammar_.rules[edge.symbol].nullable) work_.push_back(next);
+      break;
+  }
+}
+
+// Gives the steps their origins, takes out those that only lead to values that must not be read, and sorts them.
+void Parser::Closing::settle_steps() {
+  parser_.resolve(predicted_);
+  for (Step& step : found_) {
+    OriginId& origin = step.next.origin;
+    if (is_local(origin)) origin = predicted_[index(origin) - local_origin].origin;
+  }
+  if (grammar_.reads_groups) parser_.exclude_earlier(found_, result_);
+  for (const Step& step : found_) result_.uses_text |= step.remember >= 0;
+  result_.uses_text |= result_.has_earlier;
+  std::sort(found_.begin(), found_.end(), [](const Step& a, const Step& b) {
     return a.terminal == b.terminal ? (a.next == b.next ? a.remember < b.remember : a.next < b.next) : a.terminal < b.terminal;
   });
   auto same = [](const Step& a, const Step& b) { return a.terminal == b.terminal && a.next == b.next && a.remember == b.remember; };
-  found.erase(std::unique(found.begin(), found.end(), same), found.end());
+  found_.erase(std::unique(found_.begin(), found_.end(), same), found_.end());
+}
 
+// The lexer state at the beginning of the next lexeme: all terminals that may come, and what is ignored.
+LexId Parser::Closing::start(SetId set) {
+  Lexer& lexer = parser_.lexer_;
   std::vector<Lexer::Entry> entries;
-  for (const Step& step : found) {
-    if (entries.empty() || entries.back().terminal != step.terminal) {
-      entries.push_back({step.terminal, lexer_.expression(step.terminal)});
-    }
+  for (const Step& step : found_) {
+    if (entries.empty() || entries.back().terminal != step.terminal) entries.push_back({step.terminal, lexer.expression(step.terminal)});
   }
   for (uint32_t ignored : grammar_.ignored) {
     TermId t{ignored};
     auto listed = [t](const Lexer::Entry& entry) { return entry.terminal == t; };
-    if (set != SetId::none && std::none_of(entries.begin(), entries.end(), listed)) entries.push_back({t, lexer_.expression(t)});
+    if (set != SetId::none && std::none_of(entries.begin(), entries.end(), listed)) entries.push_back({t, lexer.expression(t)});
   }
-  result.start = lexer_.state(std::move(entries));
-  result.begin = static_cast<uint32_t>(steps_.size());
-  result.count = static_cast<uint32_t>(found.size());
-  steps_.insert(steps_.end(), found.begin(), found.end());
-  closures_[index(set)] = result;
-  closed_[index(set)] = 1;
+  return lexer.state(std::move(entries));
 }
 
 // Turns local origins into interned ones: waiters that only accept are replaced by their own, then groups of origins
 // that wait for one another are interned together, in dependency order.
 void Parser::resolve(std::vector<Predicted>& predicted) {
+  replace_tail_calls(predicted);
+  intern_components(predicted);
+}
+
+void Parser::replace_tail_calls(std::vector<Predicted>& predicted) {
   auto local = [](OriginId origin) { return index(origin) - local_origin; };
   auto is_tail_call = [this](const Item& item) { return grammar_.state(item.state).only_accepting(); };
   std::vector<Item> kept;
@@ -267,12 +314,13 @@ void Parser::resolve(std::vector<Predicted>& predicted) {
     sort_unique(kept);
     predicted[p].waiting.assign(kept.begin(), kept.end());
   }
+}
 
-  // Strongly connected components, children first. The graph is as deep as the grammar's left corners.
+// Strongly connected components (Tarjan 1972), children first. The graph is as deep as the grammar's left corners.
+void Parser::intern_components(std::vector<Predicted>& predicted) {
   uint32_t counter = 0;
   std::vector<uint32_t> stack, group;
-  std::vector<Item> named;
-  auto finish = [&](uint32_t head) {
+  auto intern = [&](uint32_t head) {
     group.clear();
     for (;;) {
       uint32_t p = stack.back();
@@ -281,50 +329,7 @@ void Parser::resolve(std::vector<Predicted>& predicted) {
       group.push_back(p);
       if (p == head) break;
     }
-    std::sort(group.begin(), group.end(), [&](uint32_t a, uint32_t b) { return predicted[a].rule < predicted[b].rule; });
-    auto in_group = [&](OriginId o) {
-      return is_local(o) && std::find(group.begin(), group.end(), local(o)) != group.end();
-    };
-    bool recursive = false;
-    for (uint32_t p : group) {
-      for (Item& item : predicted[p].waiting) {
-        if (in_group(item.origin)) {
-          recursive = true;
-        } else if (is_local(item.origin)) {
-          item.origin = predicted[local(item.origin)].origin;
-        }
-      }
-      sort_unique(predicted[p].waiting);
-    }
-    if (!recursive) {
-      predicted[head].origin = intern_origin(predicted[head].waiting, predicted[head].ends_text, nullptr);
-      return;
-    }
-    Hash group_key = seeded(0x67726F7570);
-    for (uint32_t p : group) {  // inside the group, an origin is named by its rule
-      named.assign(predicted[p].waiting.begin(), predicted[p].waiting.end());
-      for (Item& item : named) {
-        if (in_group(item.origin)) item.origin = OriginId{local_origin + predicted[local(item.origin)].rule};
-      }
-      sort_unique(named);
-      group_key = mix(mix(group_key, predicted[p].rule), named.size() * 2 + predicted[p].ends_text);
-      for (const Item& item : named) group_key = item_hash(group_key, item);
-    }
-    bool known = false;
-    for (uint32_t p : group) {
-      Hash key = mix(group_key, predicted[p].rule);
-      known = origins_.ids.find(key) != nullptr;
-      predicted[p].origin = intern_origin(predicted[p].waiting, predicted[p].ends_text, &key);
-    }
-    if (known) return;
-    for (uint32_t p : group) {  // now that the group has ids, write them into its items
-      auto [begin, count] = origins_.runs[index(predicted[p].origin)];
-      for (uint32_t i = begin; i < begin + count; ++i) {
-        OriginId& origin = origins_.pool[i].origin;
-        if (is_local(origin)) origin = predicted[local(origin)].origin;
-      }
-      std::sort(origins_.pool.begin() + begin, origins_.pool.begin() + begin + count);
-    }
+    intern_component(predicted, group, head);
   };
   struct Frame {
     uint32_t node;
@@ -346,16 +351,16 @@ void Parser::resolve(std::vector<Predicted>& predicted) {
       while (frame.next < p.waiting.size()) {
         OriginId origin = p.waiting[frame.next++].origin;
         if (!is_local(origin)) continue;
-        Predicted& child = predicted[local(origin)];
+        Predicted& child = predicted[index(origin) - local_origin];
         if (!child.order) {
-          frames.push_back({local(origin), 0});
+          frames.push_back({index(origin) - local_origin, 0});
           descended = true;
           break;
         }
         if (child.on_stack) p.low = std::min(p.low, child.order);
       }
       if (descended) continue;
-      if (p.low == p.order) finish(frame.node);
+      if (p.low == p.order) intern(frame.node);
       uint32_t low = p.low;
       frames.pop_back();
       if (!frames.empty()) predicted[frames.back().node].low = std::min(predicted[frames.back().node].low, low);
@@ -363,9 +368,58 @@ void Parser::resolve(std::vector<Predicted>& predicted) {
   }
 }
 
+// Gives a component its origins, those behind it having theirs. Inside a group that waits for itself, an origin is named by
+// its rule; once the group has ids, these are written into its items.
+void Parser::intern_component(std::vector<Predicted>& predicted, std::vector<uint32_t>& group, uint32_t head) {
+  auto local = [](OriginId origin) { return index(origin) - local_origin; };
+  std::sort(group.begin(), group.end(), [&](uint32_t a, uint32_t b) { return predicted[a].rule < predicted[b].rule; });
+  auto in_group = [&](OriginId o) { return is_local(o) && std::find(group.begin(), group.end(), local(o)) != group.end(); };
+  bool recursive = false;
+  for (uint32_t p : group) {
+    for (Item& item : predicted[p].waiting) {
+      if (in_group(item.origin)) {
+        recursive = true;
+      } else if (is_local(item.origin)) {
+        item.origin = predicted[local(item.origin)].origin;
+      }
+    }
+    sort_unique(predicted[p].waiting);
+  }
+  if (!recursive) {
+    predicted[head].origin = intern_origin(predicted[head].waiting, predicted[head].ends_text, nullptr);
+    return;
+  }
+  Hash group_key = seeded(0x67726F7570);
+  std::vector<Item> named;
+  for (uint32_t p : group) {
+    named.assign(predicted[p].waiting.begin(), predicted[p].waiting.end());
+    for (Item& item : named) {
+      if (in_group(item.origin)) item.origin = OriginId{local_origin + predicted[local(item.origin)].rule};
+    }
+    sort_unique(named);
+    group_key = mix(mix(group_key, predicted[p].rule), named.size() * 2 + predicted[p].ends_text);
+    for (const Item& item : named) group_key = item_hash(group_key, item);
+  }
+  bool known = false;
+  for (uint32_t p : group) {
+    Hash key = mix(group_key, predicted[p].rule);
+    known = origins_.ids.find(key) != nullptr;
+    predicted[p].origin = intern_origin(predicted[p].waiting, predicted[p].ends_text, &key);
+  }
+  if (known) return;
+  for (uint32_t p : group) {
+    auto [begin, count] = origins_.runs[index(predicted[p].origin)];
+    for (uint32_t i = begin; i < begin + count; ++i) {
+      OriginId& origin = origins_.pool[i].origin;
+      if (is_local(origin)) origin = predicted[local(origin)].origin;
+    }
+    std::sort(origins_.pool.begin() + begin, origins_.pool.begin() + begin + count);
+  }
+}
+
 SetId Parser::advance(SetId set, MatchId matched, TextId text, TrackId track) {
   if (!closure(set).uses_text) text = TextId::empty;
-  Hash key = mix(mix(seeded(0x616476), (uint64_t{index(set)} << 32) | index(matched)), index(text));
+  Hash key = mix(mix(seeded(0x616476), paired(set, matched)), index(text));
   ValueId value = ValueId::unknown_group;  // the group completed by the lexeme
   if (grammar_.reads_groups) {
     auto closes = [this](TermId t) { return grammar_.roles[index(lexer_.base_terminal(t))] == Role::close; };
@@ -386,8 +440,8 @@ SetId Parser::advance(SetId set, MatchId matched, TextId text, TrackId track) {
     for (; step != end && step->terminal == t; ++step) {
       Item next = step->next;
       const uint32_t rule = grammar_.state(next.state).rule;
-      if (now.has_rivals) {
-        if (RivalsId here = rivals(rule, next.memory)) next.memory = with_rivals(rule, next.memory, read_rivals(here, token_of(t, text)));
+      if (now.has_earlier) {
+        if (EarlierId here = earlier_values(rule, next.memory)) next.memory = with_earlier(rule, next.memory, read_earlier(here, token_of(t, text)));
       }
       if (step->remember >= 0) next.memory = remembering(rule, next.memory, step->remember, text);
       complete(items, ends_text, next, value);
@@ -451,7 +505,7 @@ MemoryId Parser::without_values(uint32_t rule, MemoryId memory) {
     if (slots[slot] == value_set) memory = memory_.with(memory, slot, 0);
   }
   if (!grammar_.reads_groups) return memory;
-  return memory_.with(memory_.with(memory, rivals_slot(rule), no_rivals), rivals_slot(rule) + 1, 0);
+  return memory_.with(memory_.with(memory, earlier_slot(rule), no_earlier), earlier_slot(rule) + 1, 0);
 }
 
 MemoryId Parser::without_texts(uint32_t rule, MemoryId memory) {
@@ -465,7 +519,7 @@ MemoryId Parser::without_texts(uint32_t rule, MemoryId memory) {
 size_t Parser::memory_bytes() const {
   size_t total = (sets_.pool.size() + origins_.pool.size()) * sizeof(Item) + sets_.ids.bytes() + origins_.ids.bytes();
   total += (sets_.runs.size() + origins_.runs.size()) * 8 + closures_.size() * (sizeof(Closure) + 1);
-  for (const Outlook& each : outlooks_) total += sizeof(Outlook) + each.ends.size() * sizeof(RivalsId);
+  for (const Outlook& each : outlooks_) total += sizeof(Outlook) + each.ends.size() * sizeof(EarlierId);
   return total + steps_.size() * sizeof(Step) + advances_.bytes() + outlook_ids_.bytes() + values_.memory_bytes();
 }
 

@@ -7,8 +7,8 @@
 //   - a set holds the items right after a lexeme; what they predict is its closure, computed once and kept with it;
 //   - origins that wait for one another (left recursion) are interned as a group.
 //
-// Where groups of lexemes must be distinct values (Edge::distinct), two more slots follow those of each rule. *Rivals*
-// are the values that what is read here must not become, and may still: see rivals.cpp. *Pending* is the slot (plus 1)
+// Where groups of lexemes must be distinct values (Edge::distinct), two more slots follow those of each rule. *Earlier values*
+// are the values that what is read here must not become, and may still: see earlier_values.cpp. *Pending* is the slot (plus 1)
 // of a waiting item that takes the value read, once it is complete.
 #pragma once
 
@@ -43,8 +43,8 @@ class Parser {
   struct Closure {
     LexId start = LexId::dead;  // lexer state at the beginning of the next lexeme
     bool accepting = false;     // the text may end here
-    bool has_rivals = false;    // what follows depends on the text of the lexemes
-    bool uncertain = false;     // some rival is not known: what follows is no more than an upper bound
+    bool has_earlier = false;    // what follows depends on the text of the lexemes
+    bool uncertain = false;     // some earlier value is not known: what follows is no more than an upper bound
     bool uses_text = false;     // the set after a lexeme depends on its text
     uint32_t begin = 0, count = 0;
   };
@@ -62,7 +62,7 @@ class Parser {
   SetId advance(SetId set, MatchId matched, TextId text, TrackId track);
   TrackId read(TrackId track, MatchId matched, TextId text);
 
-  bool has_rivals(SetId set) const { return closures_[index(set)].has_rivals; }  // once its closure is known
+  bool has_earlier(SetId set) const { return closures_[index(set)].has_earlier; }  // once its closure is known
 
   std::span<const Item> items(SetId set) const { return view(sets_, index(set)); }
   std::span<const Item> waiting(OriginId origin) const { return view(origins_, index(origin)); }
@@ -79,7 +79,7 @@ class Parser {
   MemoryId fresh_memory(uint32_t rule) const { return fresh_[rule]; }
   TermId excluding(const Edge& edge, uint32_t rule, MemoryId memory);
   MemoryId remembering(uint32_t rule, MemoryId memory, int32_t slot, TextId text);
-  MemoryId without_values(uint32_t rule, MemoryId memory);  // no value has been read, none is a rival
+  MemoryId without_values(uint32_t rule, MemoryId memory);  // no value has been read, none is an earlier value
   MemoryId without_texts(uint32_t rule, MemoryId memory);   // no text has been read
 
   size_t memory_bytes() const;
@@ -112,42 +112,47 @@ class Parser {
   void compute_closure(SetId set);
   OriginId intern_origin(std::span<const Item> items, bool ends_text, const Hash* given);
 
+  class Closing;
   struct Predicted;
   void resolve(std::vector<Predicted>& predicted);
+  void replace_tail_calls(std::vector<Predicted>& predicted);
+  void intern_components(std::vector<Predicted>& predicted);
+  void intern_component(std::vector<Predicted>& predicted, std::vector<uint32_t>& group, uint32_t head);
 
-  // rivals.cpp
-  using RivalsId = uint32_t;  // list in memory_ of (track, set of values) pairs, outer values first; 0: none
-  static constexpr RivalsId no_rivals = 0;
-  struct Choice {  // a lexeme that rivals have next, and the rivals after it
+  // earlier_values.cpp
+  using EarlierId = uint32_t;  // list in memory_ of (track, set of values) pairs, outer values first; 0: none
+  static constexpr EarlierId no_earlier = 0;
+  struct Choice {  // a lexeme that earlier values have next, and the earlier values after it
     Token token;
-    RivalsId after;
+    EarlierId after;
   };
   struct Outlook {           // of reading on from an item to the end of its rule
-    bool escapes = false;    // in some way, no rival is left
-    std::vector<RivalsId> ends;  // otherwise: the rivals that may be left at the end
+    bool escapes = false;    // in some way, no earlier value is left
+    std::vector<EarlierId> ends;  // otherwise: the earlier values that may be left at the end
 
     template <typename Archive>
     void visit(Archive& archive) {
       archive(escapes, ends);
     }
   };
-  uint32_t rivals_slot(uint32_t rule) const { return static_cast<uint32_t>(grammar_.rules[rule].slots.size()); }
-  RivalsId rivals(uint32_t rule, MemoryId memory) const;
-  MemoryId with_rivals(uint32_t rule, MemoryId memory, RivalsId rivals);
-  RivalsId begun(uint32_t rule, MemoryId memory, const Edge& edge);
-  RivalsId read_rivals(RivalsId rivals, Token token);
-  RivalsId outermost(RivalsId rivals, size_t pairs);
-  RivalsId trimmed(std::vector<uint32_t> pairs);
-  std::vector<Choice> choices(RivalsId rivals);
+  uint32_t earlier_slot(uint32_t rule) const { return static_cast<uint32_t>(grammar_.rules[rule].slots.size()); }
+  EarlierId earlier_values(uint32_t rule, MemoryId memory) const;
+  MemoryId with_earlier(uint32_t rule, MemoryId memory, EarlierId earlier);
+  EarlierId begun(uint32_t rule, MemoryId memory, const Edge& edge);
+  EarlierId read_earlier(EarlierId earlier, Token token);
+  EarlierId outermost(EarlierId earlier, size_t pairs);
+  EarlierId trimmed(std::vector<uint32_t> pairs);
+  std::vector<Choice> choices(EarlierId earlier);
   Token token_of(TermId terminal, TextId text);
   bool reads_own_text(TermId terminal) const;
-  bool leave(RivalsId rivals, Item& waiting, ValueId value);
+  bool leave(EarlierId earlier, Item& waiting, ValueId value);
+  class OutlookSearch;
   const Outlook& outlook(StateId state, MemoryId memory, uint32_t depth);
   bool alive(const Item& item, uint32_t depth);
-  void exclude_rivals(std::vector<Step>& steps, Closure& closure);
+  void exclude_earlier(std::vector<Step>& steps, Closure& closure);
   MemoryId remembering_value(uint32_t rule, MemoryId memory, int32_t slot, ValueId value);
-  ValueId last_value(RivalsId rivals) const;
-  bool uncertain(RivalsId rivals) const;
+  ValueId last_value(EarlierId earlier) const;
+  bool uncertain(EarlierId earlier) const;
 
   const Grammar& grammar_;
   Lexer& lexer_;

@@ -40,16 +40,16 @@ bool ends_within_character(std::string_view text) {
 }  // namespace
 
 Exploration::Exploration(CompiledGrammar& grammar) : grammar_(grammar), automaton_(grammar.automaton()) {
-  automaton_->allow_call();
-  meet(automaton_->start(), 0, Trie::root);
+  automaton_->stepping().allow_call();
+  meet(automaton_->stepping().start(), 0, Trie::root);
   memory_bytes_ = automaton_->memory_bytes();
 }
 
 // Places with one mask are one: that of any text of the lexeme under way will do.
-uint64_t Exploration::key(const Place& place) { return (uint64_t{index(place.lexer)} << 32) | index(place.set); }
+uint64_t Exploration::key(const Place& place) { return paired(place.lexer, place.set); }
 
 void Exploration::meet(const Place& place, double cost, uint32_t arrival) {
-  if (automaton_->parser().closure(place.set).has_rivals) return;  // masks of one text each
+  if (automaton_->stepping().parser().closure(place.set).has_earlier) return;  // masks of one text each
   const uint64_t id = key(place);
   const uint32_t* found = node_ids_.find(id);
   if (!found) {
@@ -66,7 +66,7 @@ void Exploration::meet(const Place& place, double cost, uint32_t arrival) {
 
 bool Exploration::advance() {
   if (grammar_.automaton() != automaton_) return false;
-  automaton_->allow_call();
+  automaton_->stepping().allow_call();
   while (!waiting_.empty()) {
     const uint32_t node = waiting_.top().node;
     waiting_.pop();
@@ -80,10 +80,10 @@ bool Exploration::advance() {
 void Exploration::explore(uint32_t id) {
   nodes_[id].explored = true;
   const Node node = nodes_[id];
-  const uint64_t shared = automaton_->shared_masks();
-  automaton_->mask(node.place);
+  const uint64_t shared = automaton_->masks().shared();
+  automaton_->masks().of(node.place);
   ++masks_;
-  const double again = automaton_->shared_masks() > shared ? again_cost : 0;
+  const double again = automaton_->masks().shared() > shared ? again_cost : 0;
   const bool first = node.arrival == Trie::root;
   follow_all(node.place, first ? nothing_joined : node.arrival);
   if (!first && reached_ids_.find(key(node.place))) follow_all(node.place, nothing_joined);  // other tokens may have come before
@@ -98,7 +98,8 @@ void Exploration::explore(uint32_t id) {
     if (within(each)) cost += choice_cost * std::log2(static_cast<double>(all) / static_cast<double>(each.tokens));
     meet(each.place, cost, each.trie_node);
   }
-  automaton_->surely_accepting(node.place);
+  LimitSet met;  // which of them does not matter here
+  automaton_->stepping().surely_accepting(node.place, met);
   memory_bytes_ = automaton_->memory_bytes();
 }
 
@@ -166,7 +167,7 @@ bool Exploration::follow(const Place& from, uint32_t trie_node, uint32_t depth, 
 // changes nothing is left out. Of a text of the writer's choice its beginning stands for all, where only its being another
 // one matters.
 bool Exploration::step(Place& place, uint8_t byte) {
-  Lexer& lexer = automaton_->lexer();
+  Lexer& lexer = automaton_->stepping().lexer();
   if (lexer.remembers(place.lexer)) {
     const LexId next = lexer.step(place.lexer, byte);
     const bool any = !grammar_.grammar().has_values && next != LexId::dead && lexer.remembers(next) && !has_few_texts(next);
@@ -176,13 +177,13 @@ bool Exploration::step(Place& place, uint8_t byte) {
       return true;
     }
   }
-  return automaton_->step(place, byte);
+  return automaton_->stepping().step(place, byte);
 }
 
 bool Exploration::same_terminals(LexId one, LexId other) {
   auto terminals = [&](LexId state) {
     std::vector<TermId> found;
-    for (const Lexer::Entry& entry : automaton_->lexer().entries(state)) found.push_back(entry.terminal);
+    for (const Lexer::Entry& entry : automaton_->stepping().lexer().entries(state)) found.push_back(entry.terminal);
     std::sort(found.begin(), found.end());
     return found;
   };
@@ -190,44 +191,44 @@ bool Exploration::same_terminals(LexId one, LexId other) {
 }
 
 bool Exploration::is_short(ExprId e) {
-  return automaton_->lexer().expressions().lengths(e).longest <= max_few_bytes;
+  return automaton_->stepping().lexer().expressions().lengths(e).longest <= max_few_bytes;
 }
 
 // Has the lexeme under way few texts, by some terminal?
 bool Exploration::has_few_texts(LexId state) {
-  const std::vector<Lexer::Entry> entries = automaton_->lexer().copy_of_entries(state);
+  const std::vector<Lexer::Entry> entries = automaton_->stepping().lexer().copy_of_entries(state);
   return std::any_of(entries.begin(), entries.end(), [this](const Lexer::Entry& entry) { return is_short(entry.expression); });
 }
 
 // Bytes that go on with what has few texts; if there is nothing like that, all.
 ByteSet Exploration::definite_bytes(const Place& place) {
-  ExpressionStore& expressions = automaton_->lexer().expressions();
+  ExpressionStore& expressions = automaton_->stepping().lexer().expressions();
   if (!has_few_texts(place.lexer)) return possible_bytes(place);
   ByteSet few;
-  for (const Lexer::Entry& entry : automaton_->lexer().copy_of_entries(place.lexer)) {
+  for (const Lexer::Entry& entry : automaton_->stepping().lexer().copy_of_entries(place.lexer)) {
     if (is_short(entry.expression)) few = few | expressions.first(entry.expression);
   }
-  if (const Place next = automaton_->finished(place); next.set != SetId::none) {
-    for (const Lexer::Entry& entry : automaton_->lexer().copy_of_entries(next.lexer)) few = few | expressions.first(entry.expression);
+  if (const Place next = automaton_->stepping().finished(place); next.set != SetId::none) {
+    for (const Lexer::Entry& entry : automaton_->stepping().lexer().copy_of_entries(next.lexer)) few = few | expressions.first(entry.expression);
   }
   return few;
 }
 
 // Bytes that may follow, and perhaps a few others: what cannot be is not to be kept in the tables.
 ByteSet Exploration::possible_bytes(const Place& place) {
-  Lexer& lexer = automaton_->lexer();
+  Lexer& lexer = automaton_->stepping().lexer();
   ByteSet bytes;
   auto add = [&](LexId state) {
     for (const Lexer::Entry& entry : lexer.copy_of_entries(state)) bytes = bytes | lexer.expressions().first(entry.expression);
   };
   add(place.lexer);
-  if (const Place next = automaton_->finished(place); next.set != SetId::none) add(next.lexer);
+  if (const Place next = automaton_->stepping().finished(place); next.set != SetId::none) add(next.lexer);
   return bytes;
 }
 
 // May the lexeme under way end here, and is its text both remembered and one of endlessly many?
 bool Exploration::reads_free_text(const Place& place) {
-  const Lexer& lexer = automaton_->lexer();
+  const Lexer& lexer = automaton_->stepping().lexer();
   if (!lexer.remembers(place.lexer) || lexer.matched(place.lexer) == MatchId::none) return false;
   const std::span<const Lexer::Entry> entries = lexer.entries(place.lexer);
   return std::any_of(entries.begin(), entries.end(),

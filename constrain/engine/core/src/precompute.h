@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "automaton.h"
-#include "matcher.h"
+#include "compiled_grammar.h"
 
 namespace constrain {
 

@@ -11,9 +11,9 @@ namespace constrain {
 
 void ProofWork::spend(size_t steps) {
   spent_ += steps;
-  if (spent_ <= max_proof_work) return;
+  if (spent_ <= MAX_PROOF_WORK.value) return;
   throw LimitError("too many terminals may be read at the same places to prove that the longest match swallows none "
-                   "(MAX_PROOF_WORK = " + std::to_string(max_proof_work) + " steps); write alternatives as one terminal");
+                   "(" + MAX_PROOF_WORK.with_unit() + "); write alternatives as one terminal");
 }
 
 RulePlaces::RulePlaces(const Grammar& grammar, ProofWork& work) : grammar_(grammar), work_(work), returns_(grammar.states.size()) {

@@ -15,7 +15,6 @@ namespace constrain {
 // Steps that the proof of lexing has taken.
 class ProofWork {
  public:
-  static constexpr size_t max_proof_work = 20'000'000;  // steps of about 50 ns each; beyond, `spend` throws LimitError
 
   void spend(size_t steps);
 

@@ -51,44 +51,44 @@ std::string ExpressionStore::build_shortest(ExprId e) {
     case Kind::anything:
       return {};
     case Kind::bytes: {
-      const ByteSet set = byte_sets_[node.arg[0]];
+      const ByteSet set = byte_sets_[node.byte_set()];
       for (uint8_t byte : representatives({e})) {
         if (set.contains(byte)) return std::string(1, static_cast<char>(byte));
       }
       return std::string(1, static_cast<char>(set.first()));
     }
     case Kind::literal:
-      return literals_.substr(node.arg[0], node.arg[1]);
+      return literals_.substr(node.offset(), node.length());
     case Kind::concatenation: {
       std::string text;
-      for (ExprId rest = e;; rest = ExprId{nodes_[index(rest)].arg[1]}) {
+      for (ExprId rest = e;; rest = rest_of(rest)) {
         bool last = nodes_[index(rest)].kind != Kind::concatenation;
-        text += shortest(last ? rest : ExprId{nodes_[index(rest)].arg[0]});
+        text += shortest(last ? rest : head_of(rest));
         if (last) return text;
       }
     }
     case Kind::alternation: {
       std::optional<std::string> best;
-      for (uint32_t i = 0; i < node.arg[1]; ++i) {
-        std::string text = shortest(children_[node.arg[0] + i]);
+      for (uint32_t i = 0; i < node.part_count(); ++i) {
+        std::string text = shortest(children_[node.first_part() + i]);
         // of equals the first in the alphabet: the order of parts is another one in every process
         if (!best || std::pair(text.size(), std::string_view(text)) < std::pair(best->size(), std::string_view(*best))) best = std::move(text);
       }
       return *best;
     }
     case Kind::repetition: {
-      const std::string unit = shortest(ExprId{node.arg[0]});
-      if (uint64_t{node.arg[1]} * unit.size() > max_shortest_match) {
-        throw LimitError(limit_message("a repetition's shortest match is too long", "MAX_SHORTEST_MATCH", max_shortest_match), Limit::shortest_match);
+      const std::string unit = shortest(node.unit());
+      if (uint64_t{node.minimum()} * unit.size() > MAX_SHORTEST_MATCH.value) {
+        throw LimitError(limit_message("a repetition's shortest match is too long", MAX_SHORTEST_MATCH), Limit::shortest_match);
       }
       std::string text;
-      for (uint32_t i = 0; i < node.arg[1]; ++i) text += unit;
+      for (uint32_t i = 0; i < node.minimum(); ++i) text += unit;
       return text;
     }
     case Kind::literal_set: {
-      const std::vector<std::string>& texts = literal_sets_[node.arg[0]].texts;
+      const std::vector<std::string>& texts = literal_sets_[node.literal_set()].texts;
       auto shorter = [](const std::string& a, const std::string& b) { return a.size() < b.size(); };
-      return std::min_element(texts.begin() + node.arg[1], texts.begin() + node.arg[2], shorter)->substr(node.arg[3]);
+      return std::min_element(texts.begin() + node.low(), texts.begin() + node.high(), shorter)->substr(node.depth());
     }
     case Kind::intersection:
     case Kind::complement:
@@ -107,9 +107,9 @@ std::optional<std::string> ExpressionStore::digits_to_multiple(ExprId start) {
   for (ExprId part : alone ? std::span<const ExprId>(&start, 1) : parts(start)) {
     const Node node = nodes_[index(part)];
     if (node.kind != Kind::multiple) continue;
-    if (node.arg[1] > 2 || divisor != 0) return std::nullopt;
-    divisor = multiples_[node.arg[0]].divisor;
-    residue = node.arg[2] | (uint64_t{node.arg[3]} << 32);
+    if (node.phase() > phase_integer || divisor != 0) return std::nullopt;
+    divisor = multiples_[node.machine()].divisor;
+    residue = node.residue();
   }
   if (divisor == 0 || divisor > std::numeric_limits<uint64_t>::max() / 20) return std::nullopt;
   uint64_t power = 1, shifted = residue % divisor;
@@ -151,7 +151,7 @@ std::optional<std::string> ExpressionStore::search_exact(ExprId start) {
     ByteSet possible = first(e);
     for (uint8_t byte : representatives({e})) {
       if (!possible.contains(byte)) continue;
-      if (spent_ > end || queue.size() > 10 * max_intersection_states || undecided > max_undecided) return std::nullopt;
+      if (spent_ > end || queue.size() > 10 * MAX_INTERSECTION_STATES.value || undecided > max_undecided) return std::nullopt;
       ExprId d = ExprId::nothing;
       try {
         d = derivative(e, byte);
@@ -212,10 +212,10 @@ std::string ExpressionStore::some_match(ExprId start) {
       visits.push_back({d, at, byte});
       queue.emplace(distance(d), visits.size() - 1);
     }
-    if (visits.size() > 10 * max_intersection_states) break;
+    if (visits.size() > 10 * MAX_INTERSECTION_STATES.value) break;
   }
-  throw LimitError(limit_message("finding a match of an expression takes too many states", "10 * MAX_INTERSECTION_STATES",
-                                 10 * max_intersection_states), Limit::intersection_states);
+  throw LimitError(limit_message("finding a match of an expression takes too many states", MAX_INTERSECTION_STATES,
+                                 10 * MAX_INTERSECTION_STATES.value, "10 * "), Limit::intersection_states);
 }
 
 std::string ExpressionStore::text_to(const std::vector<Visit>& visits, size_t at) {
@@ -229,21 +229,21 @@ std::string ExpressionStore::text_to(const std::vector<Visit>& visits, size_t at
 std::optional<std::string> ExpressionStore::match_of_window(ExprId e) {
   const Node node = nodes_[index(e)];
   if (node.kind != Kind::window) return std::nullopt;
-  const ExprId part{node.arg[0]}, unit{node.arg[1]}, state{node.arg[2]};
+  const ExprId part = node.part(), unit = node.unit(), state = node.unit_state();
   const bool begun = state != unit;
   std::vector<std::vector<ExprId>> levels{begun ? after_unit(part, unit, state) : std::vector<ExprId>{part}};
-  if (const ExprId from = levels[0][0]; std::optional<std::string> text = repeats_to_end(from, unit, node.arg[3], node.arg[4])) {
+  if (const ExprId from = levels[0][0]; std::optional<std::string> text = repeats_to_end(from, unit, node.minimum(), node.maximum())) {
     const std::string before = begun ? text_of_unit(part, state, from) : std::string();
     return before + *text + text_of_end(derivative(from, *text), unit);
   }
   for (;;) {
     const std::vector<ExprId>& last = levels.back();
     const size_t count = levels.size() - 1;
-    if (count >= node.arg[3]) {
+    if (count >= node.minimum()) {
       auto end = std::find_if(last.begin(), last.end(), [&](ExprId each) { return ends_units(each, unit); });
       if (end != last.end()) return text_through(levels, *end, part, unit, state);
     }
-    if (last.empty() || count == node.arg[4] || count == max_units_followed) return std::nullopt;
+    if (last.empty() || count == node.maximum() || count == max_units_followed) return std::nullopt;
     std::vector<ExprId> next;
     for (ExprId each : last) {
       const std::vector<ExprId> targets = after_unit(each, unit, unit);
@@ -306,7 +306,7 @@ std::string ExpressionStore::text_of_unit(ExprId part, ExprId unit, ExprId wante
         if (next_part == wanted) return step.text + static_cast<char>(byte);
         continue;
       }
-      const uint64_t pair = (uint64_t{index(next_part)} << 32) | index(next_unit);
+      const uint64_t pair = paired(next_part, next_unit);
       if (seen.find(pair)) continue;
       seen.insert(pair, 1);
       steps.push_back({next_part, next_unit, step.text + static_cast<char>(byte)});
@@ -332,7 +332,7 @@ std::optional<std::string> ExpressionStore::match_of_a_part(ExprId e) {
 uint32_t ExpressionStore::distance(ExprId e) {
   const Node node = nodes_[index(e)];
   if (node.nullable) return 0;
-  if (node.kind == Kind::literal) return node.arg[1];
+  if (node.kind == Kind::literal) return node.length();
   auto known = [this](ExprId each) { return distances_.find(index(each)); };
   if (const uint32_t* found = known(e)) return *found;
   auto parts_of = [this](ExprId each, auto&& f) { each_part(each, f); };
@@ -346,31 +346,31 @@ uint32_t ExpressionStore::find_distance(ExprId e) {
   switch (node.kind) {
     case Kind::concatenation:
       bytes = 0;
-      for (ExprId rest = e;; rest = ExprId{nodes_[index(rest)].arg[1]}) {
+      for (ExprId rest = e;; rest = rest_of(rest)) {
         const bool last = nodes_[index(rest)].kind != Kind::concatenation;
-        bytes += distance(last ? rest : ExprId{nodes_[index(rest)].arg[0]});
+        bytes += distance(last ? rest : head_of(rest));
         if (last) break;
       }
       break;
     case Kind::alternation:
-      bytes = max_shortest_match;
-      for (uint32_t i = 0; i < node.arg[1]; ++i) bytes = std::min<uint64_t>(bytes, distance(children_[node.arg[0] + i]));
+      bytes = MAX_SHORTEST_MATCH.value;
+      for (uint32_t i = 0; i < node.part_count(); ++i) bytes = std::min<uint64_t>(bytes, distance(children_[node.first_part() + i]));
       break;
     case Kind::intersection:  // too much, mostly: but a good guide for what makes all of them come nearer
       bytes = 0;
-      for (uint32_t i = 0; i < node.arg[1]; ++i) bytes += distance(children_[node.arg[0] + i]);
+      for (uint32_t i = 0; i < node.part_count(); ++i) bytes += distance(children_[node.first_part() + i]);
       break;
     case Kind::repetition:
-      bytes = uint64_t{node.arg[1]} * distance(ExprId{node.arg[0]});
+      bytes = uint64_t{node.minimum()} * distance(node.unit());
       break;
     case Kind::window:
-      bytes = std::max<uint64_t>(distance(ExprId{node.arg[0]}), uint64_t{node.arg[3]} * distance(ExprId{node.arg[1]}));
-      if (node.arg[2] != node.arg[1]) bytes += distance(ExprId{node.arg[2]});
+      bytes = std::max<uint64_t>(distance(node.part()), uint64_t{node.minimum()} * distance(node.unit()));
+      if (node.unit_state() != node.unit()) bytes += distance(node.unit_state());
       break;
     default:
       break;
   }
-  return static_cast<uint32_t>(std::min<uint64_t>(bytes, max_shortest_match));
+  return static_cast<uint32_t>(std::min(bytes, MAX_SHORTEST_MATCH.value));
 }
 
 }  // namespace constrain

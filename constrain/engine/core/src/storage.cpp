@@ -1,11 +1,11 @@
-// Compiled grammars and the vocabulary's mask parts as bytes, and back.
+// Compiled grammars and the vocabulary's context-independent tokens as bytes, and back.
 #include "storage.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
 
-#include "matcher.h"
+#include "compiled_grammar.h"
 
 namespace constrain {
 
@@ -56,10 +56,6 @@ std::string CompiledGrammar::stored() {
   return archive.take();
 }
 
-void Automaton::read_masks(size_t most) {
-  for (size_t i = 0; i < std::min(most, masks_.size()); ++i) static_cast<void>(masks_[i]);
-}
-
 CompiledGrammar::CompiledGrammar(Stored stored, std::shared_ptr<const Vocabulary> vocabulary, size_t limit)
     : stored_(std::move(stored)), vocabulary_(std::move(vocabulary)), limit_(limit), expressions_there_(false) {
   Reader archive(stored_.data);
@@ -70,7 +66,7 @@ CompiledGrammar::CompiledGrammar(Stored stored, std::shared_ptr<const Vocabulary
   automaton_ = std::make_shared<Automaton>(grammar_, *vocabulary_, Automaton::ToBeRestored{});
   archive(grammar_, *automaton_);
   archive.require_end();
-  automaton_->read_masks(masks_read_at_once);
+  automaton_->masks().read(masks_read_at_once);
   keep_what_is_in_use();
 }
 
@@ -83,32 +79,32 @@ void CompiledGrammar::restore_expressions() {
 }
 
 std::string Vocabulary::stored() const {
-  std::vector<Hash> part_keys, run_keys;
-  std::vector<std::shared_ptr<const LexemePart>> parts;
-  std::vector<std::shared_ptr<const UnitRun>> runs;
+  std::vector<Hash> state_keys, unit_keys;
+  std::vector<std::shared_ptr<const IndependentTokens>> states;
+  std::vector<std::shared_ptr<const UnitTokens>> units;
   {
     std::scoped_lock lock(mutex_);
-    for (const auto& [key, part] : parts_) {
-      part_keys.push_back(key);
-      parts.push_back(part);
+    for (const auto& [key, tokens] : independent_) {
+      state_keys.push_back(key);
+      states.push_back(tokens);
     }
-    for (const auto& [key, run] : runs_) {
-      run_keys.push_back(key);
-      runs.push_back(run);
+    for (const auto& [key, tokens] : units_) {
+      unit_keys.push_back(key);
+      units.push_back(tokens);
     }
   }
   Writer archive;
-  archive(run_keys, runs, part_keys, parts);
+  archive(unit_keys, units, state_keys, states);
   return archive.take();
 }
 
 void Vocabulary::restore(std::span<const std::byte> data) const {
-  std::vector<Hash> part_keys, run_keys;
-  std::vector<std::shared_ptr<const LexemePart>> parts;
-  std::vector<std::shared_ptr<const UnitRun>> runs;
+  std::vector<Hash> state_keys, unit_keys;
+  std::vector<std::shared_ptr<const IndependentTokens>> states;
+  std::vector<std::shared_ptr<const UnitTokens>> units;
   Reader archive(data);
-  archive(run_keys, runs, part_keys, parts);
-  archive.require(run_keys.size() == runs.size() && part_keys.size() == parts.size());
+  archive(unit_keys, units, state_keys, states);
+  archive.require(unit_keys.size() == units.size() && state_keys.size() == states.size());
   archive.require_end();
   std::scoped_lock lock(mutex_);
   auto keep = [this](auto& store, const Hash& key, const auto& value) {
@@ -116,8 +112,8 @@ void Vocabulary::restore(std::span<const std::byte> data) const {
     if (store_bytes_ + bytes > store_limit || !store.emplace(key, value).second) return;
     store_bytes_ += bytes;
   };
-  for (size_t i = 0; i < runs.size(); ++i) keep(runs_, run_keys[i], runs[i]);
-  for (size_t i = 0; i < parts.size(); ++i) keep(parts_, part_keys[i], parts[i]);
+  for (size_t i = 0; i < units.size(); ++i) keep(units_, unit_keys[i], units[i]);
+  for (size_t i = 0; i < states.size(); ++i) keep(independent_, state_keys[i], states[i]);
 }
 
 std::string Vocabulary::description() const {

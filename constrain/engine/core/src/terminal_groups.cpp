@@ -53,7 +53,7 @@ bool JointAutomaton::follow(ExpressionStore& store, const std::vector<ExprId>& t
 
 void JointAutomaton::add(const std::vector<Entry>& set) {
   Hash hash = seeded(set.size());
-  for (const Entry& entry : set) hash = mix(hash, (uint64_t{entry.terminal} << 32) | index(entry.rest));
+  for (const Entry& entry : set) hash = mix(hash, paired(entry.terminal, entry.rest));
   if (known_.find(hash)) return;
   known_.insert(hash, 1);
   entries_.insert(entries_.end(), set.begin(), set.end());

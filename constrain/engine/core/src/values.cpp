@@ -134,8 +134,8 @@ ValueId Values::intern(std::string_view form, bool decimal) {
 }
 
 TrackId Values::intern(const Track& track) {
-  Hash key = mix(seeded(0x747261636B + static_cast<uint64_t>(track.kind)), (uint64_t{index(track.around)} << 32) | index(track.label));
-  key = mix(mix(key, (uint64_t{track.members} << 32) | track.count), index(track.last));
+  Hash key = mix(seeded(0x747261636B + static_cast<uint64_t>(track.kind)), paired(track.around, track.label));
+  key = mix(mix(key, paired(track.members, track.count)), index(track.last));
   if (const uint32_t* found = track_ids_.find(key)) return TrackId{*found};
   auto id = static_cast<uint32_t>(tracks_.size());
   tracks_.push_back(track);
@@ -150,7 +150,7 @@ TrackId Values::append(Track track, ValueId value) {
     const Hash before = lists_[track.members].hash;
     Hash hash;
     if (track.kind == Kind::labelled) {
-      Hash one = mix(seeded(0x6D656D626572), (uint64_t{index(track.label)} << 32) | index(value));
+      Hash one = mix(seeded(0x6D656D626572), paired(track.label, value));
       hash = {before.low + one.low, before.high + one.high};
     } else {
       hash = mix(before, index(value));

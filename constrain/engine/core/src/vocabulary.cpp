@@ -45,7 +45,7 @@ Trie::Trie(std::span<const std::string_view> tokens) {
   }
 }
 
-size_t LexemePart::memory_bytes() const {
+size_t IndependentTokens::memory_bytes() const {
   size_t total = sizeof(*this) + 4 * (add.size() + remove.size() + matched_at_root.size());
   for (const Exits& group : exits) total += sizeof(group) + 4 * (group.matched.size() + group.nodes.size());
   return total + (base && base.use_count() == 1 ? 4 * base->size() : 0);
@@ -57,7 +57,7 @@ size_t UnitEnds::memory_bytes() const {
   return bytes;
 }
 
-size_t UnitRun::memory_bytes() const { return sizeof(*this) + 8 * (by_units.size() + boundaries.size()) + (all ? 4 * all->size() : 0); }
+size_t UnitTokens::memory_bytes() const { return sizeof(*this) + 8 * (by_units.size() + boundaries.size()) + (all ? 4 * all->size() : 0); }
 
 namespace {
 
@@ -113,38 +113,38 @@ std::string_view Vocabulary::text(uint32_t id) const {
 
 bool Vocabulary::is_eos(uint32_t id) const { return std::binary_search(eos_.begin(), eos_.end(), id); }
 
-std::shared_ptr<const LexemePart> Vocabulary::find_part(const Hash& key) const {
+std::shared_ptr<const IndependentTokens> Vocabulary::find_independent(const Hash& key) const {
   std::scoped_lock lock(mutex_);
-  auto found = parts_.find(key);
-  return found == parts_.end() ? nullptr : found->second;
+  auto found = independent_.find(key);
+  return found == independent_.end() ? nullptr : found->second;
 }
 
 void Vocabulary::charge(size_t bytes) const {
   if (store_bytes_ + bytes > store_limit) {  // those in use live on with their users
-    parts_.clear();
-    runs_.clear();
+    independent_.clear();
+    units_.clear();
     ends_.clear();
     store_bytes_ = 0;
   }
   store_bytes_ += bytes;
 }
 
-void Vocabulary::keep_part(const Hash& key, std::shared_ptr<const LexemePart> part) const {
+void Vocabulary::keep_independent(const Hash& key, std::shared_ptr<const IndependentTokens> tokens) const {
   std::scoped_lock lock(mutex_);
-  charge(part->memory_bytes());
-  parts_.emplace(key, std::move(part));
+  charge(tokens->memory_bytes());
+  independent_.emplace(key, std::move(tokens));
 }
 
-std::shared_ptr<const UnitRun> Vocabulary::find_run(const Hash& key) const {
+std::shared_ptr<const UnitTokens> Vocabulary::find_units(const Hash& key) const {
   std::scoped_lock lock(mutex_);
-  auto found = runs_.find(key);
-  return found == runs_.end() ? nullptr : found->second;
+  auto found = units_.find(key);
+  return found == units_.end() ? nullptr : found->second;
 }
 
-void Vocabulary::keep_run(const Hash& key, std::shared_ptr<const UnitRun> run) const {
+void Vocabulary::keep_units(const Hash& key, std::shared_ptr<const UnitTokens> tokens) const {
   std::scoped_lock lock(mutex_);
-  charge(run->memory_bytes());
-  runs_.emplace(key, std::move(run));
+  charge(tokens->memory_bytes());
+  units_.emplace(key, std::move(tokens));
 }
 
 std::shared_ptr<const UnitEnds> Vocabulary::find_ends(const Hash& key) const {

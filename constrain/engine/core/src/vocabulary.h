@@ -1,4 +1,4 @@
-// A tokenizer's vocabulary as a byte trie, and the store of in-lexeme mask parts that all constraints share.
+// A tokenizer's vocabulary as a byte trie, and the store of context-independent tokens that all constraints share.
 #pragma once
 
 #include <cstddef>
@@ -72,8 +72,8 @@ struct Exits {
   }
 };
 
-// What a lexer state alone says about every token.
-struct LexemePart {
+// The context-independent tokens of a lexer state: what it alone says about every token.
+struct IndependentTokens {
   std::shared_ptr<const Bitmask> base;  // tokens that stay inside the lexeme; may be null
   std::vector<uint32_t> add;            // besides `base`, sorted
   std::vector<uint32_t> remove;         // from `base`, sorted
@@ -89,8 +89,8 @@ struct LexemePart {
   }
 };
 
-// Runs of one class of units X (X prefix-free): which tokens stay in X*, and where they leave it.
-struct UnitRun {
+// The tokens made of units X (X prefix-free): which stay in X*, and where they leave it.
+struct UnitTokens {
   struct Boundary {
     uint32_t node;   // child of a node whose path is `units` whole units
     uint32_t units;
@@ -153,10 +153,10 @@ class Vocabulary {
   static constexpr uint32_t no_token = ~uint32_t{0};
   size_t longest_token() const { return longest_token_; }  // bytes
 
-  std::shared_ptr<const LexemePart> find_part(const Hash& key) const;
-  void keep_part(const Hash& key, std::shared_ptr<const LexemePart> part) const;
-  std::shared_ptr<const UnitRun> find_run(const Hash& key) const;
-  void keep_run(const Hash& key, std::shared_ptr<const UnitRun> run) const;
+  std::shared_ptr<const IndependentTokens> find_independent(const Hash& key) const;
+  void keep_independent(const Hash& key, std::shared_ptr<const IndependentTokens> tokens) const;
+  std::shared_ptr<const UnitTokens> find_units(const Hash& key) const;
+  void keep_units(const Hash& key, std::shared_ptr<const UnitTokens> tokens) const;
 
   std::shared_ptr<const UnitEnds> find_ends(const Hash& key) const;
   void keep_ends(const Hash& key, std::shared_ptr<const UnitEnds> ends) const;
@@ -167,11 +167,11 @@ class Vocabulary {
   size_t memory_bytes() const;
   size_t store_bytes() const;
 
-  std::string stored() const;                           // the kept parts and runs, for `restore` (storage.cpp)
+  std::string stored() const;                           // the kept tokens of states and units, for `restore` (storage.cpp)
   void restore(std::span<const std::byte> data) const;  // keeps them beside those that are there, while there is room
   std::string description() const;                      // all that tells it from other vocabularies
 
-  static constexpr size_t store_limit = size_t{48} << 20;  // bytes of kept parts; beyond, all are dropped and made anew
+  static constexpr size_t store_limit = size_t{48} << 20;  // bytes that are kept; beyond, all are dropped and made anew
 
  private:
   void charge(size_t bytes) const;
@@ -193,8 +193,8 @@ class Vocabulary {
     size_t operator()(const Hash& h) const { return static_cast<size_t>(h.low); }
   };
   mutable std::mutex mutex_;  // guards what follows
-  mutable std::unordered_map<Hash, std::shared_ptr<const LexemePart>, HashOf> parts_;
-  mutable std::unordered_map<Hash, std::shared_ptr<const UnitRun>, HashOf> runs_;
+  mutable std::unordered_map<Hash, std::shared_ptr<const IndependentTokens>, HashOf> independent_;
+  mutable std::unordered_map<Hash, std::shared_ptr<const UnitTokens>, HashOf> units_;
   mutable std::unordered_map<Hash, std::shared_ptr<const UnitEnds>, HashOf> ends_;
   mutable size_t store_bytes_ = 0;
 };

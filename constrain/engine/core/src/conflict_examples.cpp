@@ -1,7 +1,7 @@
 // Examples of lexemes that go on over the beginning of what should follow them.
 //
 // The automaton of the grammar is explored from the beginning, as far as a limit lets it: it reads by the lexing rule,
-// whether that was proved to strand nothing or not. A place from which all was explored, and no end was met, is stranded:
+// whether that was proved to strand nothing or not. A place from which all was explored, and no end was met, is a dead end:
 // nothing completes the text that leads there. Where no example is among the places explored, the expressions alone give
 // one.
 #include <algorithm>
@@ -17,7 +17,6 @@ namespace {
 
 constexpr size_t max_explored_places = 2'000;
 constexpr size_t max_explored_bytes = size_t{1} << 20;  // of tables
-constexpr size_t max_explored_work = 200'000;  // derivatives
 constexpr size_t max_explored_pairs = 5'000;   // of what is left of two terminals
 
 Vocabulary byte_vocabulary() {
@@ -66,17 +65,17 @@ struct Example {
   std::string before;
   uint8_t byte;           // with which the follower begins
   uint32_t onward;        // terminal that reads it
-  bool stranded = false;  // nothing completes a text that begins so
+  bool dead_end = false;  // nothing completes a text that begins so
   bool all = false;       // no text of the follower can be read there
-  auto rank() const { return std::pair(stranded, all); }
+  auto rank() const { return std::pair(dead_end, all); }
 };
 
-class StrandSearch {
+class DeadEndSearch {
  public:
-  StrandSearch(const Grammar& grammar, uint32_t terminal, uint32_t follower)
+  DeadEndSearch(const Grammar& grammar, uint32_t terminal, uint32_t follower)
       : terminal_(terminal), follower_(follower), vocabulary_(byte_vocabulary()), automaton_(grammar, vocabulary_) {
-    store().allow(max_explored_work, "MAX_EXPLORED_WORK = 200000 derivatives");
-    meet(automaton_.start(), 0, 0);
+    store().allow(MAX_EXPLORED_WORK.value, &MAX_EXPLORED_WORK);
+    meet(automaton_.stepping().start(), 0, 0);
     bytes_ = automaton_.memory_bytes() + max_explored_bytes;
     for (size_t at = 0; at < nodes_.size(); ++at) explore(at);
     spread_life();
@@ -91,7 +90,7 @@ class StrandSearch {
         found = example_at(at);
       } catch (const LimitError&) {  // no example, then
       }
-      if (found && found->stranded) return found;
+      if (found && found->dead_end) return found;
       if (found && (!best || found->rank() > best->rank())) best = std::move(found);
     }
     return best;
@@ -106,11 +105,11 @@ class StrandSearch {
     std::vector<size_t> before{};
   };
 
-  ExpressionStore& store() { return automaton_.lexer().expressions(); }
+  ExpressionStore& store() { return automaton_.stepping().lexer().expressions(); }
 
   static Hash key_of(const Place& place) {
-    const Hash key = mix(seeded(0x73776C77), (uint64_t{index(place.lexer)} << 32) | index(place.set));
-    return mix(key, (uint64_t{index(place.text)} << 32) | index(place.track));
+    const Hash key = mix(seeded(0x73776C77), paired(place.lexer, place.set));
+    return mix(key, paired(place.text, place.track));
   }
 
   size_t meet(const Place& place, size_t parent, uint8_t byte) {
@@ -124,10 +123,10 @@ class StrandSearch {
   void explore(size_t at) {
     const Place place = nodes_[at].place;
     try {
-      nodes_[at].alive = automaton_.accepting(place);
+      nodes_[at].alive = automaton_.stepping().accepting(place);
       for (uint8_t byte : bytes_after(place)) {
         Place next = place;
-        if (!automaton_.step(next, byte)) continue;
+        if (!automaton_.stepping().step(next, byte)) continue;
         if (nodes_.size() >= max_explored_places || automaton_.memory_bytes() > bytes_) {
           nodes_[at].alive = true;
           return;
@@ -144,10 +143,10 @@ class StrandSearch {
   std::vector<uint8_t> bytes_after(const Place& place) {
     std::vector<ExprId> expressions;
     auto add = [&](LexId lexer) {
-      for (const Lexer::Entry& entry : automaton_.lexer().entries(lexer)) expressions.push_back(entry.expression);
+      for (const Lexer::Entry& entry : automaton_.stepping().lexer().entries(lexer)) expressions.push_back(entry.expression);
     };
     add(place.lexer);
-    if (const Place after = automaton_.finished(place); after.set != SetId::none) add(after.lexer);
+    if (const Place after = automaton_.stepping().finished(place); after.set != SetId::none) add(after.lexer);
     return store().representatives(expressions);
   }
 
@@ -170,8 +169,8 @@ class StrandSearch {
   // What has been read matches the terminal, and the follower may be next, but begins with a byte that is read on.
   std::optional<Example> example_at(size_t at) {
     const Place& place = nodes_[at].place;
-    Lexer& lexer = automaton_.lexer();
-    Parser& parser = automaton_.parser();
+    Lexer& lexer = automaton_.stepping().lexer();
+    Parser& parser = automaton_.stepping().parser();
     const std::span<const TermId> span = lexer.terminals_of(lexer.matched(place.lexer));
     const std::vector<TermId> matched(span.begin(), span.end());
     std::optional<Example> best;
@@ -192,7 +191,7 @@ class StrandSearch {
   }
 
   std::optional<Example> example_of(size_t at, ExprId follower) {
-    Lexer& lexer = automaton_.lexer();
+    Lexer& lexer = automaton_.stepping().lexer();
     const Place& place = nodes_[at].place;
     std::vector<ExprId> expressions{follower};
     for (const Lexer::Entry& entry : lexer.entries(place.lexer)) expressions.push_back(entry.expression);
@@ -205,23 +204,23 @@ class StrandSearch {
         all = false;
         continue;
       }
-      const bool stranded = is_stranded(place, byte);
-      if (!found || (stranded && !found->stranded)) found = Example{text_to(at), byte, reader(next), stranded};
+      const bool dead_end = is_dead_end(place, byte);
+      if (!found || (dead_end && !found->dead_end)) found = Example{text_to(at), byte, reader(next), dead_end};
     }
     if (found) found->all = all;
     return found;
   }
 
-  bool is_stranded(Place place, uint8_t byte) {
-    if (!automaton_.step(place, byte)) return true;
+  bool is_dead_end(Place place, uint8_t byte) {
+    if (!automaton_.stepping().step(place, byte)) return true;
     const uint32_t* node = ids_.find(key_of(place));
     return node && !nodes_[*node].alive;
   }
 
   uint32_t reader(LexId lexer) {
     uint32_t least = ~uint32_t{0};
-    for (const Lexer::Entry& entry : automaton_.lexer().entries(lexer)) {
-      const uint32_t base = index(automaton_.lexer().base_terminal(entry.terminal));
+    for (const Lexer::Entry& entry : automaton_.stepping().lexer().entries(lexer)) {
+      const uint32_t base = index(automaton_.stepping().lexer().base_terminal(entry.terminal));
       if (base == terminal_) return base;
       least = std::min(least, base);
     }
@@ -264,7 +263,7 @@ std::optional<std::pair<std::string, uint8_t>> text_read_on(ExpressionStore& sto
         return std::pair(text, byte);
       }
       const ExprId rest = store.derivative(step.one, byte);
-      const uint64_t pair = (uint64_t{index(rest)} << 32) | index(next);
+      const uint64_t pair = paired(rest, next);
       if (rest == ExprId::nothing || seen.find(pair)) continue;
       seen.insert(pair, 1);
       steps.push_back({rest, next, at, byte});
@@ -275,16 +274,16 @@ std::optional<std::pair<std::string, uint8_t>> text_read_on(ExpressionStore& sto
 
 }  // namespace
 
-std::string example_of_swallowing(Grammar& grammar, uint32_t terminal, uint32_t follower, const std::vector<uint32_t>& beside) {
+std::string example_of_conflict(Grammar& grammar, uint32_t terminal, uint32_t follower, const std::vector<uint32_t>& beside) {
   const std::vector<std::string>& names = grammar.terminal_names;
   ExpressionStore& store = grammar.expressions;
   const ExprId following = grammar.terminals[follower];
   static const std::string unproved = "; that all texts can be completed all the same is not proved";
-  if (const std::optional<Example> found = StrandSearch(grammar, terminal, follower).find()) {
+  if (const std::optional<Example> found = DeadEndSearch(grammar, terminal, follower).find()) {
     const std::string next = character(store, following, found->byte);
     return "For example, after " + quoted(found->before) + " the " + quoted(next) + " of " + names[follower] + " is read as more of " +
            names[found->onward] +
-           (found->stranded ? ", and no text that begins with " + quoted(found->before + next) + " can be completed" : unproved);
+           (found->dead_end ? ", and no text that begins with " + quoted(found->before + next) + " can be completed" : unproved);
   }
   for (uint32_t other : beside) {
     const auto found = text_read_on(store, grammar.terminals[terminal], grammar.terminals[other], following);

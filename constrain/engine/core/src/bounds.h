@@ -1,0 +1,117 @@
+// Limits from above on what it takes to finish: from sets, items and lexemes.
+//
+// In bytes first, which are soon told (a token has at least one), or in tokens: each shortest text on the way spelled by
+// itself, and patterns looked at state by state. Invariant: a real way to finish is never longer than its bound; texts that
+// must be new are counted apart (`fresh`), since how long they are depends on what has been read.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "budget_questions.h"
+#include "completions.h"
+#include "hashing.h"
+#include "mask.h"
+#include "rule_paths.h"
+#include "stepping.h"
+#include "vocabulary.h"
+
+namespace constrain {
+
+class Bounds {
+ public:
+  Bounds(Stepping& stepping, const Vocabulary& vocabulary, RulePaths& paths, Completions& completions)
+      : vocabulary_(vocabulary), paths_(paths), completions_(completions), grammar_(stepping.grammar()), lexer_(stepping.lexer()),
+        parser_(stepping.parser()) {}
+
+  void prepare();  // works out what all bounds need; else the first one does
+
+  const Bound& of_set(SetId set, Unit unit, BudgetQuestions& questions);  // from wherever in the lexeme after the set
+  Bound of_mask(const Mask& mask, const Place& place, Unit unit);         // after any of its tokens
+  // From where a lexeme stands: the way with fewest fresh texts and bytes; or tokens of any way, for that may not be the one
+  // with fewest tokens.
+  Bound of_place(const Place& place, Unit unit);
+  Bound inside(const Place& place, Unit unit, BudgetQuestions& questions);  // from wherever in the lexeme under way
+
+  // Tokens that are enough. `read`: bytes of the longest text or value that has been remembered, at most.
+  uint64_t tokens_of(const Bound& bound, size_t read);
+  template <typename F>
+  bool within(size_t read, uint64_t tokens, F&& bound_in) {  // bytes are asked first
+    return tokens_of(bound_in(Unit::bytes), read) <= tokens || tokens_of(bound_in(Unit::tokens), read) <= tokens;
+  }
+
+  size_t memory_bytes() const {
+    return units * set_bounds_[0].size() * sizeof(std::optional<Bound>) + units * path_ways_[0].size() * sizeof(std::optional<Way>) +
+           origin_ways_.bytes() + shortest_tokens_.bytes() + ways_out_.bytes();
+  }
+
+ private:
+  static constexpr uint32_t many = 0xFFFFu;            // fresh texts: and more
+  static constexpr uint32_t many_tokens = 0x3FFFFFFFu;  // and more
+  struct WayOut {  // of an item to the end of its rule, or of an origin to the end of the text
+    uint64_t cost;
+    uint32_t fresh;
+    void add(const WayOut& other) {
+      cost = cost == RulePath::endless || other.cost == RulePath::endless ? RulePath::endless : cost + other.cost;
+      fresh = std::min(many, fresh + other.fresh);
+    }
+  };
+  struct Way {  // what is on it
+    uint32_t fresh, tokens;
+    void add(const Way& other) {
+      fresh = std::min(many, fresh + other.fresh);
+      tokens = std::min(many_tokens, tokens + other.tokens);
+    }
+  };
+
+  // A way counted in tokens is that on which the text is completed only where the rules alone say how, and nothing on it
+  // need be another text than the shortest.
+  bool counts_tokens() const { return grammar_.self_delimiting && !grammar_.has_values; }
+  Bound find_set(SetId set, Unit unit);
+  Bound of_item(const Item& item, Unit unit);
+  Bound of_lexeme(TermId terminal, Unit unit);
+  uint64_t longest_lexeme();
+  bool surely_endless(TermId terminal);
+  bool excludes_few(uint32_t rule);
+  MemoryId memory_of(const Item& item);
+  bool is_plain(StateId start, unsigned depth = 0);
+  WayOut own_way(const Item& item);
+  WayOut way_out(OriginId origin);
+  template <typename W, typename F>
+  W along_waiting(OriginId origin, FlatMap<uint32_t, W>& known, F&& way_of);
+  Way way_of_path(uint32_t path, Unit unit, unsigned depth = 0);
+  Way way_of_origin(OriginId origin);
+  uint32_t tokens_of_shortest(ExprId e);
+  uint64_t fresh_slack();
+
+  const Vocabulary& vocabulary_;
+  RulePaths& paths_;
+  Completions& completions_;
+  const Grammar& grammar_;
+  Lexer& lexer_;
+  Parser& parser_;
+
+  std::array<std::vector<std::optional<Bound>>, units> set_bounds_;     // by set
+  std::array<std::vector<std::optional<Bound>>, units> lexeme_bounds_;  // by terminal, the grammar's own and derived ones
+  std::vector<std::optional<bool>> plain_;                              // by state
+  std::vector<std::optional<bool>> surely_endless_;                     // by terminal of the grammar
+  std::vector<std::optional<bool>> excludes_few_;                       // by rule
+  FlatMap<uint32_t, WayOut> ways_out_;                                  // by origin
+  // What was asked for last: steps of one set mostly have one rule, memory and origin.
+  struct BoundMemory {
+    uint32_t rule = ~uint32_t{0};
+    MemoryId memory{}, without{};
+  };
+  BoundMemory last_memory_;
+  std::pair<OriginId, WayOut> last_way_out_{OriginId{~uint32_t{0}}, {0, 0}};
+  std::array<std::vector<std::optional<Way>>, units> path_ways_;  // by path
+  FlatMap<uint32_t, Way> origin_ways_;
+  FlatMap<uint32_t, uint32_t> shortest_tokens_;  // by expression
+  uint64_t fresh_slack_ = 0;     // by how much a fresh text may be longer than all read; 0: not known yet
+  uint64_t longest_lexeme_ = 0;  // see there; 0: not known yet
+};
+
+}  // namespace constrain

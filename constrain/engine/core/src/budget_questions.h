@@ -1,0 +1,50 @@
+// What the budget may still ask about one mask, and has asked.
+//
+// Once enough was asked, what has not been asked is left out of the mask. Invariant: an answer that is known from other
+// masks counts, too, so a mask does not depend on what was asked for before.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "hashing.h"
+#include "limits.h"
+
+namespace constrain {
+
+class BudgetQuestions {
+ public:
+  BudgetQuestions() = default;  // as many as there are
+  // `searched_places`: of one search for a way to finish.
+  BudgetQuestions(size_t most, size_t searched_places) : left_(most), searched_places_(searched_places) {}
+
+  bool limited() const { return left_ != endless; }
+  bool used_up() const { return left_ == 0; }
+  size_t searched_places() const { return searched_places_; }
+
+  // Whether an answer under this key may be used; finding it counts for so many.
+  bool may_ask(Hash key, size_t questions) {
+    if (!limited() || asked_.find(key)) return true;
+    if (used_up()) {
+      met_.add(Limit::budget_questions);
+      return false;
+    }
+    left_ -= std::min(left_, questions);
+    asked_.insert(key, 1);
+    return true;
+  }
+
+  void note(LimitSet limits) { met_.add(limits); }
+  void note(Limit limit) { met_.add(limit); }
+  LimitSet met() const { return met_; }  // limits, in telling what fits
+
+ private:
+  static constexpr size_t endless = ~size_t{0};
+  size_t left_ = endless;
+  size_t searched_places_ = MAX_SEARCHED_PLACES.value;
+  FlatMap<Hash, uint8_t> asked_;
+  LimitSet met_;
+};
+
+}  // namespace constrain

@@ -1,0 +1,161 @@
+// Checks of a grammar with its vocabulary, and the change of generations.
+#include "compiled_grammar.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "errors.h"
+
+namespace constrain {
+
+namespace {
+
+constexpr uint64_t short_way = 50'000;        // bytes, states of counting rules, and counts within counts; beyond, a text is tried when compiling
+
+// The one text of an expression that has one.
+std::string only_text(ExpressionStore& expressions, ExprId e) {
+  std::string text;
+  while (e != ExprId::epsilon) {
+    text.push_back(static_cast<char>(expressions.first(e).first()));
+    e = expressions.derivative(e, static_cast<uint8_t>(text.back()));
+  }
+  return text;
+}
+
+// The greatest product of the numbers of rules that read one another, from the first rule on; in a circle each counts once.
+uint64_t product_of_rules(const Grammar& grammar, const std::vector<uint64_t>& numbers) {
+  constexpr uint64_t unknown = 0;
+  std::vector<uint64_t> products(numbers.size(), unknown);
+  std::vector<bool> begun(numbers.size());
+  std::vector<std::vector<uint32_t>> read(numbers.size());
+  for (const State& state : grammar.states) {
+    for (uint32_t i = state.edges_begin; i < state.edges_begin + state.edges_count; ++i) {
+      if (grammar.edges[i].kind == EdgeKind::rule) read[state.rule].push_back(grammar.edges[i].symbol);
+    }
+  }
+  std::vector<uint32_t> work{0};
+  while (!work.empty()) {
+    const uint32_t rule = work.back();
+    if (!begun[rule]) {
+      begun[rule] = true;
+      for (uint32_t other : read[rule]) {
+        if (!begun[other]) work.push_back(other);
+      }
+      continue;
+    }
+    work.pop_back();
+    if (products[rule] != unknown) continue;
+    uint64_t within = 1;
+    for (uint32_t other : read[rule]) within = std::max(within, products[other]);
+    products[rule] = std::min(within * std::max<uint64_t>(numbers[rule], 1), uint64_t{1} << 31);
+  }
+  return products[0];
+}
+
+}  // namespace
+
+CompiledGrammar::CompiledGrammar(Grammar grammar, std::shared_ptr<const Vocabulary> vocabulary, size_t limit, const Limits& limits)
+    : grammar_(std::move(grammar)), vocabulary_(std::move(vocabulary)), limit_(limit), limits_(limits) {
+  check_bytes();
+  renew();
+  if (takes_long_to_finish()) {
+    automaton_->completions().check_finish(true);
+  } else if (counts_nest()) {
+    automaton_->completions().check_finish(false);
+  }
+}
+
+// May a shortest text be so long that finding it meets a limit? Told from counts and lexemes alone.
+bool CompiledGrammar::takes_long_to_finish() {
+  uint64_t bytes = 0, states = 0;
+  for (uint32_t t = 0; t < grammar_.terminals.size(); ++t) {
+    const ExprId terminal = grammar_.terminals[t];
+    if (terminal != ExprId::nothing) bytes += of_terminal(t, [&] { return grammar_.expressions.distance(terminal); });
+  }
+  std::vector<uint64_t> edges(grammar_.rules.size()), counts(grammar_.rules.size());
+  for (const State& state : grammar_.states) {
+    for (uint32_t i = state.edges_begin; i < state.edges_begin + state.edges_count; ++i) {
+      ++edges[state.rule];
+      for (const Condition& condition : grammar_.conditions_of(grammar_.edges[i])) {
+        counts[state.rule] = std::max<uint64_t>(counts[state.rule], condition.minimum);
+      }
+    }
+  }
+  for (size_t rule = 0; rule < edges.size(); ++rule) states = std::max(states, edges[rule] * counts[rule]);
+  return bytes > short_way || states > short_way;
+}
+
+// May counts within counts make it too long?
+bool CompiledGrammar::counts_nest() const {
+  std::vector<uint64_t> counts(grammar_.rules.size());
+  for (const State& state : grammar_.states) {
+    for (uint32_t i = state.edges_begin; i < state.edges_begin + state.edges_count; ++i) {
+      for (const Condition& condition : grammar_.conditions_of(grammar_.edges[i])) {
+        counts[state.rule] = std::max<uint64_t>(counts[state.rule], condition.minimum);
+      }
+    }
+  }
+  return product_of_rules(grammar_, counts) > short_way;
+}
+
+// Every terminal must be a special token of the vocabulary, or have a match that single-byte tokens can spell: otherwise
+// a mask may run empty.
+void CompiledGrammar::check_bytes() {
+  ExpressionStore& expressions = grammar_.expressions;
+  ByteSet there;
+  const Trie& trie = vocabulary_->trie();
+  trie.each_child(Trie::root, [&](uint32_t child) {
+    if (!trie.tokens(child).empty()) there.add(trie.byte(child));
+  });
+  const ExprId spelled = expressions.repetition(expressions.bytes(there), 0, unbounded);
+  for (uint32_t t = 0; t < grammar_.terminals.size(); ++t) {
+    const ByteSet needed = expressions.alphabet(grammar_.terminals[t]);
+    if (grammar_.terminals[t] == ExprId::nothing || (needed & there) == needed) continue;
+    if (needed.contains(static_cast<uint8_t>(mark_begin))) {
+      if (vocabulary_->find(only_text(expressions, grammar_.terminals[t])) != Vocabulary::no_token) continue;
+      throw ModelError("terminal " + grammar_.terminal_names[t] + " is a special token that this vocabulary does not have");
+    }
+    const ExprId written = of_terminal(t, [&] { return expressions.intersection({grammar_.terminals[t], spelled}); });
+    if (written != ExprId::nothing) continue;
+    std::string missing;
+    needed.each([&](uint8_t byte) {
+      static const char* digits = "0123456789abcdef";
+      if (!there.contains(byte) && missing.size() < 40) missing += std::string(" 0x") + digits[byte >> 4] + digits[byte & 15];
+    });
+    throw ModelError("terminal " + grammar_.terminal_names[t] +
+                     " cannot be written with this vocabulary, which has no token of their own for the bytes" + missing);
+  }
+}
+
+void CompiledGrammar::renew() {
+  restore_expressions();
+  automaton_ = std::make_shared<Automaton>(grammar_, *vocabulary_, limits_);
+  automaton_->stepping().start();
+  keep_what_is_in_use();
+}
+
+void CompiledGrammar::keep_what_is_in_use() { threshold_ = std::max(limit_, 2 * table_bytes()); }
+
+size_t CompiledGrammar::table_bytes() const {
+  const size_t bytes = automaton_->memory_bytes();
+  memory_bytes_.store(bytes + grammar_.expressions.memory_bytes() + stored_.data.size(), std::memory_order_relaxed);
+  return bytes;
+}
+
+bool CompiledGrammar::is_full() const { return table_bytes() > threshold_; }
+
+void CompiledGrammar::renew_if_full() {
+  if (!is_full()) return;
+  renew();
+  ++generation_;
+}
+
+bool CompiledGrammar::accepts(std::string_view text) {
+  automaton_->stepping().allow_call();
+  Place place = automaton_->stepping().start();
+  bool accepted = automaton_->stepping().step(place, text) && automaton_->stepping().accepting(place);
+  renew_if_full();
+  return accepted;
+}
+
+}  // namespace constrain

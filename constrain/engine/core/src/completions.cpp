@@ -1,0 +1,270 @@
+// Putting completions together.
+#include "completions.h"
+
+#include <algorithm>
+#include <queue>
+
+#include "errors.h"
+
+namespace constrain {
+
+namespace {
+
+constexpr uint64_t endless = RulePath::endless;
+
+[[noreturn]] void throw_too_long() {
+  throw LimitError("the shortest way to finish is too long (" + MAX_SHORTEST_MATCH.with_unit() + ")", Limit::shortest_match);
+}
+
+}  // namespace
+
+void Completions::check_finish(bool steps) {
+  stepping_.allow_call();
+  paths_.check_solved();
+  static_cast<void>(steps || grammar_.has_values ? shortest(stepping_.start()) : by_rules(stepping_.start()));
+}
+
+std::string Completions::shortest(const Place& place, const Effort& effort) {
+  std::string text = grammar_.has_values ? by_steps(place) : by_rules(place, effort.thorough);
+  if (grammar_.self_delimiting) return text;
+  // neither knows that the longest match may take what follows
+  Place at = place;
+  return stepping_.step(at, text) && stepping_.accepting(at) ? text : by_search(place, effort);
+}
+
+// Costs -------------------------------------------------------------------------------------------------------------
+
+uint64_t Completions::item_cost(const Item& item) {
+  uint64_t own = paths_.of(item.state, item.memory).cost;
+  uint64_t rest = own == endless ? endless : origin_cost(item.origin);
+  return rest == endless ? endless : own + rest;
+}
+
+// Shortest ways from origins to the end of the text, by Dijkstra's algorithm from the end backwards over those origins
+// that are not settled yet.
+uint64_t Completions::origin_cost(OriginId wanted) {
+  if (const uint64_t* found = origin_costs_.find(index(wanted))) return *found;
+  struct Way {
+    OriginId from;
+    uint64_t cost;
+  };
+  std::vector<OriginId> open{wanted};
+  FlatMap<uint32_t, uint32_t> numbers;  // of open origins
+  numbers.insert(index(wanted), 0);
+  std::vector<std::vector<Way>> into(1);  // by number: origins whose items wait in front of this one
+  using Entry = std::pair<uint64_t, uint32_t>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+  for (size_t i = 0; i < open.size(); ++i) {
+    OriginId origin = open[i];
+    if (parser_.ends_text(origin)) queue.emplace(0, static_cast<uint32_t>(i));
+    const std::vector<Item> waiting = parser_.copy_of_waiting(origin);
+    for (const Item& item : waiting) {
+      uint64_t own = paths_.of(item.state, item.memory).cost;
+      if (own == endless) continue;
+      if (const uint64_t* known = origin_costs_.find(index(item.origin))) {
+        if (*known != endless) queue.emplace(own + *known + 1, static_cast<uint32_t>(i));
+        continue;
+      }
+      const uint32_t* number = numbers.find(index(item.origin));
+      if (!number) {
+        numbers.insert(index(item.origin), static_cast<uint32_t>(open.size()));
+        open.push_back(item.origin);
+        into.emplace_back();
+        number = numbers.find(index(item.origin));
+      }
+      into[*number].push_back({origin, own + 1});
+    }
+  }
+  while (!queue.empty()) {
+    auto [cost, number] = queue.top();
+    queue.pop();
+    if (origin_costs_.find(index(open[number]))) continue;
+    origin_costs_.insert(index(open[number]), cost);
+    for (const Way& way : into[number]) queue.emplace(cost + way.cost, *numbers.find(index(way.from)));
+  }
+  for (OriginId origin : open) {
+    if (!origin_costs_.find(index(origin))) origin_costs_.insert(index(origin), endless);
+  }
+  return *origin_costs_.find(index(wanted));
+}
+
+const Item* Completions::next_waiting(const std::vector<Item>& waiting) {
+  return &*std::min_element(waiting.begin(), waiting.end(), [this](const Item& a, const Item& b) { return item_cost(a) < item_cost(b); });
+}
+
+// By rules ----------------------------------------------------------------------------------------------------------
+
+// Appends what a way reads.
+void Completions::expand(const RulePath& path, std::string& out) {
+  std::vector<const RulePath*> stack{&path};
+  while (!stack.empty()) {
+    const RulePath& here = *stack.back();
+    stack.pop_back();
+    if (here.next != RulePath::none) stack.push_back(&paths_[here.next]);
+    if (!here.reads) continue;
+    if (here.segment.is_rule) {
+      stack.push_back(&paths_.of(grammar_.rules[here.segment.id].start, parser_.fresh_memory(here.segment.id)));
+    } else {
+      out += lexer_.expressions().shortest(ExprId{here.segment.id});
+    }
+    if (out.size() > MAX_SHORTEST_MATCH.value) throw_too_long();
+  }
+}
+
+void Completions::complete_item(Item item, std::string& out) {
+  for (;;) {
+    expand(paths_.of(item.state, item.memory), out);
+    if (parser_.ends_text(item.origin)) return;
+    item = *next_waiting(parser_.copy_of_waiting(item.origin));
+  }
+}
+
+// How a text may end: the rest of the lexeme under way, and an item from which it goes on.
+struct Completions::Ending {
+  uint64_t cost = endless;
+  ExprId rest{};
+  Item item{};
+  bool whole = false;  // nothing follows
+
+  void offer(const Ending& other) {
+    if (other.cost < cost) *this = other;
+  }
+};
+
+// Once searches have taken very long, any way will do.
+bool Completions::is_enough(const Ending& best, bool thorough) const { return !thorough && best.cost != endless && paths_.searched_long(); }
+
+std::string Completions::by_rules(const Place& place, bool thorough) {
+  if (stepping_.accepting(place)) return {};
+  Ending best;
+  if (place.fresh) {
+    const std::vector<Item> items = parser_.copy_of_items(place.set);
+    for (const Item& item : items) {
+      if (is_enough(best, thorough)) break;
+      best.offer({item_cost(item), ExprId::epsilon, item, false});
+    }
+  } else {
+    const std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(place.lexer);
+    for (const Lexer::Entry& entry : entries) offer_entry(best, entry, place, thorough);
+  }
+  if (best.cost == endless) throw GrammarError("there is no way to finish from here");
+  std::string text = lexer_.expressions().shortest(best.rest);
+  if (!best.whole) complete_item(best.item, text);
+  return text;
+}
+
+// What follows if the lexeme under way becomes one of this terminal.
+void Completions::offer_entry(Ending& best, const Lexer::Entry& entry, const Place& place, bool thorough) {
+  const uint64_t own = of_terminal(index(entry.terminal), [&] { return paths_.lexeme_cost(entry.expression); });
+  const Parser::Closure closure = parser_.closure(place.set);
+  std::vector<Parser::Step> steps = parser_.copy_of_steps(closure);
+  for (Parser::Step& step : steps) {
+    if (step.terminal != entry.terminal) continue;
+    if (is_enough(best, thorough)) break;
+    if (step.remember >= 0) {
+      TextId text = place.text;
+      for (char c : lexer_.expressions().shortest(entry.expression)) text = stepping_.memory().extend(text, static_cast<uint8_t>(c));
+      step.next.memory = parser_.remembering(grammar_.state(step.next.state).rule, step.next.memory, step.remember, text);
+    }
+    const uint64_t rest = item_cost(step.next);
+    if (rest != endless) best.offer({own + rest, entry.expression, step.next, false});
+  }
+  if (!grammar_.is_ignored(entry.terminal)) return;
+  if (closure.accepting) best.offer({own, entry.expression, {}, true});
+  const std::vector<Item> items = parser_.copy_of_items(place.set);
+  for (const Item& item : items) {
+    const uint64_t rest = item_cost(item);
+    if (rest != endless) best.offer({own + rest, entry.expression, item, false});
+  }
+}
+
+// By steps ----------------------------------------------------------------------------------------------------------
+
+// Where values must be distinct, the rules know a lower bound only. So one lexeme after the other is taken that seems
+// to lead to the shortest end and is allowed. What is read follows earlier values, which are finite, or comes nearer to the
+// end.
+std::string Completions::by_steps(Place place) {
+  std::string text;
+  while (!stepping_.accepting(place)) {
+    stepping_.allow_way();  // for each lexeme: every one brings the end nearer
+    const ExprId rest = next_lexeme(place);
+    const std::string lexeme = rest == ExprId::nothing ? std::string() : lexer_.expressions().shortest(rest);
+    Place next = place;
+    if (rest == ExprId::nothing || !stepping_.step(next, lexeme)) throw GrammarError("there is no way to finish from here");
+    text += lexeme;
+    if (text.size() > MAX_SHORTEST_MATCH.value) throw_too_long();
+    place = stepping_.accepting(next) ? next : stepping_.finished(next);
+    if (place.set == SetId::none) throw GrammarError("there is no way to finish from here");
+  }
+  return text;
+}
+
+// What is left of the lexeme under way, as the terminal from which the end seems nearest; nothing if there is none.
+ExprId Completions::next_lexeme(const Place& place) {
+  uint64_t best = endless;
+  ExprId rest = ExprId::nothing;
+  const Parser::Closure closure = parser_.closure(place.set);
+  const std::vector<Parser::Step> steps = parser_.copy_of_steps(closure);
+  const std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(place.lexer);
+  for (const Lexer::Entry& entry : entries) {
+    const uint64_t own = of_terminal(index(entry.terminal), [&] { return paths_.lexeme_cost(entry.expression); });
+    uint64_t after = endless;
+    for (const Parser::Step& step : steps) {
+      if (step.terminal == entry.terminal) after = std::min(after, item_cost(step.next));
+    }
+    if (grammar_.is_ignored(entry.terminal)) {
+      if (closure.accepting) after = 0;
+      const std::vector<Item> items = parser_.copy_of_items(place.set);
+      for (const Item& item : items) after = std::min(after, item_cost(item));
+    }
+    if (after != endless && own + after < best) {
+      best = own + after;
+      rest = entry.expression;
+    }
+  }
+  return rest;
+}
+
+// By search ---------------------------------------------------------------------------------------------------------
+
+// A* over places: the way that the rules know is a lower bound on what is left.
+std::string Completions::by_search(const Place& start, const Effort& effort) {
+  struct Visit {
+    Place place;
+    size_t parent;
+    uint8_t byte;
+    size_t length;
+  };
+  std::vector<Visit> visits{{start, 0, 0, 0}};
+  using Entry = std::pair<size_t, size_t>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+  FlatMap<Hash, uint8_t> seen;
+  queue.emplace(0, 0);
+  while (!queue.empty()) {
+    size_t at = queue.top().second;
+    queue.pop();
+    if (stepping_.accepting(visits[at].place)) {
+      std::string text;
+      for (size_t i = at; i != 0; i = visits[i].parent) text.push_back(static_cast<char>(visits[i].byte));
+      std::reverse(text.begin(), text.end());
+      return text;
+    }
+    for (unsigned b = 0; b < 256; ++b) {
+      Place next = visits[at].place;
+      if (!stepping_.step(next, static_cast<uint8_t>(b))) continue;
+      Hash key = mix(mix(seeded(0), paired(next.lexer, next.set)), index(next.text));
+      if (seen.find(key)) continue;
+      seen.insert(key, 1);
+      if (visits.size() > effort.searched_places) {
+        throw LimitError(limit_message("the shortest way to finish takes too many steps to find", MAX_SEARCHED_PLACES, effort.searched_places),
+                         Limit::searched_places);
+      }
+      size_t length = visits[at].length + 1;
+      visits.push_back({next, at, static_cast<uint8_t>(b), length});
+      queue.emplace(length + by_rules(next, effort.thorough).size(), visits.size() - 1);
+    }
+  }
+  throw GrammarError("there is no way to finish from here");
+}
+
+}  // namespace constrain

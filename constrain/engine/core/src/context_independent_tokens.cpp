@@ -1,0 +1,529 @@
+// Finding a lexer state's tokens. Four ways, cheapest first:
+//   - a repetition of one unit, X{m,n}R ("inside a JSON string"): the tokens made of X are known from one walk of the trie
+//     for all m, n and R; only what follows them is walked;
+//   - a state that differs from a repetition, or from a plain expression, along a few literals only ("any key but these"):
+//     both are walked side by side, and no further once they agree;
+//   - a state one entry of which is X*R: all tokens of X stay inside; only the ways out of X* are walked;
+//   - any other: the trie is walked.
+#include "context_independent_tokens.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+namespace constrain {
+
+namespace {
+
+constexpr size_t max_additions = Repetitions::few_tokens;  // more single tokens than this are worth a bitmask
+constexpr size_t max_removals = 512;
+constexpr size_t max_inside_states = 1000;  // looked at before a state is taken for one that leaves its units anywhere
+constexpr size_t few_suffixes = 16;         // tokens that leave a lexeme in one way: more are worth an answer of their own
+constexpr uint32_t nothing_kept = ~uint32_t{0};
+
+using Kind = ExpressionStore::Kind;
+
+Hash hash_of(std::span<const uint32_t> numbers) {
+  Hash hash = seeded(numbers.size());
+  for (; numbers.size() > 1; numbers = numbers.subspan(2)) hash = mix(hash, paired(numbers[0], numbers[1]));
+  return numbers.empty() ? hash : mix(hash, numbers[0]);
+}
+
+void add_tokens(std::vector<uint32_t>& to, const Trie& trie, uint32_t node) {
+  std::span<const uint32_t> tokens = trie.tokens(node);
+  to.insert(to.end(), tokens.begin(), tokens.end());
+}
+
+}  // namespace
+
+// A walk's result on the way: tokens as a list while they are few, then as bits.
+struct ContextIndependentTokens::Walk {
+  IndependentTokens& tokens;
+  uint32_t words;
+  std::shared_ptr<Bitmask> bits{};
+  std::vector<std::pair<MatchId, std::vector<uint32_t>>> exits{};
+
+  void add(std::span<const uint32_t> more) {
+    if (!bits) {
+      tokens.add.insert(tokens.add.end(), more.begin(), more.end());
+      if (tokens.add.size() > max_additions) to_bits();
+    } else {
+      for (uint32_t token : more) set_bit(*bits, token);
+    }
+  }
+  void to_bits() {
+    bits = tokens.base ? std::make_shared<Bitmask>(*tokens.base) : std::make_shared<Bitmask>(words);
+    for (uint32_t token : tokens.remove) clear_bit(*bits, token);
+    for (uint32_t token : tokens.add) set_bit(*bits, token);
+    tokens.add.clear();
+    tokens.remove.clear();
+  }
+  std::vector<uint32_t>& exits_of(MatchId matched) {
+    for (auto& [known, nodes] : exits) {
+      if (known == matched) return nodes;
+    }
+    return exits.emplace_back(matched, std::vector<uint32_t>{}).second;
+  }
+};
+
+// Keeping ----------------------------------------------------------------------------------------------------------
+
+std::shared_ptr<const IndependentTokens> ContextIndependentTokens::of(LexId lexer) {
+  if (const uint32_t* found = ids_.find(index(lexer))) return tokens_[*found];
+  const Hash key = this->key(lexer);
+  std::shared_ptr<const IndependentTokens> tokens = vocabulary_.find_independent(key);
+  if (!tokens) {
+    tokens = make(lexer);
+    keep(key, is_shareable(lexer), tokens);
+  }
+  ids_.insert(index(lexer), static_cast<uint32_t>(tokens_.size()));
+  tokens_.push_back(tokens);
+  return tokens;
+}
+
+const IndependentTokens* ContextIndependentTokens::after(const Exits& exits, LexId lexer) {
+  const Hash key = mix(mix(seeded(0x6166746572), reinterpret_cast<uintptr_t>(&exits)), index(lexer));
+  if (const uint32_t* found = ids_after_.find(key)) return *found == nothing_kept ? nullptr : tokens_[*found].get();
+  const bool shareable = is_shareable(lexer);
+  Hash shared = mix(seeded(0x6166746572), exits.key);
+  for (const Lexer::Entry& entry : lexer_.entries(lexer)) shared = mix(shared, lexer_.expressions().hash(entry.expression));
+  std::shared_ptr<const IndependentTokens> tokens = shareable ? vocabulary_.find_independent(shared) : nullptr;
+  if (!tokens && count_after(exits, lexer) > few_suffixes) {
+    tokens = make_after(exits, lexer);
+    keep(shared, shareable, tokens);
+  }
+  ids_after_.insert(key, tokens ? static_cast<uint32_t>(tokens_.size()) : nothing_kept);
+  if (tokens) tokens_.push_back(tokens);
+  return tokens.get();
+}
+
+void ContextIndependentTokens::keep(const Hash& key, bool shareable, const std::shared_ptr<const IndependentTokens>& tokens) {
+  if (shareable) {
+    vocabulary_.keep_independent(key, tokens);
+  } else {
+    bytes_ += tokens->memory_bytes();
+  }
+}
+
+// States with equal keys have equal tokens. Counts beyond what any token can reach are all one.
+Hash ContextIndependentTokens::key(LexId lexer) {
+  const std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(lexer);
+  if (const std::optional<Repetition> found = entries.size() == 1 ? repetitions_.find(entries[0].expression) : std::nullopt) {
+    const Hash key = mix(seeded(0x72756E), lexer_.expressions().hash(found->unit));
+    const uint32_t minimum = std::min(found->minimum, found->tokens->most_units + 1);
+    const uint32_t maximum = found->maximum >= found->tokens->most_units ? unbounded : found->maximum;
+    return mix(mix(key, lexer_.expressions().hash(found->rest)), paired(minimum, maximum));
+  }
+  Hash key = seeded(0x73746174);
+  for (const Lexer::Entry& entry : entries) key = mix(key, lexer_.expressions().hash(entry.expression));
+  return key;
+}
+
+// Whether a state's tokens mean the same to other grammars: terminals made from memory are this one's own.
+bool ContextIndependentTokens::is_shareable(LexId lexer) const {
+  return std::ranges::all_of(lexer_.entries(lexer), [&](const Lexer::Entry& entry) { return index(entry.terminal) < grammar_.terminals.size(); });
+}
+
+// Making -----------------------------------------------------------------------------------------------------------
+
+std::shared_ptr<const IndependentTokens> ContextIndependentTokens::make(LexId lexer) {
+  auto tokens = std::make_shared<IndependentTokens>();
+  const std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(lexer);
+  for (uint32_t i = 0; i < entries.size(); ++i) {
+    if (lexer_.expressions().nullable(entries[i].expression)) tokens->matched_at_root.push_back(i);
+  }
+  if (lexer_.matched(lexer) != MatchId::none) {
+    ByteSet possible;
+    for (const Lexer::Entry& entry : entries) possible = possible | lexer_.expressions().first(entry.expression);
+    possible.each([&](uint8_t byte) {
+      if (lexer_.step(lexer, byte) != LexId::dead) tokens->taken_at_root.add(byte);
+    });
+  }
+  if (const std::optional<Repetition> found = entries.size() == 1 ? repetitions_.find(entries[0].expression) : std::nullopt) {
+    by_repetition(*tokens, lexer, *found);
+  } else if (!by_difference(*tokens, lexer) && !by_paths(*tokens, lexer)) {
+    by_walk(*tokens, lexer);
+  }
+  rows_.forget();
+  return tokens;
+}
+
+void ContextIndependentTokens::by_walk(IndependentTokens& tokens, LexId lexer) {
+  Walk walk{tokens, vocabulary_.words()};
+  const Trie& trie = vocabulary_.trie();
+  const uint32_t row = rows_.of(lexer);
+  trie.each_child(Trie::root, [&](uint32_t child) {
+    const uint32_t next = rows_.step(row, trie.byte(child));
+    if (next != TransitionRows::none) follow(walk, child, next);
+  });
+  finish(tokens, walk, lexer);
+}
+
+size_t ContextIndependentTokens::count_after(const Exits& exits, LexId lexer) {
+  const Trie& trie = vocabulary_.trie();
+  size_t tokens = 0;
+  for (size_t i = 0; i < exits.nodes.size();) {
+    const uint8_t byte = trie.byte(exits.nodes[i]);
+    const bool taken = lexer_.step(lexer, byte) != LexId::dead;
+    for (; i < exits.nodes.size() && trie.byte(exits.nodes[i]) == byte; ++i) tokens += taken ? trie.tokens_below(exits.nodes[i]).size() : 0;
+  }
+  return tokens;
+}
+
+std::shared_ptr<const IndependentTokens> ContextIndependentTokens::make_after(const Exits& exits, LexId lexer) {
+  auto tokens = std::make_shared<IndependentTokens>();
+  Walk walk{*tokens, vocabulary_.words()};
+  const uint32_t row = rows_.of(lexer);
+  for (uint32_t node : exits.nodes) {
+    const uint32_t next = rows_.step(row, vocabulary_.trie().byte(node));
+    if (next != TransitionRows::none) follow(walk, node, next);
+  }
+  finish(*tokens, walk, lexer);
+  rows_.forget();
+  return tokens;
+}
+
+// From `node`, whose byte has just led to `row`. The loop of the kernel that sees the most trie nodes.
+void ContextIndependentTokens::follow(Walk& walk, uint32_t node, uint32_t row) {
+  const Trie& trie = vocabulary_.trie();
+  walk.add(trie.tokens(node));
+  if (!trie.has_children(node)) return;
+  if (rows_.stays_in(row, trie.groups_below(node))) {
+    walk.add(trie.tokens_below(node).subspan(trie.tokens(node).size()));
+    return;
+  }
+  const uint8_t* const bytes = trie.bytes();
+  const uint32_t* const ends = trie.ends();
+  const uint32_t* const first_tokens = trie.first_tokens();
+  const uint32_t* const tokens = trie.all_tokens();
+  struct Frame {
+    uint32_t end, row;
+    const TransitionRows::Row* at;
+  };
+  std::array<Frame, 64> shallow;  // deeper paths go to the heap
+  std::vector<Frame> deep;
+  size_t depth = 0;
+  Frame top{ends[node], row, &rows_[row]};
+  const uint32_t end = ends[node];
+  for (++node; node < end;) {
+    while (top.end <= node) {
+      --depth;
+      if (depth >= shallow.size()) {
+        top = deep.back();
+        deep.pop_back();
+      } else {
+        top = shallow[depth];
+      }
+    }
+    uint32_t next = top.at->next[bytes[node]];
+    if (next == TransitionRows::unknown) next = rows_.step(top.row, bytes[node]);
+    if (next == TransitionRows::none) {
+      if (top.at->matched != MatchId::none) walk.exits_of(top.at->matched).push_back(node);
+      node = ends[node];
+      continue;
+    }
+    const uint32_t from = first_tokens[node], to = first_tokens[node + 1];
+    if (from != to) walk.add({tokens + from, to - from});
+    if (ends[node] != node + 1) {
+      if (rows_.stays_in(next, trie.groups_below(node))) {
+        const uint32_t below = first_tokens[ends[node]];
+        if (to != below) walk.add({tokens + to, below - to});
+        node = ends[node];
+        continue;
+      }
+      if (depth >= shallow.size()) {
+        deep.push_back(top);
+      } else {
+        shallow[depth] = top;
+      }
+      ++depth;
+      top = {ends[node], next, &rows_[next]};
+    }
+    ++node;
+  }
+}
+
+// Brings exits into their order, terminals into positions, and many single tokens into a bitmask.
+void ContextIndependentTokens::finish(IndependentTokens& tokens, Walk& walk, LexId lexer) {
+  std::span<const Lexer::Entry> entries = lexer_.entries(lexer);
+  for (auto& [matched, nodes] : walk.exits) {
+    Exits group;
+    for (TermId t : lexer_.terminals_of(matched)) {
+      auto is_t = [t](const Lexer::Entry& entry) { return entry.terminal == t; };
+      group.matched.push_back(static_cast<uint32_t>(std::find_if(entries.begin(), entries.end(), is_t) - entries.begin()));
+    }
+    if (!std::is_sorted(nodes.begin(), nodes.end())) std::sort(nodes.begin(), nodes.end());
+    group.nodes = sorted_by_byte(vocabulary_.trie(), nodes, std::identity());
+    group.key = hash_of(group.nodes);
+    tokens.exits.push_back(std::move(group));
+  }
+  if (tokens.add.size() > max_additions) walk.to_bits();
+  if (walk.bits) tokens.base = std::move(walk.bits);
+}
+
+// Repetitions ------------------------------------------------------------------------------------------------------
+
+void ContextIndependentTokens::by_repetition(IndependentTokens& tokens, LexId lexer, const Repetition& repetition) {
+  take_fitting(tokens, repetition);
+  const Trie& trie = vocabulary_.trie();
+  Walk walk{tokens, vocabulary_.words()};
+  const Lexer::Entry entry = lexer_.entries(lexer)[0];
+  const auto& boundaries = repetition.tokens->boundaries;
+  const MatchId ended = lexer_.match({entry.terminal});
+  const bool rest_nullable = lexer_.expressions().nullable(repetition.rest);
+  for (size_t i = 0; i < boundaries.size();) {
+    const uint8_t byte = trie.byte(boundaries[i].node);
+    const ExprId next = lexer_.expressions().derivative(repetition.rest, byte);
+    const uint32_t entered = next == ExprId::nothing ? TransitionRows::none : rows_.of(lexer_.state({{entry.terminal, next}}));
+    for (; i < boundaries.size() && trie.byte(boundaries[i].node) == byte; ++i) {
+      const uint32_t units = boundaries[i].units;
+      if (units < repetition.minimum || units > repetition.maximum) continue;
+      if (entered != TransitionRows::none) {
+        follow(walk, boundaries[i].node, entered);
+      } else if (rest_nullable && units > 0) {  // at the root itself: matched_at_root
+        walk.exits_of(ended).push_back(boundaries[i].node);
+      }
+    }
+  }
+  finish(tokens, walk, lexer);
+}
+
+// The tokens made of no more units than may follow.
+void ContextIndependentTokens::take_fitting(IndependentTokens& tokens, const Repetition& repetition) const {
+  const auto& by_units = repetition.tokens->by_units;
+  auto fits = std::partition_point(by_units.begin(), by_units.end(), [&](const auto& each) { return each.first > repetition.maximum; });
+  const auto too_long = static_cast<size_t>(fits - by_units.begin());
+  if (too_long <= max_removals) {
+    tokens.base = repetition.tokens->all;
+    for (auto each = by_units.begin(); each != fits; ++each) tokens.remove.push_back(each->second);
+  } else if (by_units.size() - too_long <= max_additions) {
+    for (auto each = fits; each != by_units.end(); ++each) tokens.add.push_back(each->second);
+  } else {
+    auto base = std::make_shared<Bitmask>(vocabulary_.words());
+    for (auto each = fits; each != by_units.end(); ++each) set_bit(*base, each->second);
+    tokens.base = std::move(base);
+  }
+}
+
+// Paths ------------------------------------------------------------------------------------------------------------
+
+// Is the state alive after whatever is read of X*, never a whole lexeme there, and can it leave X* between units only?
+bool ContextIndependentTokens::stays_inside(LexId lexer, ExprId unit) {
+  uint64_t key = paired(lexer, unit);
+  if (const uint8_t* known = inside_.find(key)) return *known != 0;
+  ExpressionStore& expressions = lexer_.expressions();
+  std::vector<std::pair<LexId, ExprId>> work{{lexer, unit}};  // a state, and what is left of the unit under way
+  FlatMap<uint64_t, uint8_t> seen;
+  bool inside = true;
+  for (size_t i = 0; i < work.size() && inside; ++i) {
+    auto [state, rest] = work[i];
+    // the state itself may be a whole lexeme, as long as reading on never leads back to one
+    inside = (i == 0 || lexer_.matched(state) == MatchId::none) && work.size() <= max_inside_states;
+    std::vector<ExprId> together{rest};
+    for (const Lexer::Entry& entry : lexer_.entries(state)) together.push_back(entry.expression);
+    for (uint8_t byte : expressions.representatives(together)) {
+      if (!inside) break;
+      ExprId next_rest = expressions.derivative(rest, byte);
+      LexId next = lexer_.step(state, byte);
+      if (next_rest == ExprId::nothing) {
+        inside = rest == unit || next == LexId::dead;
+        continue;
+      }
+      inside = next != LexId::dead;
+      if (expressions.nullable(next_rest)) next_rest = unit;
+      uint64_t pair = paired(next, next_rest);
+      if (seen.find(pair)) continue;
+      seen.insert(pair, 1);
+      work.emplace_back(next, next_rest);
+    }
+  }
+  inside_.insert(key, inside);
+  if (inside) {  // what is reached between units from here is no different
+    for (const auto& [state, rest] : work) {
+      if (rest == unit && lexer_.matched(state) == MatchId::none) inside_.insert(paired(state, unit), 1);
+    }
+  }
+  return inside;
+}
+
+// A pattern that may be found anywhere goes on with any character: some entry of the state is X*R. Then all tokens of X*
+// stay inside, and only the ways to where a token leaves X* need be walked.
+bool ContextIndependentTokens::by_paths(IndependentTokens& tokens, LexId lexer) {
+  ExpressionStore& expressions = lexer_.expressions();
+  std::shared_ptr<const UnitTokens> units;
+  ExprId unit{};
+  ByteSet alphabet;
+  for (size_t e = 0; e < lexer_.entries(lexer).size(); ++e) {
+    const ExprId whole = lexer_.entries(lexer)[e].expression;
+    alphabet = alphabet | expressions.alphabet(whole);
+    if (!units) units = repetitions_.endless(whole, unit);
+  }
+  if (!units || !stays_inside(lexer, unit)) return false;
+  tokens.base = units->all;
+  Walk walk{tokens, vocabulary_.words()};
+  const Trie& trie = vocabulary_.trie();
+  // targets in trie order; between two of them, climb to their common ancestor
+  std::vector<uint32_t> targets;
+  for (const UnitTokens::Boundary& boundary : units->boundaries) {
+    if (alphabet.contains(trie.byte(boundary.node))) targets.push_back(boundary.node);
+  }
+  std::sort(targets.begin(), targets.end());
+  struct Frame {
+    uint32_t node, row;
+  };
+  std::vector<Frame> path{{Trie::root, rows_.of(lexer)}};
+  for (uint32_t target : targets) {
+    while (path.back().node != Trie::root && trie.end(path.back().node) <= target) path.pop_back();
+    while (true) {
+      uint32_t child = path.back().node + 1;
+      while (trie.end(child) <= target) child = trie.end(child);
+      const uint32_t next = rows_.step(path.back().row, trie.byte(child));
+      if (child != target) {  // inside X*, so alive
+        path.push_back({child, next});
+        continue;
+      }
+      if (next != TransitionRows::none) {
+        follow(walk, child, next);
+      } else if (path.back().node != Trie::root && rows_.matches(path.back().row)) {
+        walk.exits_of(rows_[path.back().row].matched).push_back(child);
+      }
+      break;
+    }
+  }
+  finish(tokens, walk, lexer);
+  return true;
+}
+
+// Differences -------------------------------------------------------------------------------------------------------
+
+// The bytes after which a state may differ from a plain one, if that is easily told: where each entry begins with one
+// byte only, or is the plain expression, perhaps without finitely many texts.
+bool ContextIndependentTokens::differing_bytes(uint32_t own, uint32_t plain, ByteSet& bytes) {
+  if (own == TransitionRows::none || plain == TransitionRows::none) return false;
+  ExpressionStore& expressions = lexer_.expressions();
+  const auto [terminal, wide] = lexer_.entries(rows_[plain].lexer)[0];
+  bool has_wide = false;
+  for (const Lexer::Entry& entry : lexer_.entries(rows_[own].lexer)) {
+    const ExpressionStore::Node& node = expressions[entry.expression];
+    if (entry.expression == wide && entry.terminal == terminal) {
+      has_wide = true;
+    } else if (node.kind == Kind::intersection && entry.terminal == terminal) {
+      bool without_few = true;
+      bool around_wide = false;
+      ByteSet first;
+      for (ExprId part : expressions.parts(entry.expression)) {
+        const ExpressionStore::Node& each = expressions[part];
+        around_wide |= part == wide;
+        without_few &= part == wide || (each.kind == Kind::complement && expressions[each.excluded()].finite);
+        if (each.kind == Kind::complement) first = first | expressions.first(each.excluded());
+      }
+      if (!without_few || !around_wide) return false;
+      has_wide = true;
+      bytes = bytes | first;
+    } else if (node.lead >= 0) {
+      bytes.add(static_cast<uint8_t>(node.lead));
+    } else {
+      return false;
+    }
+  }
+  return has_wide;
+}
+
+// Walks the state beside a simpler expression whose tokens are known or cheap, as long as the two differ. Applies where an
+// entry is "something wide, without a few texts", or is itself a repetition beside narrower entries.
+bool ContextIndependentTokens::by_difference(IndependentTokens& tokens, LexId lexer) {
+  const std::vector<Lexer::Entry> entries = lexer_.copy_of_entries(lexer);
+  const Wide wide = find_wide(entries);
+  if (wide.expression == ExprId::nothing) return false;
+  for (uint32_t i = 0; i < entries.size(); ++i) {  // beside something as wide, the two would differ everywhere
+    if (ExprId unit; i != wide.position && repetitions_.endless(entries[i].expression, unit)) return false;
+  }
+  const TermId terminal = entries[wide.position].terminal;
+  const LexId plain = lexer_.state({{terminal, wide.expression}});
+  if (plain == lexer) return false;
+  const std::shared_ptr<const IndependentTokens> base = of(plain);
+  tokens.base = base->base;
+  tokens.remove = base->remove;
+  tokens.add = base->add;
+
+  Walk walk{tokens, vocabulary_.words()};
+  Difference found = walk_beside(walk, lexer, plain);
+  std::sort(found.removed.begin(), found.removed.end());
+  std::erase_if(tokens.add, [&](uint32_t token) { return std::binary_search(found.removed.begin(), found.removed.end(), token); });
+  tokens.remove.insert(tokens.remove.end(), found.removed.begin(), found.removed.end());
+  std::sort(found.added.begin(), found.added.end());
+  std::erase_if(tokens.remove, [&](uint32_t token) { return std::binary_search(found.added.begin(), found.added.end(), token); });
+  tokens.add.insert(tokens.add.end(), found.added.begin(), found.added.end());
+
+  std::sort(found.not_exits.begin(), found.not_exits.end());
+  for (const Exits& group : base->exits) {  // the plain state has one entry, so one group
+    std::vector<uint32_t>& nodes = walk.exits_of(lexer_.match({terminal}));
+    for (uint32_t node : group.nodes) {
+      if (!std::binary_search(found.not_exits.begin(), found.not_exits.end(), node)) nodes.push_back(node);
+    }
+  }
+  finish(tokens, walk, lexer);
+  return true;
+}
+
+// The first entry that is something without finitely many texts, or a repetition of which many tokens are made.
+ContextIndependentTokens::Wide ContextIndependentTokens::find_wide(const std::vector<Lexer::Entry>& entries) {
+  ExpressionStore& expressions = lexer_.expressions();
+  for (uint32_t i = 0; i < entries.size(); ++i) {
+    const ExprId e = entries[i].expression;
+    if (expressions[e].kind == Kind::intersection) {
+      ExprId positive = ExprId::nothing;
+      bool simple = true;
+      for (ExprId each : expressions.parts(e)) {  // nothing is made here, so the span stays valid
+        const ExpressionStore::Node& node = expressions[each];
+        if (node.kind == Kind::complement) {
+          simple &= expressions[node.excluded()].finite;
+        } else {
+          simple &= positive == ExprId::nothing;
+          positive = each;
+        }
+      }
+      if (simple && positive != ExprId::nothing) return {positive, i};
+    } else if (entries.size() > 1) {
+      const std::optional<Repetition> repetition = repetitions_.find(e);
+      if (repetition && repetition->tokens->by_units.size() > max_additions) return {e, i};  // else the others may be wider
+    }
+  }
+  return {};
+}
+
+// Exits of the state's own go to the walk.
+ContextIndependentTokens::Difference ContextIndependentTokens::walk_beside(Walk& walk, LexId lexer, LexId plain) {
+  const Trie& trie = vocabulary_.trie();
+  Difference found;
+  struct Frame {
+    uint32_t node, own, other;
+  };
+  std::vector<Frame> stack;
+  auto children = [&](uint32_t node, uint32_t own, uint32_t other) {
+    const bool ends = node != Trie::root && own != TransitionRows::none && rows_.matches(own);
+    const bool other_ends = node != Trie::root && other != TransitionRows::none && rows_.matches(other);
+    ByteSet differing;
+    const bool all = ends || other_ends || !differing_bytes(own, other, differing);
+    trie.each_child(node, [&](uint32_t child) {
+      if (!all && !differing.contains(trie.byte(child))) return;
+      const uint32_t next = own == TransitionRows::none ? own : rows_.step(own, trie.byte(child));
+      const uint32_t next_other = other == TransitionRows::none ? other : rows_.step(other, trie.byte(child));
+      if (other_ends && next_other == TransitionRows::none) found.not_exits.push_back(child);
+      if (ends && next == TransitionRows::none) walk.exits_of(rows_[own].matched).push_back(child);
+      if (next != next_other) stack.push_back({child, next, next_other});
+    });
+  };
+  const uint32_t row = rows_.of(lexer);
+  children(Trie::root, row, rows_.of(plain));
+  while (!stack.empty()) {
+    const Frame at = stack.back();
+    stack.pop_back();
+    if (at.own != TransitionRows::none && at.other == TransitionRows::none) add_tokens(found.added, trie, at.node);
+    if (at.own == TransitionRows::none && at.other != TransitionRows::none) add_tokens(found.removed, trie, at.node);
+    children(at.node, at.own, at.other);
+  }
+  return found;
+}
+
+}  // namespace constrain

@@ -1,0 +1,82 @@
+// Context-independent tokens: what a lexer state alone says about every token.
+//
+// Which tokens stay inside the lexeme, and where the others leave it (exits). The sets of the parser have no say, so the
+// answer is kept by lexer state, and, where all its terminals are the grammar's own, in the vocabulary's store for all
+// grammars. Invariant: whichever way a state's tokens were found, they are what a walk of the whole trie finds.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "grammar.h"
+#include "hashing.h"
+#include "lexer.h"
+#include "repetitions.h"
+#include "transition_rows.h"
+#include "vocabulary.h"
+
+namespace constrain {
+
+class ContextIndependentTokens {
+ public:
+  ContextIndependentTokens(const Grammar& grammar, Lexer& lexer, const Vocabulary& vocabulary, TransitionRows& rows, Repetitions& repetitions)
+      : grammar_(grammar), lexer_(lexer), vocabulary_(vocabulary), rows_(rows), repetitions_(repetitions) {}
+
+  std::shared_ptr<const IndependentTokens> of(LexId lexer);
+  // What `lexer` says about the tokens that leave a lexeme at `exits`, whose bytes are the first that it takes. Null where
+  // these are few. The exits must be those of tokens that are kept.
+  const IndependentTokens* after(const Exits& exits, LexId lexer);
+
+  size_t memory_bytes() const { return tokens_.size() * 64 + ids_after_.bytes() + inside_.bytes() + bytes_; }
+
+  template <typename Archive>
+  void visit(Archive& archive) {  // not the tokens, which the vocabulary keeps
+    archive(bytes_, inside_);
+  }
+
+ private:
+  struct Walk;
+  struct Wide {  // an entry of a state that has most of its texts
+    ExprId expression = ExprId::nothing;
+    uint32_t position = 0;
+  };
+  struct Difference {  // of a state from that of a wide expression alone
+    std::vector<uint32_t> added, removed;  // tokens
+    std::vector<uint32_t> not_exits;       // nodes that are exits of the other one only
+  };
+
+  Hash key(LexId lexer);
+  bool is_shareable(LexId lexer) const;
+  void keep(const Hash& key, bool shareable, const std::shared_ptr<const IndependentTokens>& tokens);
+  std::shared_ptr<const IndependentTokens> make(LexId lexer);
+  std::shared_ptr<const IndependentTokens> make_after(const Exits& exits, LexId lexer);
+  size_t count_after(const Exits& exits, LexId lexer);
+
+  void by_repetition(IndependentTokens& tokens, LexId lexer, const Repetition& repetition);
+  bool by_difference(IndependentTokens& tokens, LexId lexer);
+  bool by_paths(IndependentTokens& tokens, LexId lexer);
+  void by_walk(IndependentTokens& tokens, LexId lexer);
+
+  void take_fitting(IndependentTokens& tokens, const Repetition& repetition) const;
+  Wide find_wide(const std::vector<Lexer::Entry>& entries);
+  Difference walk_beside(Walk& walk, LexId lexer, LexId plain);
+  bool differing_bytes(uint32_t own, uint32_t plain, ByteSet& bytes);
+  bool stays_inside(LexId lexer, ExprId unit);
+  void follow(Walk& walk, uint32_t node, uint32_t row);
+  void finish(IndependentTokens& tokens, Walk& walk, LexId lexer);
+
+  const Grammar& grammar_;
+  Lexer& lexer_;
+  const Vocabulary& vocabulary_;
+  TransitionRows& rows_;
+  Repetitions& repetitions_;
+  FlatMap<uint32_t, uint32_t> ids_;  // by lexer state
+  std::vector<std::shared_ptr<const IndependentTokens>> tokens_;
+  FlatMap<Hash, uint32_t> ids_after_;  // exits of one of tokens_, by the lexer state that follows
+  FlatMap<uint64_t, uint8_t> inside_;  // stays_inside, by lexer state and unit
+  size_t bytes_ = 0;                   // of those that are not in the vocabulary's store
+};
+
+}  // namespace constrain

@@ -1,0 +1,88 @@
+// Masks by place: looked up, taken over from a place that looks the same, or computed; and written out as bits.
+//
+// Invariant: bit t of what `fill` writes is set if and only if some continuation completes the text with token t; unless a
+// limit was met, of which it returns the names: then only verified tokens are set, among them one that leads to an end if
+// a way is known, and the same ones whenever the place is asked for in this generation.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "completions.h"
+#include "context_independent_tokens.h"
+#include "hashing.h"
+#include "mask.h"
+#include "mask_signatures.h"
+#include "stepping.h"
+#include "vocabulary.h"
+
+namespace constrain {
+
+class Masks {
+ public:
+  Masks(Stepping& stepping, const Vocabulary& vocabulary, ContextIndependentTokens& independent, Completions& completions)
+      : stepping_(stepping), vocabulary_(vocabulary), independent_(independent), completions_(completions), parser_(stepping.parser()),
+        signatures_(stepping.parser()) {}
+
+  const Mask& of(const Place& place);
+  const Mask* known(const Place& place) const;
+
+  // Judges a context-dependent token; notes the limits that are met.
+  using Judge = std::function<bool(uint32_t token, LimitSet& met)>;
+  // Writes the mask of its place. `judge`: asked for context-dependent tokens in place of stepping over them; or null.
+  // Returns the limits that left out tokens. Where there are any, all that come to this place get the same mask.
+  LimitSet fill(const Mask& mask, const Place& place, std::span<uint32_t> words, const Judge* judge = nullptr);
+  bool has_token(const Place& place, uint32_t token);
+
+  uint64_t shared() const { return signatures_.found(); }  // that were found to be those of other places
+  void read(size_t most);  // that are stored: now, instead of when they are asked for
+  size_t memory_bytes() const {
+    return ids_.bytes() + text_ids_.bytes() + token_ids_.bytes() + limited_ids_.bytes() + signatures_.memory_bytes() + bytes_;
+  }
+
+  template <typename Archive>
+  void visit(Archive& archive) {
+    archive(ids_, text_ids_, masks_, signatures_, bytes_);
+  }
+
+ private:
+  struct Limited {  // of a place, as it was when it was first asked for
+    Bitmask words;
+    LimitSet limits;
+  };
+
+  void make(Mask& mask, const Place& place);
+  std::shared_ptr<const MaskTokens> kept(MaskDraft draft);
+  const Bitmask& tokens_beginning(const ByteSet& bytes);
+  void fill_independent(const MaskTokens& tokens, std::span<uint32_t> words) const;
+  LimitSet fill_dependent(const Mask& mask, const Place& place, std::span<uint32_t> words, const Judge* judge);
+  LimitSet fill_unknown(const Mask& mask, const Place& place, std::span<uint32_t> words, const Judge* judge);
+  void fill_way_to_finish(const Place& place, std::span<uint32_t> words, LimitSet& met);
+  bool allows(const Place& place, uint32_t token, LimitSet& met);
+  const Limited* limited(const Place& place) const;
+  void keep_limited(const Place& place, LimitSet limits, std::span<const uint32_t> words);
+
+  Stepping& stepping_;
+  const Vocabulary& vocabulary_;
+  ContextIndependentTokens& independent_;
+  Completions& completions_;
+  Parser& parser_;
+  MaskSignatures signatures_;
+  FlatMap<uint64_t, uint32_t> ids_;
+  FlatMap<Hash, uint32_t> text_ids_;  // of those that depend on the text of the lexeme under way
+  OnDemand<Mask> masks_;
+  std::deque<std::pair<ByteSet, Bitmask>> tokens_beginning_;
+  FlatMap<Hash, uint32_t> token_ids_;
+  std::vector<std::shared_ptr<const MaskTokens>> tokens_;  // made in this process
+  FlatMap<Hash, uint32_t> limited_ids_;
+  std::deque<Limited> limited_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace constrain

@@ -1,0 +1,62 @@
+// Repetitions X{m,n}R of a prefix-free unit X ("inside a JSON string"): which tokens are made of units, and where they end.
+//
+// One walk of the trie for each unit X, whose result the vocabulary keeps for all grammars: units are told apart in one way
+// only, so for any m, n and R the tokens follow from how many units each one begins. Invariant: what is found for a unit
+// depends on its expression and the vocabulary alone.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "lexer.h"
+#include "transition_rows.h"
+#include "vocabulary.h"
+
+namespace constrain {
+
+struct Repetition {
+  ExprId unit, rest;
+  uint32_t minimum, maximum;
+  std::shared_ptr<const UnitTokens> tokens;
+};
+
+class Repetitions {
+ public:
+  Repetitions(Lexer& lexer, const Vocabulary& vocabulary, TransitionRows& rows) : lexer_(lexer), vocabulary_(vocabulary), rows_(rows) {}
+
+  // `e` as X{m,n}R, with X prefix-free, no byte that begins both X and R, and n out of reach if R is nullable.
+  std::optional<Repetition> find(ExprId e);
+  std::shared_ptr<const UnitTokens> tokens_of(ExprId unit);
+  // Of the units X of an expression that begins with X* without limit, or is such a one without something. Null if it is
+  // not of that kind, or if few tokens are made of X.
+  std::shared_ptr<const UnitTokens> endless(ExprId e, ExprId& unit);
+  std::shared_ptr<const UnitEnds> ends_of(ExprId unit, const UnitTokens& tokens);
+
+  static constexpr size_t few_tokens = 2048;  // up to so many are no reason to look for shortcuts
+
+ private:
+  void walk(UnitTokens& found, Bitmask& all, ExprId unit, bool& prefix_free);
+
+  Lexer& lexer_;
+  const Vocabulary& vocabulary_;
+  TransitionRows& rows_;
+};
+
+// A stable counting sort by the byte of a node.
+template <typename T, typename F>
+std::vector<T> sorted_by_byte(const Trie& trie, const std::vector<T>& items, F&& node_of) {
+  std::array<size_t, 256> place{};
+  for (const T& item : items) ++place[trie.byte(node_of(item))];
+  size_t next = 0;
+  for (size_t& each : place) next += std::exchange(each, next);
+  std::vector<T> sorted(items.size());
+  for (const T& item : items) sorted[place[trie.byte(node_of(item))]++] = item;
+  return sorted;
+}
+
+}  // namespace constrain
