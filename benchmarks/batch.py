@@ -26,6 +26,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 import constrain
+from constrain.generation.planning import prompt_tokens
 
 if TYPE_CHECKING:
     from constrain import Completion
@@ -161,19 +162,19 @@ def alternate(model: constrain.Model, turns: int = 3) -> Prefix:
         "role": "system",
         "content": "You are a librarian who knows every book of the world and its author. " * 70,
     }
-    shared = len(model.prompt_tokens([system]))
+    shared = len(prompt_tokens(model, [system]))
     talks = [[system, {"role": "user", "content": text}] for text in ("A novel, please.", "I like old poems.")]
-    prompt_tokens = evaluated = 0
+    read = evaluated = 0
     fewest = shared
     for turn in range(turns):
         for talk in talks:
-            before = shared if turn == 0 else len(model.prompt_tokens(talk[:-2]))
+            before = shared if turn == 0 else len(prompt_tokens(model, talk[:-2]))
             [answer] = constrain.complete_batch(model, [talk], schema=bool, show_schema=False, temperature=0)
-            prompt_tokens += answer.usage.prompt_tokens
+            read += answer.usage.prompt_tokens
             evaluated += answer.usage.prompt_tokens - answer.usage.cached_tokens
             fewest += max(0, answer.usage.prompt_tokens - before)
             talk += [{"role": "assistant", "content": answer.text}, {"role": "user", "content": "Another one?"}]
-    return Prefix(shared, prompt_tokens, evaluated, fewest)
+    return Prefix(shared, read, evaluated, fewest)
 
 
 def print_tables(console: Console, results: list[Result], prompts: int) -> None:

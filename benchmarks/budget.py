@@ -43,6 +43,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import constrain
+from constrain.generation.planning import prompt_tokens
 from constrain.language.hint import describe
 from constrain.llama.model import default_model_path
 
@@ -156,7 +157,7 @@ class Answers:
         self.vocabulary = self.model.vocabulary
 
     def prompt(self, schema: Any) -> list[int]:
-        return self.model.prompt_tokens(PROMPT, shown=describe(schema), constrained=True)
+        return prompt_tokens(self.model, PROMPT, shown=describe(schema), constrained=True)
 
     def generate(
         self, prompt: list[int], n: int, seed: str, accept: Callable[[int], None], **options: Any

@@ -39,6 +39,7 @@ from rich.table import Table
 
 import constrain
 from constrain.engine.constraint import _compile
+from constrain.generation.planning import prompt_tokens
 from constrain.language.hint import describe
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
@@ -176,7 +177,7 @@ def prepared(
             constraint = _compile(entry["schema"], model.vocabulary, close_objects=True, whitespace="compact")
         except (constrain.SchemaError, constrain.LimitError):
             continue
-        prompt = model.prompt_tokens(PROMPT, shown=describe(entry["schema"]), constrained=True)
+        prompt = prompt_tokens(model, PROMPT, shown=describe(entry["schema"]), constrained=True)
         if len(prompt) <= arguments.prompt and 8 <= constraint.report.min_tokens <= arguments.tokens:
             tasks.append((entry["id"], constraint, prompt))
         if len(tasks) == arguments.count:
@@ -246,7 +247,7 @@ def differing(vocabulary: constrain.Vocabulary, tokens: list[int], sampled: set[
 def run_costs(model: constrain.Model, longest: int, rounds: int = 15) -> dict[int, float]:
     """What the evaluation of 1, 2, ... tokens costs, in evaluations of one token."""
     context = model.context
-    prompt = model.prompt_tokens(PROMPT * 10)
+    prompt = prompt_tokens(model, PROMPT * 10)
     sizes = list(range(1, min(longest, LONGEST_RUN) + 1))
     seconds: dict[int, list[float]] = {size: [] for size in sizes}
     for number in range(rounds):

@@ -35,6 +35,7 @@ from rich.table import Table
 from slices import alternate, ratio
 
 import constrain
+from constrain.generation.planning import prompt_tokens
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
 from constrain.llama.decoding.sampler import Chain, Sampling
@@ -133,7 +134,7 @@ def ours(model: constrain.Model, heat: float, *, constrained: bool, forced: bool
     vocabulary = model.vocabulary
     start = constrain.compile(SCHEMA, vocabulary).matcher
     answer = Answer(
-        model.prompt_tokens(PROMPT),
+        prompt_tokens(model, PROMPT),
         Chain(Sampling(temperature=heat, seed=SEED), vocabulary.n_vocab, model.n_ctx),
         (start if forced else lambda limit: Sampled(start(limit))) if constrained else None,
         eos=frozenset(vocabulary.eos) if constrained else frozenset(),
@@ -148,7 +149,7 @@ def theirs(model: constrain.Model, heat: float, *, grammar: bool) -> Iterator[in
     llama = model.llama
     rules = llama_cpp.LlamaGrammar.from_json_schema(json.dumps(SCHEMA), verbose=False) if grammar else None
     llama.set_seed(SEED)
-    prompt = model.prompt_tokens(PROMPT)
+    prompt = prompt_tokens(model, PROMPT)
     return llama.generate(prompt, temp=heat, top_k=40, top_p=0.95, min_p=0.05, repeat_penalty=1.0, grammar=rules)
 
 

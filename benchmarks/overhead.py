@@ -34,6 +34,7 @@ from rich.table import Table
 from slices import alternate, ratio
 
 import constrain
+from constrain.generation.planning import prompt_tokens
 from constrain.language.grammar import Grammar, GrammarBuilder
 from constrain.language.tree import CharClass, Literal, LiteralSet, Repetition
 from constrain.llama.decoding.answer import Answer
@@ -200,7 +201,7 @@ def bare(timed: Timed, model: constrain.Model, heat: float, allowed: np.ndarray,
     """The median time of a gather and the sampler chain, in microseconds."""
     candidates = timed.candidates
     chain = Chain(Sampling(temperature=heat, seed=SEED), model.vocabulary.n_vocab, model.n_ctx)
-    timed.prefill(model.prompt_tokens(PROMPT))
+    timed.prefill(prompt_tokens(model, PROMPT))
     spent = []
     for _ in range(tokens):
         started = time.perf_counter()
@@ -220,7 +221,7 @@ def decoding(
     """Our loop, which without a constraint goes on past the end of generation."""
     vocabulary = model.vocabulary
     answer = Answer(
-        model.prompt_tokens(PROMPT),
+        prompt_tokens(model, PROMPT),
         Chain(Sampling(temperature=heat, seed=SEED), vocabulary.n_vocab, model.n_ctx),
         None if constraint is None else constraint.matcher,
         eos=frozenset(vocabulary.eos) if constraint else frozenset(),

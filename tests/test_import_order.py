@@ -34,7 +34,7 @@ _ORDER = """
     engine
     inspection
     llama.binding llama.threads llama.decoding llama.contexts llama.scheduling llama
-    chat.families chat.tools chat.answers chat.prompt chat.reading chat
+    chat.prompt.template chat.families chat.tools chat.answers chat.prompt chat.reading chat
     generation
     batch
     server.http server.settings server.config server.requests server.sandbox server.serving server.chat

@@ -74,7 +74,7 @@ PACKAGE = {
         composition.source.Composition.render composition.source._rendered
         composition.source.Composition.closed composition.source._closed
         composition.grammar._Composer.ways composition.grammar.composition_grammar
-        chat.answers.grammar.answer_grammar chat.answers.answer.Answer.grammar""",
+        chat.answers.grammar.answer_grammar chat.answers.language.AnswerLanguage.grammar""",
     "MAX_IN_PLACE_DEPTH": """
         json_schema.keywords.expansion.Expansion.expand json_schema.formulas.complements.complement
         json_schema.values.contradictions._within""",
@@ -121,9 +121,9 @@ PACKAGE = {
         chat.reading.progress.TextProgress.feed
         chat.reading.progress.TextProgress.finish
         chat.reading.progress.TextProgress.take
-        chat.answers.answer.Answer.closed
-        chat.answers.answer.Answer.describe
-        chat.answers.answer.Answer.render
+        chat.answers.language.AnswerLanguage.closed
+        chat.answers.language.AnswerLanguage.describe
+        chat.answers.language.AnswerLanguage.render
         chat.tools.calls.CustomCall.acall chat.tools.calls.FunctionCall.acall
         chat.tools.calls.CustomCall.call chat.tools.calls.FunctionCall.call
         chat.tools.calls.CustomCall.name chat.tools.calls.FunctionCall.name

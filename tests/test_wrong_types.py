@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import constrain
+from constrain.chat.prompt.messages import conversation
 from constrain.generation.options import split_options
-from constrain.llama.prompt import as_messages
 from tests.support import byte_vocabulary
 
 WRONG = [
@@ -45,20 +45,21 @@ def test_numbers_of_other_libraries_are_numbers() -> None:
 @pytest.mark.parametrize(
     ("prompt", "says"),
     [
-        (None, "the prompt is None; it must be a text or a list of messages"),
-        (b"hi", "the prompt is b'hi'; it must be a text or a list of messages"),
-        (5, "the prompt is 5; it must be a text or a list of messages"),
-        ("hi \ud800", "the prompt holds half of a surrogate pair (U+D800) at character 3; that is no text"),
+        (None, "prompt must be a text or a list of messages, not NoneType"),
+        (b"hi", "prompt must be a text or a list of messages, not bytes"),
+        (5, "prompt must be a text or a list of messages, not int"),
+        ({"role": "user", "content": "a"}, "prompt must be a text or a list of messages, not dict"),
+        ("hi \ud800", "prompt: holds half of a surrogate pair (U+D800) at character 3"),
         (
             [{"role": "user", "content": "\udfff"}],
-            "message 0: the content holds half of a surrogate pair (U+DFFF) at character 0; that is no text",
+            "messages[0].content: holds half of a surrogate pair (U+DFFF) at character 0",
         ),
-        ([{"role": 5, "content": "a"}], "message 0: 5 is not a role"),
+        ([{"role": 5, "content": "a"}], "messages[0].role: 5 is none of system, developer, user, assistant, tool"),
     ],
 )
 def test_a_prompt_that_is_no_text_is_refused(prompt: Any, says: str) -> None:
     with pytest.raises((TypeError, ValueError)) as caught:
-        as_messages(prompt)
+        conversation(prompt)
     assert str(caught.value) == says
 
 

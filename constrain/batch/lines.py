@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from constrain.chat.prompt.messages import Prompt
     from constrain.generation.options import ChatOptions, Options
     from constrain.language.source import Source
-    from constrain.llama.lookup import Prompt
 
 Id: TypeAlias = str | int | float | None
 

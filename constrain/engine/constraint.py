@@ -730,6 +730,10 @@ def _compile_text(
 ) -> Constraint:
     """``compile`` for what is no JSON Schema."""
     grammar: Callable[[], Grammar]
+    # The expressions of a Grammar are compared by identity: looking for equals would be in vain.
+    is_known = isinstance(schema, Source) and schema.is_known_by_repr
+    if isinstance(schema, Source) and not is_known:
+        directory = None
     if isinstance(schema, Grammar):
         digest, grammar = partial(grammar_digest, schema), partial(_itself, schema)
     else:
@@ -747,7 +751,7 @@ def _compile_text(
     def find_or_make() -> Constraint:
         return _find_or_make(vocab, directory, digest, grammar, make)
 
-    if isinstance(schema, Grammar):  # its expressions are compared by identity: looking for equals would be in vain
+    if not is_known:
         return find_or_make()
     return _remembered((schema, id(vocab), directory and directory.path), vocab, find_or_make)
 

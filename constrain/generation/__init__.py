@@ -2,6 +2,5 @@
 
 ``generate``, ``complete`` and ``stream`` are public, and in ``generate``; ``asynchronous`` has their twins, ``batch``
 many prompts at once, ``tool_loop`` ``run_tools``. All of them read ``options`` and have ``planning`` make a ``job``
-(read these first), with ``chat`` for tools, reasoning and refusals. ``completion`` is what they return; ``logprobs``
-writes it as JSON.
+(read these first). ``completion`` is what they return; ``logprobs`` writes it as JSON.
 """

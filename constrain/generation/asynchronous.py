@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from constrain.chat.prompt.messages import Prompt
     from constrain.chat.reading.events import StreamEvent
     from constrain.generation.options import ChatOptions
     from constrain.language.grammar import Grammar
     from constrain.language.source import Source
-    from constrain.llama.lookup import AnyModel, Prompt
+    from constrain.llama.lookup import AnyModel
 
 T = TypeVar("T")
 
@@ -99,5 +100,5 @@ async def astream(
 
 def _prepare(model: AnyModel, prompt: Prompt, schema: Any, options: ChatOptions) -> Job:
     job = prepare(as_model(model), prompt, schema, options)
-    _ = job.model.scheduler  # Its context is made here, not in the thread of the event loop.
+    _ = job.plan.model.scheduler  # Its context is made here, not in the thread of the event loop.
     return job

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from constrain.chat.prompt.messages import Prompt
     from constrain.generation.completion import Completion
     from constrain.generation.options import ChatOptions
-    from constrain.llama.lookup import AnyModel, Prompt
+    from constrain.llama.lookup import AnyModel
 
 T = TypeVar("T")
 

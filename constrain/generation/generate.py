@@ -6,7 +6,6 @@ import time
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from constrain.generation.completion import Completion, Finished, Timings
-from constrain.generation.planning import prepare
 from constrain.llama.lookup import as_model
 
 if TYPE_CHECKING:
@@ -14,12 +13,13 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from constrain.chat.prompt.messages import Prompt
     from constrain.chat.reading.events import StreamEvent
     from constrain.generation.job import Job
     from constrain.generation.options import ChatOptions
     from constrain.language.grammar import Grammar
     from constrain.language.source import Source
-    from constrain.llama.lookup import AnyModel, Prompt
+    from constrain.llama.lookup import AnyModel
 
 T = TypeVar("T")
 
@@ -86,6 +86,9 @@ def stream(
     >>> "".join(event.text for event in events[:-1]) == events[-1].completion.text
     True
     """
+    # Imported here: prompts and tools take long.
+    from constrain.generation.planning import prepare
+
     return _run(prepare(as_model(model), prompt, schema, options))
 
 
@@ -95,10 +98,10 @@ def _run(job: Job) -> Iterator[StreamEvent | Finished]:
     writing = job.begin()
     answer, progress = writing.answer, writing.progress
     waiting = time.perf_counter()
-    with job.model.turn() as context:
+    with job.plan.model.turn() as context:
         queue_seconds = time.perf_counter() - waiting
-        if job.request.timeout is not None:
-            answer.deadline = time.monotonic() + job.request.timeout
+        if job.plan.settings.timeout is not None:
+            answer.deadline = time.monotonic() + job.plan.settings.timeout
         decoding = Decoding(context, answer)
         for _ in decoding.steps():
             yield from progress.take()

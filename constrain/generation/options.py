@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import operator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, SupportsIndex, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
 from constrain.language.grammar import Grammar
 from constrain.language.policies import CompileOptions, refuse_compile_options
@@ -114,7 +114,7 @@ class ChatOptions(Options, total=False):
 AnyOptions = TypeVar("AnyOptions", bound=Options)
 
 
-def split_options(options: Options) -> tuple[Sampling, Request]:
+def split_options(options: Options) -> tuple[Sampling, AnswerSettings]:
     """What is about sampling, and the rest but what is for ``compile`` and conversations.
 
     Raises ``TypeError`` and ``ValueError``.
@@ -126,7 +126,9 @@ def split_options(options: Options) -> tuple[Sampling, Request]:
     if unknown := given.keys() - ChatOptions.__annotations__.keys():
         raise TypeError(unknown_names("options", unknown, ChatOptions.__annotations__))
     sampling = Sampling(**{key: given.pop(key) for key in _SAMPLING_KEYS & given.keys()})
-    return sampling, Request(**{key: value for key, value in given.items() if key not in _COMPILE_KEYS | _CHAT_KEYS})
+    return sampling, AnswerSettings(
+        **{key: value for key, value in given.items() if key not in _COMPILE_KEYS | _CHAT_KEYS}
+    )
 
 
 def _read(name: str, value: Any) -> Any:
@@ -142,11 +144,6 @@ def _read(name: str, value: Any) -> Any:
     raise TypeError(f"{name} is {value!r:.80}; it must be {what}{' or None' if name in _MAY_BE_NONE else ''}")
 
 
-def asks_for_chat(options: Options) -> TypeGuard[ChatOptions]:
-    """Whether an option asks for tools, reasoning or refusals."""
-    return any(value for key, value in options.items() if key in _CHAT_KEYS)
-
-
 def compile_options(options: Options, schema: object) -> CompileOptions:
     """What is about compiling. Raises ``ValueError`` where ``schema`` is nothing that this is about."""
     ours: CompileOptions = {key: value for key, value in options.items() if key in _COMPILE_KEYS}  # type: ignore[assignment]
@@ -160,7 +157,7 @@ def options_beside(options: AnyOptions, schema: object) -> AnyOptions:
     if not (schema is None or isinstance(schema, Grammar | Source)):
         return options
     # The arguments of tools are JSON, whatever the schema is.
-    about_schema = {"strict"} if options.get("tools") else _COMPILE_KEYS
+    about_schema = {"strict", "registry"} if options.get("tools") else _COMPILE_KEYS
     others: AnyOptions = {key: value for key, value in options.items() if key not in about_schema}  # type: ignore[assignment]
     return others
 
@@ -176,8 +173,8 @@ _SAMPLING_KEYS = frozenset(("temperature", "top_p", "top_k", "min_p", "seed", "l
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """The options that are not about sampling."""
+class AnswerSettings:
+    """The options of one answer that are not about sampling, checked."""
 
     max_tokens: int | None = None
     max_string_tokens: int | None = None

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from constrain.chat.prompt.messages import Prompt
     from constrain.chat.tools.calls import ToolCall
     from constrain.generation.completion import Completion
     from constrain.generation.options import ChatOptions
-    from constrain.llama.lookup import AnyModel, Prompt
+    from constrain.llama.lookup import AnyModel
 
 MAX_STEPS = 10
 """Answers of the model in one run, unless ``max_steps`` says otherwise."""

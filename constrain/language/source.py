@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 class Source(ABC):
-    """Immutable and hashable; equal sources have the same grammar, and ``repr`` tells all others apart."""
+    """Immutable and hashable; equal sources have the same grammar, and ``repr`` tells all others apart.
+
+    Those that refer to what they do not hold say so by ``is_known_by_repr``.
+    """
 
     __slots__ = ()
 
@@ -23,6 +26,11 @@ class Source(ABC):
     @abstractmethod
     def grammar(self) -> Grammar:
         """The language of the answer. Raises ``PatternError``, ``GrammarError`` and ``LimitError``."""
+
+    @property
+    def is_known_by_repr(self) -> bool:
+        """Whether equal sources have equal grammars, so that what is compiled from one may be kept for the other."""
+        return True
 
     def policies_in_force(self) -> Mapping[str, str | bool]:
         """The policies of ``compile`` that are in force in it, for reports."""

@@ -13,6 +13,7 @@ import string
 from itertools import product
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from constrain.arguments import lone_surrogate
 from constrain.lark.places import error_at
 from constrain.lark.syntax import (
     Alias,
@@ -81,11 +82,9 @@ _UNSUPPORTED = {
 
 def read(source: GrammarText) -> Syntax:
     """What the text says. Raises GrammarError with the place of what is wrong or not supported."""
-    try:
-        source.text.encode()
-    except UnicodeEncodeError as error:
-        half = f"half of a surrogate pair (U+{ord(source.text[error.start]):04X}) is no character"
-        raise error_at(source.text, error.start, half) from error
+    if surrogate := lone_surrogate(source.text):
+        at, half = surrogate
+        raise error_at(source.text, at, f"{half} is no character")
     return _Reader(source.text).read()
 
 

@@ -8,15 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from llama_cpp import Llama
 
     from constrain.llama.model import Model
-    from constrain.llama.prompt import Message
 
     AnyModel: TypeAlias = Model | Llama | str | os.PathLike[str] | None
-    Prompt: TypeAlias = str | Sequence[Message]
 
 _loading = threading.Lock()
 _loaded: dict[Path, Model] = {}

@@ -1,4 +1,4 @@
-"""Models: a llama.cpp model with its vocabulary, prompts, context and queue of callers."""
+"""Models: a llama.cpp model with its vocabulary, context and queue of callers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from constrain.llama.contexts.context import Context
 from constrain.llama.contexts.sequences import Sequences
 from constrain.llama.embedding import Embedder
 from constrain.llama.loading import MAX_CONTEXT, collected_errors, load
-from constrain.llama.prompt import Message, as_messages, chat_tokens, raw_tokens, text_tokens, with_schema
 from constrain.llama.scheduling.scheduler import Scheduler
 from constrain.llama.threads.openmp import release_workers
 from constrain.vocabulary.tokenizer import Tokenizer
@@ -24,7 +23,7 @@ from constrain.vocabulary.vocabulary import Vocabulary, tokenizer_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from typing_extensions import Self
 
@@ -149,27 +148,6 @@ class Model:
     def __repr__(self) -> str:
         return f"Model({self.llama.model_path!r}, n_ctx={self.n_ctx})"
 
-    def prompt_tokens(
-        self, prompt: str | Sequence[Message], *, shown: str = "", constrained: bool = False
-    ) -> list[int]:
-        """The token ids of a prompt, ready for the answer; no text in it becomes a special token.
-
-        Args:
-            prompt: a text (a message of the user) or a list of ``{"role": ..., "content": ...}``.
-            shown: a text to put in front of the user's first message; later ones get a reminder of it.
-            constrained: the answer begins at once, so a template that can let the model think first must not.
-
-        Raises ``ValueError`` for a malformed message and ``ModelError`` if the chat template fails.
-        """
-        self._require_open()
-        messages = as_messages(prompt)
-        if shown:
-            messages = with_schema(messages, shown)
-        if not self.chat_template:
-            return raw_tokens(self.tokenizer, messages)
-        variables: dict[str, object] = {"enable_thinking": False} if constrained else {}
-        return chat_tokens(self.tokenizer, self.chat_template, messages, variables)
-
     def text_tokens(self, text: str, *, whole: bool = False) -> list[int]:
         """The token ids of a text that the model shall go on with: no template, no token that the text names.
 
@@ -177,7 +155,7 @@ class Model:
         ends one is behind it.
         """
         self._require_open()
-        tokens = text_tokens(self.tokenizer, text)
+        tokens = self.tokenizer.text_tokens(text)
         return [*tokens, self.tokenizer.eos] if whole and self.tokenizer.adds_eos else tokens
 
     @contextlib.contextmanager

@@ -111,6 +111,16 @@ class Tokenizer:
         """Tokenizes a text as llama.cpp does at the start or after a special token, without any special id."""
         return self._plain(text.encode())
 
+    def text_tokens(self, text: str) -> list[int]:
+        """The token ids of a whole text: ``tokenize``, with the token in front that begins a text, if there is one."""
+        return self.with_bos(self.tokenize(text))
+
+    def with_bos(self, tokens: list[int]) -> list[int]:
+        """The tokens with the one that begins a text in front, if the model wants it and it is not there."""
+        if self.adds_bos and tokens[:1] != [self.bos]:
+            return [self.bos, *tokens]
+        return tokens
+
     def encode(self, text: bytes) -> list[int]:
         """Tokenizes bytes in the middle of a text: no special ids, no added space, and exactly these bytes.
 

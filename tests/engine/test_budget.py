@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import constrain
-from constrain.chat.answers.answer import Answer
 from constrain.chat.answers.choices import FunctionCalls, Reasoning
+from constrain.chat.answers.language import AnswerLanguage
 from constrain.generation.job import Language
 from constrain.language import tree
 from constrain.language.grammar import Grammar, GrammarBuilder
@@ -212,7 +212,7 @@ def test_a_budget_that_is_ample_changes_no_mask() -> None:
         assert not matcher.is_narrowed
 
 
-TAGGED = Answer(
+TAGGED = AnswerLanguage(
     TAGS,
     tools=(FunctionCalls("look", '{"type": "object"}'),),
     content=Regex("[a-z]{1,8}"),

@@ -19,7 +19,7 @@ import pytest
 
 import constrain
 from constrain.generation.job import Run
-from constrain.generation.planning import prepare
+from constrain.generation.planning import prepare, prompt_tokens
 from constrain.llama.contexts.sequences import Sequences
 
 SCHEMA = {
@@ -119,7 +119,7 @@ def test_samples_share_their_prompt() -> None:
 def test_alternating_conversations_evaluate_what_they_share_once() -> None:
     model = constrain.Model(n_ctx=1024, n_threads=1, parallel=3)
     system = {"role": "system", "content": "You know all books of the world. " * 60}
-    shared = len(model.prompt_tokens([system])) - 10
+    shared = len(prompt_tokens(model, [system])) - 10
     talks: list[list[dict[str, str]]] = [[system, {"role": "user", "content": text}] for text in ("A play?", "A poem?")]
     for turn in range(3):
         for number, talk in enumerate(talks):

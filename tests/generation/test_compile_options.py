@@ -55,9 +55,22 @@ def test_strict_refuses_what_is_not_strict(model: constrain.Model) -> None:
         constrain.generate(model, "x", schema={"type": "object", "properties": {}}, strict=True)
 
 
-def test_references_are_found_in_the_registry(model: constrain.Model) -> None:
+@pytest.mark.parametrize("options", [{}, {"allow_refusal": True}])
+def test_references_are_found_in_the_registry(model: constrain.Model, options: dict[str, Any]) -> None:
     registry = {"urn:colour": {"enum": ["blue", "red"]}}
-    assert constrain.generate(model, "The sky?", schema={"$ref": "urn:colour"}, registry=registry) in ("blue", "red")
+    schema = {"$ref": "urn:colour"}
+    found = constrain.generate(model, "The sky?", schema=schema, registry=registry, temperature=0, **options)
+    assert found in ("blue", "red")
+    registry = {"urn:colour": {"const": "green"}}
+    found = constrain.generate(model, "The sky?", schema=schema, registry=registry, temperature=0, **options)
+    assert found == "green", "another registry is another language"
+
+
+def test_a_registry_is_for_models_that_reason_too(model: constrain.Model) -> None:
+    template = "{{ messages[0].content }}{% if not enable_thinking %}<think></think>{% endif %}"
+    reasoning = constrain.Model(model.llama, chat_template=template)
+    registry = {"urn:colour": {"const": "green"}}
+    assert constrain.generate(reasoning, "The sky?", schema={"$ref": "urn:colour"}, registry=registry) == "green"
     with pytest.raises(constrain.SchemaError, match="urn:colour"):
         constrain.generate(model, "The sky?", schema={"$ref": "urn:colour"})
 

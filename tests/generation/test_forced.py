@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import constrain
+from constrain.generation.planning import prompt_tokens
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
 from constrain.llama.decoding.sampler import Chain, Sampling
@@ -111,7 +112,7 @@ def run(
     sampling = (
         Sampling(temperature=0) if seed is None else Sampling(temperature=1, top_k=0, top_p=1, min_p=0, seed=seed)
     )
-    prompt = model.prompt_tokens("Make something up, as JSON.")
+    prompt = prompt_tokens(model, "Make something up, as JSON.")
     answer = Answer(
         prompt,
         Chain(sampling, vocabulary.n_vocab, 1024),
@@ -199,7 +200,7 @@ def test_a_prompt_is_reused_whatever_was_evaluated_with_it(model: constrain.Mode
 
 
 def test_tokens_evaluated_together_say_what_they_say_one_by_one(model: constrain.Model) -> None:
-    prompt = model.prompt_tokens("Make something up, as JSON.")
+    prompt = prompt_tokens(model, "Make something up, as JSON.")
     assert model.vocabulary.encode is not None
     tokens = model.vocabulary.encode(b'{"name":"Ada","age":36,"')
     with model.turn() as context:

@@ -17,6 +17,7 @@ from typing_extensions import TypedDict
 import constrain
 from constrain.chat.reading.events import TextDelta
 from constrain.generation.completion import Finished
+from constrain.generation.planning import prompt_tokens
 from constrain.llama.lookup import as_model
 from tests.support import demo_model
 
@@ -100,7 +101,7 @@ def test_without_a_schema_the_model_says_anything(model: constrain.Model) -> Non
     assert isinstance(completion.value, str)
     assert completion.value == completion.text
     assert completion.report is None
-    expected = model.llama.create_completion(model.prompt_tokens("Say hello."), max_tokens=8, temperature=0)
+    expected = model.llama.create_completion(prompt_tokens(model, "Say hello."), max_tokens=8, temperature=0)
     assert completion.text == expected["choices"][0]["text"]
 
 
@@ -115,7 +116,7 @@ def test_greedy_takes_the_most_likely_allowed_token(model: constrain.Model) -> N
     matcher, row = constraint.matcher(), constraint.allocate_bitmask()[0]
     from constrain.language.hint import describe
 
-    prompt = model.prompt_tokens("A famous book?", shown=describe(SCHEMA), constrained=True)
+    prompt = prompt_tokens(model, "A famous book?", shown=describe(SCHEMA), constrained=True)
     llama = Llama(model.llama.model_path, n_ctx=1024, n_threads=1, n_threads_batch=1, verbose=False)
     tokens: list[int] = []
     for _ in completion.tokens:
@@ -233,7 +234,7 @@ def test_reuse_gives_the_tokens_of_a_fresh_model(temperature: float) -> None:
 
 def test_calls_alternate_with_those_of_llama_cpp_python(model: constrain.Model) -> None:
     llama = model.llama
-    prompt = model.prompt_tokens("What is the sea?")
+    prompt = prompt_tokens(model, "What is the sea?")
     theirs = llama.create_completion(prompt, max_tokens=12, temperature=0)["choices"][0]["text"]
     ours = constrain.complete(model, "What is the sea?", max_tokens=12, temperature=0)
     assert ours.text == theirs
@@ -300,10 +301,10 @@ def test_the_types_own_validators_may_reject(model: constrain.Model) -> None:
 
 
 def test_the_schema_is_shown_or_not(model: constrain.Model) -> None:
-    def prompt_tokens(show: Any) -> int:
+    def count(show: Any) -> int:
         return constrain.complete(model, "Hi", schema={"const": 1}, show_schema=show).usage.prompt_tokens
 
-    assert prompt_tokens(show=False) < prompt_tokens(show="As {schema}:") < prompt_tokens(show=True)
+    assert count(show=False) < count(show="As {schema}:") < count(show=True)
 
 
 BAD_OPTIONS: list[tuple[dict[str, Any], type[Exception], str]] = [

@@ -11,7 +11,7 @@ import pytest
 import constrain
 from constrain import Regex
 from constrain.engine import constraint
-from constrain.generation.options import Request
+from constrain.generation.options import AnswerSettings
 from constrain.language.result import result_type
 from tests.support import Tokens, Walker, byte_vocabulary, small_vocabulary
 
@@ -125,4 +125,4 @@ def test_policies_of_json_schemas_are_refused(options: Any) -> None:
     ],
 )
 def test_the_prompt_shows_the_pattern(show: bool | str, shown: str) -> None:
-    assert Request(show_schema=show).shown(result_type(Regex(r"\d+"))) == shown
+    assert AnswerSettings(show_schema=show).shown(result_type(Regex(r"\d+"))) == shown

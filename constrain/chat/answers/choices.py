@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -91,6 +91,7 @@ class Choices(Source):
         refusal: whether there may be a refusal in place of ``content``: a text after ``REFUSAL``.
         reasoning: whether there is a reasoning section; it is one lexeme of ``Kind.REASONING``.
         policies: how JSON is written; ``close_objects`` of it is not looked at.
+        registry: where references that leave the schema of the content lead, see ``compile``; not compared.
 
     Raises ValueError for what contradicts itself.
     """
@@ -105,6 +106,7 @@ class Choices(Source):
     refusal: bool = False
     reasoning: Reasoning = Reasoning.NONE
     policies: Policies = DEFAULT_POLICIES
+    registry: object = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         names = [tool.name for tool in self.tools]

@@ -30,8 +30,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from constrain.chat.answers.choices import Calls, Reasoning
-from constrain.chat.answers.plan import plan
 from constrain.chat.answers.structure import SpecialName, Variable, structure_parts
+from constrain.chat.answers.trees import answer_trees
 from constrain.language.special import mark
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Fork:
         self._vocabulary = vocabulary
         self._temperature = sampling.temperature
         self._drawn = random.Random(sampling.seed)  # noqa: S311 - equal seeds give equal answers
-        planned = plan(answer)
+        planned = answer_trees(answer)
         self._calls = [
             self._written([step] if isinstance(step, SpecialName) else [step.decode("utf-8", "surrogateescape")])
             for step, _ in planned.second.onward

@@ -16,8 +16,8 @@ from constrain.chat.answers.arguments import arguments_grammar
 from constrain.chat.answers.assembly import ANY_TEXT, BEGIN, END, Assembly, is_apart, may_begin_with, up_to
 from constrain.chat.answers.choices import REFUSAL, Calls, FunctionCalls, Reasoning, Value
 from constrain.chat.answers.inputs import add_json_input, add_raw_input
-from constrain.chat.answers.plan import begins_with_text, has_preamble, plan, value_of
 from constrain.chat.answers.structure import CONTENT, PREAMBLE, REASONING, SpecialName, Variable, structure_parts
+from constrain.chat.answers.trees import answer_trees, begins_with_text, has_preamble, value_of
 from constrain.engine import core
 from constrain.errors import GrammarError
 from constrain.json_schema.compiler import compile_schema
@@ -50,7 +50,7 @@ class _Form:
 
     def __init__(self, answer: Choices) -> None:
         self.answer = answer
-        self.plan = plan(answer)
+        self.trees = answer_trees(answer)
         self.made = Assembly(frozenset(answer.special))
         self.places: dict[int, tuple[Node, int]] = {}  # by identity, with what keeps it alive
         self.values: dict[int, int] = {}
@@ -61,16 +61,16 @@ class _Form:
         """Adds the reasoning section, and what is behind it."""
         answer, thinking = self.answer, self.answer.format.thinking
         if answer.reasoning is Reasoning.NONE or thinking is None:
-            self.add_content(BEGIN, self.plan.first)
+            self.add_content(BEGIN, self.trees.first)
             return
         behind = self.made.state()
         if answer.reasoning is Reasoning.OPENED:
             self.reasoning = BEGIN
         else:
             self.reasoning = self.made.state()
-            self.add_content(BEGIN, self.plan.first, begin=thinking.begin)
+            self.add_content(BEGIN, self.trees.first, begin=thinking.begin)
         self.made.read_up_to(self.reasoning, [(thinking.end, behind)], "reasoning", kind=Kind.REASONING)
-        self.add_content(behind, self.plan.second, newlines=answer.format.content is None)
+        self.add_content(behind, self.trees.second, newlines=answer.format.content is None)
 
     def add_content(self, start: int, node: Node, *, begin: str = "", newlines: bool = False) -> None:
         """Adds content and calls; ``begin``: what no text may begin with, since a reasoning section does."""
@@ -84,7 +84,7 @@ class _Form:
         elif answer.content is not None and answer.format.content is None and answer.calls is not Calls.REQUIRED:
             first = self.add_value(structured, END)
         for step, _ in node.onward:
-            if isinstance(step, bytes) and not (self.plan.beside_json and step.startswith(b"{")):
+            if isinstance(step, bytes) and not (self.trees.beside_json and step.startswith(b"{")):
                 self.check_apart(step, first)
                 first = [*first, Literal(step)] if newlines else first
         self.made.edge(structured, EPSILON, self.place(node))
@@ -93,7 +93,7 @@ class _Form:
 
     def add_text(self, start: int, begin: str) -> None:
         """Adds free text, and where it may stand before calls, what joins it to them."""
-        marks, form = self.plan.marks, self.answer.format
+        marks, form = self.trees.marks, self.answer.format
         not_at_begin = [
             sequence(Literal(each), ANY_BYTES) for each in (begin.encode(),) if _is_text(begin, self.made.names)
         ]
@@ -102,7 +102,7 @@ class _Form:
         outer = [Complement(union(not_at_begin))] if not_at_begin else []
         plain = Intersection((self.made.without(marks if form.text_before else ()), *outer))
         self.made.read(start, plain, END, "text")
-        for mark, node in self.plan.joined.items():
+        for mark, node in self.trees.joined.items():
             if isinstance(mark, SpecialName):
                 before = self.made.state()
                 self.made.read(start, plain, before, "text")
@@ -126,7 +126,7 @@ class _Form:
         endings = [(end, END)] if reached == CONTENT else []
         joined = form.preamble is not None and form.preamble.begin == form.content.begin
         if form.preamble is not None and has_preamble(self.answer) and (reached == PREAMBLE or joined):
-            endings.append((form.preamble.end, self.place(self.plan.calls)))
+            endings.append((form.preamble.end, self.place(self.trees.calls)))
         self.made.read_up_to(
             source, endings, "text", (form.preamble.end,) if form.preamble is not None and joined else ()
         )
@@ -149,9 +149,16 @@ class _Form:
 
     def value_grammar(self, value: Value) -> Grammar:
         policies = self.answer.policies._asdict() | {"close_objects": value.closed}
-        beside = self.plan.beside_json
+        beside = self.trees.beside_json
         schema = parse_schema(value.schema)
-        grammar = compile_schema(schema, keys_apart=bool(beside), plain_integers=value.typed, **policies).part
+        compiled = compile_schema(
+            schema,
+            keys_apart=bool(beside),
+            plain_integers=value.typed,
+            registry=self.answer.registry,
+            **policies,
+        )
+        grammar = compiled.part
         for text in beside:
             if may_begin_with(grammar, text):
                 raise GrammarError(
@@ -213,7 +220,7 @@ class _Form:
         if tool in self.values:
             return self.values[tool]
         source = self.values[tool] = self.made.state()
-        called, node, where = self.answer.tools[tool], self.plan.after[tool], f"/tools/{tool}"
+        called, node, where = self.answer.tools[tool], self.trees.after[tool], f"/tools/{tool}"
         if isinstance(called, FunctionCalls):
             what = f"the tool {called.name}"
             symbol = self.made.merge(lambda: arguments_grammar(self.answer, called), where, what)

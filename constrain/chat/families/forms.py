@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from constrain.chat.families.format import ArgumentStyle, Section, Switch, Thinking, ToolFormat
-from constrain.llama.template import free_variables
+from constrain.chat.prompt.template import free_variables
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -282,11 +282,6 @@ def detect_thinking(template: str | None) -> Thinking | None:
             used = free_variables(template)
             return replace(thinking, switch=next((s for s in _SWITCHES if s.variable in used), None))
     return None
-
-
-def may_reason(template: str | None) -> bool:
-    """Whether a chat template is that of models that reason before they answer."""
-    return detect_thinking(template) is not None
 
 
 def _family_form(template: str, names: Collection[str]) -> ToolFormat:

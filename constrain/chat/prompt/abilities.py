@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from constrain.chat.families.format import TAG, ArgumentStyle, ToolFormat
+from constrain.chat.prompt.template import render
 from constrain.errors import ModelError
-from constrain.llama.template import render
 from constrain.remembering import remembered
 
 if TYPE_CHECKING:

@@ -1,4 +1,6 @@
-"""Conversations with tools through a model's chat template to token ids.
+"""From messages and tools through a model's chat template to token ids: the one way to a prompt.
+
+A plain text is a conversation of one message, and a conversation without tools is one with none.
 
 What the template does by itself (``constrain.chat.prompt.abilities``) it is left to do, so that the tokens are those
 that the model knows; the rest is written as text, in the form of the model's family. Tools come in the order they are
@@ -24,14 +26,18 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.chat.families.forms import detect_format
 from constrain.chat.prompt.abilities import Abilities, abilities
-from constrain.chat.prompt.messages import Message, check_messages, map_strings, map_texts
+from constrain.chat.prompt.guarding import Mark, guarded_tokens, token_names
+from constrain.chat.prompt.messages import Message, conversation, map_strings, map_texts
 from constrain.chat.prompt.shaping import shape
-from constrain.llama.prompt import Mark, guarded_tokens, texts_beside, token_names
-from constrain.llama.template import render
+from constrain.chat.prompt.template import render
 
 if TYPE_CHECKING:
     from constrain.chat.families.format import Thinking, ToolFormat
     from constrain.vocabulary.tokenizer import Tokenizer
+
+
+REMINDER = "Answer in the format above."
+"""The text that later messages of the user end with in place of the schema."""
 
 
 class ThinkingState(Enum):
@@ -44,7 +50,7 @@ class ThinkingState(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class RenderedPrompt:
     """A prompt, ready for the answer: its token ids, and whether the answer begins with reasoning."""
 
     tokens: list[int]
@@ -54,40 +60,35 @@ class Prompt:
 def conversation_prompt(
     tokenizer: Tokenizer,
     template: str,
-    messages: object,
+    prompt: object,
     *,
     tools: Sequence[object] = (),
     form: ToolFormat | None = None,
     variables: Mapping[str, object] | None = None,
     shown: str = "",
-) -> Prompt:
+) -> RenderedPrompt:
     """The prompt of a conversation.
 
     Args:
         tokenizer: of the model.
-        template: its chat template; ``""`` for none (texts are passed on, with empty lines between).
-        messages: in OpenAI's shape, see ``check_messages``.
+        template: its chat template; ``""`` for none: the texts of the messages, with empty lines between.
+        prompt: a text, which is one message of the user, or messages in OpenAI's shape, see ``check_messages``.
         tools: that the model is shown: objects with ``name``, ``description`` and ``parameters`` (a JSON Schema), or
             with ``format`` in place of ``parameters`` for custom ones, or objects in OpenAI's shape of functions.
         form: of the calls; by default that of the template or vocabulary.
         variables: for the template: ``{"enable_thinking": False}``.
         shown: a text to put in front of the user's first message; later ones get a reminder of it.
 
-    Raises ``MessageError`` (a ``ValueError``) for messages, ``ValueError`` for what is nested too deeply, and
-    ``ModelError`` if the template fails.
+    Raises ``MessageError`` (a ``ValueError``) for messages, ``TypeError`` for a prompt of another type, ``ValueError``
+    for what is nested too deeply, and ``ModelError`` if the template fails.
     """
-    checked = check_messages(messages)
+    checked = conversation(prompt)
     if shown:
         checked = with_text(checked, shown)
     functions = [function_of(tool) for tool in tools]
     form = form or format_of(tokenizer, template)
     names = token_names(tokenizer)
     able = template_abilities(template, form, names)
-    texts = [template]
-
-    def collect(text: str) -> str:
-        texts.append(text)
-        return text
 
     def write(mark: Mark, *, for_answer: bool = True) -> str:
         said = [map_texts(message, mark) for message in checked]
@@ -96,10 +97,28 @@ def conversation_prompt(
         return write_prompt(template, said, map_strings(functions, mark), form, able, known)
 
     try:
-        state = thinking_state(form.thinking, write(collect), write(str, for_answer=False))
-        return Prompt(guarded_tokens(tokenizer, texts, write), state)
+        texts = [template, *_texts(checked, functions, variables or {})]
+        state = ThinkingState.ABSENT
+        if form.thinking is not None:
+            state = thinking_state(form.thinking, write(str), write(str, for_answer=False))
+        return RenderedPrompt(guarded_tokens(tokenizer, texts, write), state)
     except RecursionError as error:
         raise ValueError("messages or tools are nested too deeply to be shown to the model") from error
+
+
+def _texts(messages: Sequence[Message], functions: object, variables: object) -> list[str]:
+    """All texts of a conversation that come from outside."""
+    texts: list[str] = []
+
+    def collect(text: str) -> str:
+        texts.append(text)
+        return text
+
+    for message in messages:
+        map_texts(message, collect)
+    map_strings(functions, collect)
+    map_strings(variables, collect)
+    return texts
 
 
 def write_prompt(
@@ -119,8 +138,11 @@ def write_prompt(
 
 
 def template_abilities(template: str, form: ToolFormat, names: Mapping[str, str]) -> Abilities:
-    """What a template does by itself, ``names`` being its variables for tokens; without a template, nothing."""
-    return abilities(template, form, tuple(names.items())) if template else Abilities()
+    """What a template does by itself, ``names`` being its variables for tokens.
+
+    Without a template, each message is passed on where it stands, and all else is written as text.
+    """
+    return abilities(template, form, tuple(names.items())) if template else Abilities(system=True, later_system=True)
 
 
 def format_of(tokenizer: Tokenizer, template: str, name: str | None = None) -> ToolFormat:
@@ -143,12 +165,24 @@ def function_of(tool: Any) -> dict[str, Any]:
     return {"name": tool.name, "description": tool.description, "parameters": parameters}
 
 
-def with_text(messages: Sequence[Message], text: str) -> list[Message]:
-    """The messages with what the answer must be: see ``texts_beside``."""
-    texts = texts_beside([(message.role, message.content) for message in messages], text)
-    return [
-        replace(message, content=texts[index]) if index in texts else message for index, message in enumerate(messages)
-    ]
+def with_text(messages: Sequence[Message], shown: str) -> list[Message]:
+    """The messages with a text that says what the answer must be, in those of the user.
+
+    The first has ``shown`` in front of its text, so that requests which ask for the same begin alike, whatever the user
+    says, and what the model has read for one it need not read again for the others. The later ones end with a reminder:
+    a conversation that goes on begins as it did. Where no user spoke, the last message of all is the first.
+    """
+    first, *later = [index for index, message in enumerate(messages) if message.role == "user"] or [len(messages) - 1]
+    changed = list(messages)
+    changed[first] = replace(messages[first], content=_joined(shown, messages[first].content))
+    for index in later:
+        changed[index] = replace(messages[index], content=_joined(messages[index].content, REMINDER))
+    return changed
+
+
+def _joined(*texts: str) -> str:
+    """The texts that are not empty, with empty lines between."""
+    return "\n\n".join(text for text in texts if text)
 
 
 def thinking_state(thinking: Thinking | None, prompt: str, without_answer: str) -> ThinkingState:

@@ -6,7 +6,12 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
+
+from constrain.arguments import lone_surrogate, wrong_type
+
+Prompt: TypeAlias = str | Sequence[Mapping[str, Any]]
+"""What a caller asks a model: a text, which is one message of the user, or messages in OpenAI's shape."""
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 
@@ -69,6 +74,19 @@ class Message:
     reasoning: str = ""
     call_id: str = ""
     name: str = ""
+
+
+def conversation(prompt: object) -> list[Message]:
+    """The messages of a prompt: see ``Prompt``. Raises ``MessageError``, and ``TypeError`` for anything else.
+
+    >>> conversation("Hello") == conversation([{"role": "user", "content": "Hello"}])
+    True
+    """
+    if isinstance(prompt, str):
+        return [Message("user", _text(prompt, "prompt"))]
+    if isinstance(prompt, (bytes, bytearray, Mapping)) or not isinstance(prompt, Iterable):
+        raise wrong_type("prompt", "a text or a list of messages", prompt)
+    return check_messages(list(prompt))
 
 
 def check_messages(messages: object) -> list[Message]:
@@ -192,10 +210,9 @@ def _text(value: object, where: str) -> str:
 
 
 def _require_unicode(text: str, where: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise MessageError(where, f"holds half of a surrogate pair (U+{ord(text[error.start]):04X})") from error
+    if surrogate := lone_surrogate(text):
+        at, half = surrogate
+        raise MessageError(where, f"holds {half} at character {at}")
 
 
 def _content(message: Mapping[str, Any], where: str) -> str:

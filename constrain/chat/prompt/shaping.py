@@ -73,7 +73,7 @@ def write_calls(calls: Sequence[Call], form: ToolFormat) -> str:
 def escaped(text: str, form: ToolFormat) -> str:
     """JSON text in which no tag of the form stands: its first character is spelled by its number.
 
-    Marks (see ``constrain.llama.prompt``) do not hide a tag.
+    Marks (see ``constrain.chat.prompt.guarding``) do not hide a tag.
     """
     structure = f"{form.opening}\n{form.call}\n{form.closing}\n{form.tools_shown}\n{form.result}"
     for tag in sorted(set(TAG.findall(structure))):

@@ -20,8 +20,8 @@ from constrain.chat.answers.arguments import (
 )
 from constrain.chat.answers.assembly import may_begin_like
 from constrain.chat.answers.choices import REFUSAL, Calls, CustomCalls, Reasoning
-from constrain.chat.answers.plan import has_preamble, plan, value_of
 from constrain.chat.answers.structure import CONTENT, END, PREAMBLE, REASONING, SpecialName, Variable, structure_parts
+from constrain.chat.answers.trees import answer_trees, has_preamble, value_of
 from constrain.chat.families.format import ArgumentStyle
 from constrain.chat.reading.events import ReasoningDelta, RefusalDelta, TextDelta
 from constrain.chat.reading.incoming import Incoming
@@ -30,8 +30,8 @@ from constrain.language.source import Source
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from constrain.chat.answers.answer import Answer
     from constrain.chat.answers.choices import FunctionCalls
+    from constrain.chat.answers.language import AnswerLanguage
     from constrain.chat.answers.structure import Node
 
 
@@ -78,9 +78,9 @@ class Reader:
     away.
     """
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: AnswerLanguage) -> None:
         self._answer = answer
-        self._plan = plan(answer)
+        self._trees = answer_trees(answer)
         self._incoming = Incoming()
         self._events: list[Event] = []
         self.spans: deque[tuple[int, int]] = deque()
@@ -121,12 +121,12 @@ class Reader:
 
     def _read(self) -> Generator[None]:
         answer, thinking = self._answer, self._answer.format.thinking
-        node = self._plan.first
+        node = self._trees.first
         if thinking is not None and answer.reasoning is not Reasoning.NONE:
             if answer.reasoning is Reasoning.OPTIONAL and answer.format.content is None:
                 begin = self._written(thinking.begin)
                 if (yield from self._incoming.begins_with([begin])) is None:
-                    yield from self._read_content(self._plan.second)
+                    yield from self._read_content(self._trees.second)
                     return
                 self._incoming.take(len(begin))
             elif answer.reasoning is Reasoning.OPTIONAL:
@@ -136,7 +136,7 @@ class Reader:
                     return
             if not (yield from self._read_reasoning(self._written(thinking.end))):
                 return
-            node = self._plan.second
+            node = self._trees.second
         yield from self._read_content(node)
 
     def _read_reasoning(self, end: bytes) -> Generator[None, None, bool]:
@@ -146,7 +146,7 @@ class Reader:
         content = self._answer.content
         if isinstance(content, Source) and self._answer.calls is not Calls.REQUIRED and may_begin_like(content, b"\n"):
             return True  # then the grammar has no new lines between
-        marks = [*self._plan.joined, *(step for step, _ in self._plan.second.onward)]
+        marks = [*self._trees.joined, *(step for step, _ in self._trees.second.onward)]
         if not any(_written(mark).startswith(b"\n") for mark in marks if not isinstance(mark, Variable)):
             while (yield from self._incoming.byte()) == b"\n":
                 self._incoming.take(1)
@@ -159,16 +159,16 @@ class Reader:
             reached, ids = yield from self._follow(node, [])
             yield from self._read_reached(reached, ids)
             return
-        if self._plan.joined:
-            marks = {_written(mark): after for mark, after in self._plan.joined.items()}
+        if self._trees.joined:
+            marks = {_written(mark): after for mark, after in self._trees.joined.items()}
             mark = yield from self._incoming.text(list(marks), self._emits(TextDelta))
             if mark is not None:
                 self._incoming.take(len(mark))
                 reached, ids = yield from self._follow(marks[mark], [])
                 yield from self._read_reached(reached, ids)
             return
-        starts = list(self._plan.beside_json) or [
-            *self._plan.marks,
+        starts = list(self._trees.beside_json) or [
+            *self._trees.marks,
             *(_written(step) for step, _ in node.onward if isinstance(step, SpecialName)),
         ]
         if node.onward and (yield from self._incoming.begins_with(starts)) is not None:
@@ -202,7 +202,7 @@ class Reader:
                 stops.append(preamble)
         if stops and (yield from self._incoming.text(stops, self._emits(TextDelta))) == preamble and preamble:
             self._incoming.take(len(preamble))
-            reached_then, ids = yield from self._follow(self._plan.calls, [])
+            reached_then, ids = yield from self._follow(self._trees.calls, [])
             yield from self._read_reached(reached_then, ids)
         elif not stops:
             yield from self._incoming.text([], self._emits(TextDelta))
@@ -219,8 +219,8 @@ class Reader:
             self._behind = None
             if not (yield from self._read_value(reached, index)):
                 return
-            node = self._plan.after[reached]
-            if reached in self._plan.id_behind:
+            node = self._trees.after[reached]
+            if reached in self._trees.id_behind:
                 node, ids = yield from self._follow_to_id(node)
                 if not ids:
                     return
@@ -245,8 +245,8 @@ class Reader:
                     return (yield from self._read_xml(called, tool, index))
         if value_of(self._answer.format, called) is Variable.JSON_INPUT:
             return (yield from self._incoming.json_string(lambda text: self._events.append(InputDelta(index, text))))
-        after = self._plan.after[tool]
-        stops = [_written(step) for step in self._plan.stops(tool)]
+        after = self._trees.after[tool]
+        stops = [_written(step) for step in self._trees.stops(tool)]
         stop = yield from self._incoming.text(stops, lambda text: self._events.append(InputDelta(index, text)))
         return stop is not None or after.reached is not None
 
@@ -294,7 +294,7 @@ class Reader:
 
     def _read_python(self, tool: int, index: int) -> Generator[None, None, bool]:
         """Emits the JSON text of keyword arguments, once all are there."""
-        stops = [_written(step)[:1] for step in self._plan.stops(tool)]
+        stops = [_written(step)[:1] for step in self._trees.stops(tool)]
         seen = 0  # bytes with no stop outside of brackets and strings
         while True:
             buffer = self._incoming.buffer
@@ -317,8 +317,8 @@ class Reader:
                     return False
                 yield
             written += self._incoming.take(end).decode()
-        after = self._plan.after[tool]
-        stops = [_written(step) for step in self._plan.stops(tool)]
+        after = self._trees.after[tool]
+        stops = [_written(step) for step in self._trees.stops(tool)]
         if self._incoming.at_end and after.reached is None and not any(map(self._incoming.buffer.startswith, stops)):
             return False
         self._events.append(ArgumentsDelta(index, json_of_xml(written, raw_arguments(self._answer, called))))

@@ -23,7 +23,7 @@ from constrain.chat.tools.calls import CustomCall, FunctionCall
 from constrain.chat.tools.kinds import FunctionTool
 
 if TYPE_CHECKING:
-    from constrain.chat.answers.answer import Answer
+    from constrain.chat.answers.language import AnswerLanguage
     from constrain.chat.reading.events import StreamEvent
     from constrain.chat.reading.text_tokens import TextTokens
     from constrain.chat.tools.calls import ToolCall
@@ -110,7 +110,7 @@ class ReplyProgress:
 
     def __init__(
         self,
-        answer: Answer,
+        answer: AnswerLanguage,
         tools: dict[str, Tool],
         result: ResultType,
         stops: Sequence[str],

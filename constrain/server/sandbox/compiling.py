@@ -12,7 +12,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from constrain.chat.answers.answer import Answer
+from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.reading.events import TextDelta
 from constrain.chat.reading.reader import CallEnded, CallStarted, Reader
 from constrain.errors import BudgetError, ConstrainError, LimitError
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from constrain.engine.constraint import Constraint, Matcher, Packed
     from constrain.generation.job import Language, Plan
-    from constrain.generation.options import Request
+    from constrain.generation.options import AnswerSettings
     from constrain.server.requests.formats import Format
     from constrain.server.sandbox.parts import Part
     from constrain.server.sandbox.session import Session
@@ -81,7 +81,7 @@ async def compiled(
         return None, 0.0
     constraint = await aside(partial(_known, language, plan))
     if constraint is None:
-        arguments = language, vocabulary.fingerprint, content, plan.request
+        arguments = language, vocabulary.fingerprint, content, plan.settings
         key = await aside(partial(_key, language, vocabulary.fingerprint))
         async with session.alone(key) as has_waited:
             constraint = await aside(partial(_known, language, plan)) if has_waited else None
@@ -121,7 +121,7 @@ async def _heaviest(parts: Sequence[Part], plan: Plan, content: Format | None, o
     vocabulary = plan.model.vocabulary
 
     async def times(some: Sequence[Part], most: float) -> list[float]:
-        return await one.run(vocabulary, times_of, some, most, vocabulary.fingerprint, content, plan.request)
+        return await one.run(vocabulary, times_of, some, most, vocabulary.fingerprint, content, plan.settings)
 
     seconds = one.limits.seconds
     try:
@@ -142,24 +142,24 @@ async def _heaviest(parts: Sequence[Part], plan: Plan, content: Format | None, o
     return heaviest if longest > _MOST * (longest + others) else None
 
 
-def compile_here(language: Language, fingerprint: bytes, content: Format | None, request: Request) -> Packed:
+def compile_here(language: Language, fingerprint: bytes, content: Format | None, settings: AnswerSettings) -> Packed:
     """Compiles, with the beginning of an answer, and packs it up. Raises ``LimitError`` and ``ApiError``."""
     from constrain.server.sandbox.worker import vocabulary_of
 
     parts = parts_of(language, content)
     try:
-        return _compiled(language, vocabulary_of(fingerprint), request, parts, content)._packed()
+        return _compiled(language, vocabulary_of(fingerprint), settings, parts, content)._packed()
     except LimitError:
         raise
     except ConstrainError as error:
         for part in parts:
-            _require(part, fingerprint, content, request)
-        has_tools = isinstance(language.schema, Answer) and bool(language.schema.callable_tools())
+            _require(part, fingerprint, content, settings)
+        has_tools = isinstance(language.schema, AnswerLanguage) and bool(language.schema.callable_tools())
         raise refused(content, error, has_tools=has_tools) from error
 
 
 def times_of(
-    parts: Sequence[Part], most: float, fingerprint: bytes, content: Format | None, request: Request
+    parts: Sequence[Part], most: float, fingerprint: bytes, content: Format | None, settings: AnswerSettings
 ) -> list[float]:
     """Compiles parts of an answer, each for itself; returns the seconds that these took of a processor.
 
@@ -171,23 +171,23 @@ def times_of(
         signal.setitimer(signal.ITIMER_PROF, most)
         come_to(part.place)
         begun = time.process_time()
-        _require(part, fingerprint, content, request)
+        _require(part, fingerprint, content, settings)
         times.append(time.process_time() - begun)
     return times
 
 
-def _require(part: Part, fingerprint: bytes, content: Format | None, request: Request) -> None:
+def _require(part: Part, fingerprint: bytes, content: Format | None, settings: AnswerSettings) -> None:
     """Compiles a part. Raises ``ApiError``."""
     from constrain.server.sandbox.worker import vocabulary_of
 
     try:
-        _compiled(part.language, vocabulary_of(fingerprint), request, [part], content)
+        _compiled(part.language, vocabulary_of(fingerprint), settings, [part], content)
     except ConstrainError as error:
         raise refused_part(part.place, error, content) from error
 
 
 def _compiled(
-    language: Language, vocabulary: Vocabulary, request: Request, parts: Sequence[Part], content: Format | None
+    language: Language, vocabulary: Vocabulary, settings: AnswerSettings, parts: Sequence[Part], content: Format | None
 ) -> Constraint:
     """The constraint, with what the beginnings of two answers need.
 
@@ -199,10 +199,10 @@ def _compiled(
         raise LimitError("it is nested too deeply to be compiled; make it flatter") from error
     try:
         matcher = constraint.matcher(
-            _ROOM if request.max_tokens is None else request.max_tokens,
-            max_string_tokens=request.max_string_tokens,
-            max_number_tokens=request.max_number_tokens,
-            max_reasoning_tokens=request.max_reasoning_tokens,
+            _ROOM if settings.max_tokens is None else settings.max_tokens,
+            max_string_tokens=settings.max_string_tokens,
+            max_number_tokens=settings.max_number_tokens,
+            max_reasoning_tokens=settings.max_reasoning_tokens,
         )
     except BudgetError:  # the server says how many tokens there must be
         return constraint
@@ -232,7 +232,7 @@ class _Whereabouts:
     def __init__(self, language: Language, vocabulary: Vocabulary, parts: Sequence[Part]) -> None:
         self.place = parts[0].place if len(parts) == 1 else None
         answer = language.schema
-        self._reader = Reader(answer) if isinstance(answer, Answer) and len(parts) > 1 else None
+        self._reader = Reader(answer) if isinstance(answer, AnswerLanguage) and len(parts) > 1 else None
         self._bytes = vocabulary.marked_bytes
         self._places = {part.tool: part.place for part in parts}
 

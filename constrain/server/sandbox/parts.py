@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from constrain.chat.answers.answer import Answer
 from constrain.chat.answers.choices import Calls, CustomCalls, Reasoning
+from constrain.chat.answers.language import AnswerLanguage
 from constrain.errors import LimitError
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.formats import refused_schema
@@ -33,7 +33,7 @@ class Part:
 def parts_of(language: Language, content: Format | None) -> list[Part]:
     """The parts of what is compiled: content, and each tool that may be called."""
     parts = [] if content is None else [Part(_place_of(content), language)]
-    if not isinstance(language.schema, Answer):
+    if not isinstance(language.schema, AnswerLanguage):
         return parts
     answer = replace(language.schema, reasoning=Reasoning.NONE)
     if content is not None:

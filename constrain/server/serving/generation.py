@@ -164,8 +164,8 @@ class Generator:
         answers.limit_choices(self._limits.seconds)
         answers.end_by(account.until if self._deadline is None else min(account.until, self._deadline))
         try:
-            room = served.model.n_ctx - max(len(job.tokens) for job in jobs)
-            await self.aside(partial(_submit, answers, questions[0], jobs[0].request.max_tokens, room))
+            room = served.model.n_ctx - max(len(job.plan.tokens) for job in jobs)
+            await self.aside(partial(_submit, answers, questions[0], jobs[0].plan.settings.max_tokens, room))
             await answers.begun()
         except BaseException:
             answers.close()
@@ -314,9 +314,9 @@ def _job(served: ServedModel, question: Question, plan: Plan, constraint: Constr
     with _refusing(served, question):
         job = plan.job(constraint, seconds)
     n_ctx = served.model.n_ctx
-    if len(job.tokens) >= n_ctx:
-        about = job.about_shown("the request leaves the schema out with 'show_schema': false")
-        read = f"your {question.place} resulted in {len(job.tokens)} tokens{about}"
+    if len(job.plan.tokens) >= n_ctx:
+        about = job.plan.describe_shown("the request leaves the schema out with 'show_schema': false")
+        read = f"your {question.place} resulted in {len(job.plan.tokens)} tokens{about}"
         raise context_overflow(question.place, f"it has {n_ctx} tokens, and {read}")
     return job
 

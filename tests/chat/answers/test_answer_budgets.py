@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import constrain
-from constrain.chat.answers.answer import Answer
 from constrain.chat.answers.choices import DEFAULT_POLICIES, Calls, FunctionCalls, Reasoning
+from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.families.format import Thinking, ToolFormat
 from constrain.chat.families.forms import DEEPSEEK_V3_1, HERMES
 
@@ -44,11 +44,13 @@ TOOLS = tuple(
 def test_every_token_of_a_mask_is_accepted(form: ToolFormat) -> None:
     thinking = replace(form, thinking=Thinking("<think>", "</think>"))
     for tools in permutations(TOOLS):
-        answer = Answer(thinking, tuple(NAMES), tools, Calls.REQUIRED, reasoning=Reasoning.OPTIONAL, policies=ANY_ORDER)
+        answer = AnswerLanguage(
+            thinking, tuple(NAMES), tools, Calls.REQUIRED, reasoning=Reasoning.OPTIONAL, policies=ANY_ORDER
+        )
         assert_masks_hold(answer)
 
 
-def assert_masks_hold(answer: Answer) -> None:
+def assert_masks_hold(answer: AnswerLanguage) -> None:
     constraint = constrain.compile(answer, VOCABULARY, cache=False)
     least = constraint.report.min_tokens
     row = constraint.allocate_bitmask()[0]
@@ -63,5 +65,5 @@ def assert_masks_hold(answer: Answer) -> None:
 
 
 def test_policies_are_reported() -> None:
-    answer = Answer(HERMES, tools=TOOLS)
+    answer = AnswerLanguage(HERMES, tools=TOOLS)
     assert constrain.compile(answer, VOCABULARY, cache=False).report.policies["property_order"] == "schema"

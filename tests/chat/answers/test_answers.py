@@ -11,8 +11,8 @@ import jsonschema
 import pytest
 
 import constrain
-from constrain.chat.answers.answer import Answer
 from constrain.chat.answers.choices import REFUSAL, Calls, CustomCalls, FunctionCalls, Reasoning, Value
+from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.reading.reader import Event, Reader
 from tests.support import Tokens, allowed, small_vocabulary
 from tests.support.chat.forms import CHANNELS, ELEMENTS, FORMS, LIST, NAMES, OBJECT, PYTHON, RECIPIENTS, TAGS
@@ -63,7 +63,7 @@ VOCABULARY = small_vocabulary(6)
 TOKENS = Tokens(VOCABULARY)
 
 
-def walked(answer: Answer, seed: int, leads: tuple[bytes, ...] = (b"",), *, count: int = WALKS) -> list[bytes]:
+def walked(answer: AnswerLanguage, seed: int, leads: tuple[bytes, ...] = (b"",), *, count: int = WALKS) -> list[bytes]:
     """Random answers that begin with the leads: what is forced, random tokens and steps towards the end, in turns."""
     constraint = constrain.compile(answer, VOCABULARY, cache=False)
     return [walk(constraint, Random(f"{seed} {index}"), leads[index % len(leads)]) for index in range(count)]
@@ -110,7 +110,7 @@ def content_of(form: ToolFormat, text: bytes) -> str:
     return written if form.content is None else written.removeprefix(form.content.begin)
 
 
-def assert_calls_hold(answer: Answer, parsed: ParsedAnswer) -> None:
+def assert_calls_hold(answer: AnswerLanguage, parsed: ParsedAnswer) -> None:
     """All calls are ended, of tools that may be called, with valid values."""
     tools = {answer.tools[index].name: answer.tools[index] for index in answer.callable_tools()}
     for call in parsed.calls:
@@ -128,7 +128,7 @@ def assert_calls_hold(answer: Answer, parsed: ParsedAnswer) -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
 def test_random_answers_read_back_as_the_mode_says(form: ToolFormat, mode: str) -> None:
-    answer = Answer(form, tools=TOOLS, **MODES[mode])
+    answer = AnswerLanguage(form, tools=TOOLS, **MODES[mode])
     free = answer.calls is Calls.AUTO
     for text in walked(answer, 1, leads(form, calls=free)):
         parsed = read_answer(answer, text)
@@ -148,7 +148,7 @@ def test_random_answers_read_back_as_the_mode_says(form: ToolFormat, mode: str) 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
 def test_answers_cut_anywhere_give_the_same_events(form: ToolFormat) -> None:
-    answer = Answer(form, tools=TOOLS, reasoning=Reasoning.OPTIONAL if form.thinking else Reasoning.NONE)
+    answer = AnswerLanguage(form, tools=TOOLS, reasoning=Reasoning.OPTIONAL if form.thinking else Reasoning.NONE)
     rng = Random(3)
     for text in walked(answer, 2, leads(form, calls=True), count=6):
         whole = merged([*(reader := Reader(answer)).feed(text), *reader.finish()])
@@ -158,7 +158,7 @@ def test_answers_cut_anywhere_give_the_same_events(form: ToolFormat) -> None:
         assert gathered(in_pieces(answer, text, rng, 5), answer) == parsed
 
 
-def in_pieces(answer: Answer, text: bytes, rng: Random, most: int) -> list[Event]:
+def in_pieces(answer: AnswerLanguage, text: bytes, rng: Random, most: int) -> list[Event]:
     """The events of an answer that is fed in random pieces."""
     reader, events, place = Reader(answer), [], 0
     while place < len(text):
@@ -183,7 +183,7 @@ def merged(events: list[Event]) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
 def test_answers_that_are_cut_short_read_as_far_as_they_go(form: ToolFormat) -> None:
-    answer = Answer(form, tools=TOOLS)
+    answer = AnswerLanguage(form, tools=TOOLS)
     for text in walked(answer, 5, leads(form, calls=True), count=6):
         whole = read_answer(answer, text)
         for length in range(len(text)):
@@ -197,7 +197,7 @@ def test_answers_that_are_cut_short_read_as_far_as_they_go(form: ToolFormat) -> 
 @pytest.mark.parametrize("reasoning", [Reasoning.OPTIONAL, Reasoning.OPENED])
 @pytest.mark.parametrize("calls", Calls)
 def test_reasoning_is_apart_from_content_and_calls(form: ToolFormat, reasoning: Reasoning, calls: Calls) -> None:
-    answer = Answer(form, tools=TOOLS, reasoning=reasoning, calls=calls)
+    answer = AnswerLanguage(form, tools=TOOLS, reasoning=reasoning, calls=calls)
     assert form.thinking is not None
     begin = form.thinking.begin.encode() if reasoning is Reasoning.OPTIONAL else b""
     thought = begin + b"Well, 1 < 2" + form.thinking.end.encode()
@@ -215,7 +215,7 @@ SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"
 @pytest.mark.parametrize("form", [TAGS, OBJECT, LIST, ELEMENTS, CHANNELS, RECIPIENTS], ids=lambda form: form.name)
 @pytest.mark.parametrize("refusal", [False, True])
 def test_content_of_a_schema_stands_beside_calls(form: ToolFormat, *, refusal: bool) -> None:
-    answer = Answer(form, tools=TOOLS, content=Value(json.dumps(SCHEMA)), refusal=refusal)
+    answer = AnswerLanguage(form, tools=TOOLS, content=Value(json.dumps(SCHEMA)), refusal=refusal)
     begin = form.content.begin.encode() if form.content else b""
     starts = [b"", begin + b"{", (form.opening + form.call).partition("$")[0].encode()]
     if refusal:
@@ -233,13 +233,13 @@ def test_content_of_a_schema_stands_beside_calls(form: ToolFormat, *, refusal: b
 def test_content_that_may_begin_like_a_call_is_refused() -> None:
     schema = {"type": "object", "properties": {"name": {"type": "string"}, "parameters": {"type": "object"}}}
     with pytest.raises(constrain.GrammarError, match="begin with"):
-        Answer(OBJECT, tools=TOOLS, content=Value(json.dumps(schema))).grammar()
+        AnswerLanguage(OBJECT, tools=TOOLS, content=Value(json.dumps(schema))).grammar()
     with pytest.raises(constrain.GrammarError, match="object"):
-        Answer(OBJECT, tools=TOOLS, content=constrain.Lark("start: /[{].*/")).grammar()
+        AnswerLanguage(OBJECT, tools=TOOLS, content=constrain.Lark("start: /[{].*/")).grammar()
 
 
 def test_calls_and_content_may_both_be_objects() -> None:
-    answer = Answer(OBJECT, tools=TOOLS, content=Value(json.dumps(SCHEMA)))
+    answer = AnswerLanguage(OBJECT, tools=TOOLS, content=Value(json.dumps(SCHEMA)))
     constraint = constrain.compile(answer, VOCABULARY)
     content = '{"name": "get_weather", "age": 3}'
     call = '{"name": "get_weather", "parameters": {"city": "Oslo"}}'
@@ -255,7 +255,7 @@ def test_calls_and_content_may_both_be_objects() -> None:
 
 
 def test_a_refusal_stands_in_place_of_a_value() -> None:
-    answer = Answer(TAGS, content=Value(json.dumps(SCHEMA)), refusal=True)
+    answer = AnswerLanguage(TAGS, content=Value(json.dumps(SCHEMA)), refusal=True)
     constraint = constrain.compile(answer, VOCABULARY)
     assert constraint.accepts('{"age": 3}')
     assert constraint.accepts("Refusal: I do not know.")
@@ -267,7 +267,7 @@ def test_a_refusal_stands_in_place_of_a_value() -> None:
 
 def test_free_text_holds_no_mark_of_a_call() -> None:
     for calls in (Calls.AUTO, Calls.NONE):
-        constraint = constrain.compile(Answer(TAGS, tools=TOOLS, calls=calls), VOCABULARY)
+        constraint = constrain.compile(AnswerLanguage(TAGS, tools=TOOLS, calls=calls), VOCABULARY)
         assert constraint.accepts("a <tool_ b")
         assert not constraint.accepts("a <tool_call> b")
         call = 'a\n<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
@@ -275,7 +275,7 @@ def test_free_text_holds_no_mark_of_a_call() -> None:
 
 
 def test_without_text_before_calls_only_their_begin_is_left_out() -> None:
-    constraint = constrain.compile(Answer(OBJECT, tools=TOOLS), VOCABULARY)
+    constraint = constrain.compile(AnswerLanguage(OBJECT, tools=TOOLS), VOCABULARY)
     assert constraint.accepts('write {"name": "now"}')
     assert constraint.accepts('{"name" is a key')
     assert not constraint.accepts('{"name": 1}')
@@ -284,7 +284,7 @@ def test_without_text_before_calls_only_their_begin_is_left_out() -> None:
 def test_arguments_keep_to_the_schema() -> None:
     def accepts(arguments: str, name: str = "get_weather", *, closed: bool = True) -> bool:
         tools = tuple(FunctionCalls(each, json.dumps(schema), closed) for each, schema in SCHEMAS.items())
-        answer = Answer(OBJECT, tools=tools, calls=Calls.REQUIRED)
+        answer = AnswerLanguage(OBJECT, tools=tools, calls=Calls.REQUIRED)
         return constrain.compile(answer, VOCABULARY).accepts(f'{{"name": "{name}", "parameters": {arguments}}}')
 
     assert accepts('{"city": "Oslo", "days": 3}')
@@ -299,20 +299,20 @@ def test_arguments_keep_to_the_schema() -> None:
 
 @pytest.mark.parametrize("schema", [{"type": "object"}, {"type": "object", "required": ["a"]}])
 def test_arguments_are_not_closed_where_no_parameters_are_listed(schema: Any) -> None:
-    answer = Answer(OBJECT, tools=(FunctionCalls("f", json.dumps(schema)),), calls=Calls.REQUIRED)
+    answer = AnswerLanguage(OBJECT, tools=(FunctionCalls("f", json.dumps(schema)),), calls=Calls.REQUIRED)
     assert constrain.compile(answer, VOCABULARY).accepts('{"name": "f", "parameters": {"a": 1}}')
 
 
 @pytest.mark.parametrize("content", [constrain.Regex(r"\n[a-z]+"), constrain.Lark('start: "\\n" "ab"')])
 def test_a_new_line_that_content_begins_with_is_not_taken_for_one_behind_reasoning(content: Any) -> None:
-    answer = Answer(TAGS, content=content, reasoning=Reasoning.OPENED)
+    answer = AnswerLanguage(TAGS, content=content, reasoning=Reasoning.OPENED)
     text = "So.</think>\nab"
     assert constrain.compile(answer, VOCABULARY).accepts(text)
     assert read_answer(answer, text.encode()).content == "\nab"
 
 
 def test_elements_hold_strings_as_they_are() -> None:
-    answer = Answer(ELEMENTS, tools=TOOLS, calls=Calls.REQUIRED)
+    answer = AnswerLanguage(ELEMENTS, tools=TOOLS, calls=Calls.REQUIRED)
     text = (
         '<tool_call>\n<function=get_weather>\n<parameter=city>\n"O\\s\nlo\n</parameter>\n<parameter=unit>\nnull\n'
         "</parameter>\n<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>"
@@ -323,7 +323,7 @@ def test_elements_hold_strings_as_they_are() -> None:
 
 
 def test_the_end_of_an_element_may_begin_a_string() -> None:
-    answer = Answer(ELEMENTS, tools=TOOLS, calls=Calls.REQUIRED)
+    answer = AnswerLanguage(ELEMENTS, tools=TOOLS, calls=Calls.REQUIRED)
     value = "</parameter>\nx"
     text = f"<tool_call>\n<function=get_weather>\n<parameter=city>\n{value}\n</parameter>\n</function>\n</tool_call>"
     constraint = constrain.compile(answer, VOCABULARY)
@@ -334,7 +334,7 @@ def test_the_end_of_an_element_may_begin_a_string() -> None:
 
 
 def test_keyword_arguments_are_read_as_json() -> None:
-    answer = Answer(PYTHON, tools=TOOLS, calls=Calls.REQUIRED)
+    answer = AnswerLanguage(PYTHON, tools=TOOLS, calls=Calls.REQUIRED)
     text = '[get(deep=[True, None, "True, )"], at={"x": 1.5}), get_weather(city="a\\"b", unit=None)]'
     assert constrain.compile(answer, VOCABULARY).accepts(text)
     first, second = read_answer(answer, text.encode()).calls
@@ -359,13 +359,13 @@ def test_keyword_arguments_are_read_as_json() -> None:
 )
 def test_arguments_that_elements_cannot_say_are_refused(schema: Any) -> None:
     with pytest.raises(constrain.UnsupportedSchemaError, match="the tool f") as caught:
-        Answer(ELEMENTS, tools=(FunctionCalls("f", json.dumps(schema)),)).grammar()
+        AnswerLanguage(ELEMENTS, tools=(FunctionCalls("f", json.dumps(schema)),)).grammar()
     assert caught.value.pointer == "/tools/0"
 
 
 def test_arguments_are_objects() -> None:
     with pytest.raises(constrain.UnsatisfiableSchemaError, match="the tool f"):
-        Answer(TAGS, tools=(FunctionCalls("f", '{"type": "string"}'),)).grammar()
+        AnswerLanguage(TAGS, tools=(FunctionCalls("f", '{"type": "string"}'),)).grammar()
 
 
 SUMS = constrain.Lark('start: "[" sum "]"\nsum: TERM ("+" TERM)*\nTERM: /[0-9]+/ | /"[^"]*"/\n%ignore /[ \\n]+/')
@@ -374,7 +374,9 @@ SUMS = constrain.Lark('start: "[" sum "]"\nsum: TERM ("+" TERM)*\nTERM: /[0-9]+/
 @pytest.mark.parametrize("form", [TAGS, LIST, NAMES, CHANNELS, ELEMENTS], ids=lambda form: form.name)
 def test_input_follows_a_grammar_inside_of_a_call(form: ToolFormat) -> None:
     language = SUMS if form is not ELEMENTS else constrain.Lark('start: /[0-9]+/ ("+" /[0-9]+/)*')
-    answer = Answer(form, tools=(CustomCalls("sum", language), TOOLS[0]), calls=Calls.REQUIRED, allowed=("sum",))
+    answer = AnswerLanguage(
+        form, tools=(CustomCalls("sum", language), TOOLS[0]), calls=Calls.REQUIRED, allowed=("sum",)
+    )
     inside = constrain.compile(language, VOCABULARY)
     for text in walked(answer, 9):
         calls = read_answer(answer, text).calls
@@ -386,31 +388,31 @@ def test_input_follows_a_grammar_inside_of_a_call(form: ToolFormat) -> None:
 
 def test_a_grammar_whose_texts_may_hold_the_end_of_input_is_refused() -> None:
     with pytest.raises(constrain.GrammarError, match="custom"):
-        Answer(ELEMENTS, tools=(CustomCalls("any", constrain.Lark("start: /(.|\\n)+/")),)).grammar()
+        AnswerLanguage(ELEMENTS, tools=(CustomCalls("any", constrain.Lark("start: /(.|\\n)+/")),)).grammar()
 
 
 def test_what_contradicts_itself_is_refused() -> None:
     with pytest.raises(ValueError, match="'a b' is no name"):
-        Answer(TAGS, tools=(CustomCalls("a b"),))
+        AnswerLanguage(TAGS, tools=(CustomCalls("a b"),))
     with pytest.raises(ValueError, match="two tools are named 'a'"):
-        Answer(TAGS, tools=(CustomCalls("a"), CustomCalls("a")))
+        AnswerLanguage(TAGS, tools=(CustomCalls("a"), CustomCalls("a")))
     with pytest.raises(ValueError, match="none of the tools"):
-        Answer(TAGS, tools=TOOLS, allowed=("b",))
+        AnswerLanguage(TAGS, tools=TOOLS, allowed=("b",))
     with pytest.raises(ValueError, match="no tool that may be called"):
-        Answer(TAGS, calls=Calls.REQUIRED)
+        AnswerLanguage(TAGS, calls=Calls.REQUIRED)
     with pytest.raises(ValueError, match="no reasoning section"):
-        Answer(OBJECT, reasoning=Reasoning.OPTIONAL)
+        AnswerLanguage(OBJECT, reasoning=Reasoning.OPTIONAL)
 
 
 def test_a_hundred_tools_are_no_burden() -> None:
     tools = tuple(FunctionCalls(f"tool_{index}", json.dumps(SCHEMAS["get_weather"])) for index in range(128))
-    answer = Answer(TAGS, tools=tools)
+    answer = AnswerLanguage(TAGS, tools=tools)
     for text in walked(answer, 1, leads(TAGS, calls=True), count=3):
         assert_calls_hold(answer, read_answer(answer, text))
 
 
 def test_budgets_hold() -> None:
-    answer = Answer(TAGS, tools=TOOLS, calls=Calls.REQUIRED, reasoning=Reasoning.OPTIONAL)
+    answer = AnswerLanguage(TAGS, tools=TOOLS, calls=Calls.REQUIRED, reasoning=Reasoning.OPTIONAL)
     constraint = constrain.compile(answer, VOCABULARY)
     least = constraint.report.min_tokens
     for seed, most in enumerate((least, least + 3, 80, 200)):

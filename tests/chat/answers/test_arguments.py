@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain.chat.answers.answer import Answer
 from constrain.chat.answers.choices import DEFAULT_POLICIES, Calls, FunctionCalls, Value
+from constrain.chat.answers.language import AnswerLanguage
 from tests.chat.answers.test_answers import walked
 from tests.support import byte_vocabulary, validation_error
 from tests.support.chat.forms import ELEMENTS, PYTHON, TAGS
@@ -85,7 +85,7 @@ POLICIES = {
 @pytest.mark.parametrize("form", [TAGS, ELEMENTS, PYTHON], ids=lambda form: form.name)
 def test_random_arguments_are_valid(form: Any, name: str, policies: str) -> None:
     tools = (FunctionCalls("f", json.dumps(SCHEMAS[name])),)
-    answer = Answer(form, tools=tools, calls=Calls.REQUIRED, parallel=False, policies=POLICIES[policies])
+    answer = AnswerLanguage(form, tools=tools, calls=Calls.REQUIRED, parallel=False, policies=POLICIES[policies])
     for text in walked(answer, 1, count=6):
         (call,) = read_answer(answer, text).calls
         assert call.ended
@@ -96,7 +96,7 @@ def test_random_arguments_are_valid(form: Any, name: str, policies: str) -> None
 def test_integers_that_python_types_read_are_plain_under_every_policy(*, typed: bool) -> None:
     """Pydantic reads 7e3 as a float; by JSON Schema it is an integer."""
     schema = '{"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}'
-    answer = Answer(
+    answer = AnswerLanguage(
         TAGS,
         tools=(FunctionCalls("f", schema, typed=typed),),
         content=Value(schema, typed=typed),

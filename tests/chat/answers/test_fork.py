@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import constrain
-from constrain.chat.answers.answer import Answer
 from constrain.chat.answers.choices import Calls, FunctionCalls, Reasoning, Value
 from constrain.chat.answers.fork import Fork, has_fork
+from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.families.format import Section, Thinking, ToolFormat
 from constrain.generation.job import Language, Run
 from constrain.generation.planning import prepare
@@ -46,7 +46,7 @@ class Asked:
     """What an answer says of likelihoods (of the tokens that have any) behind a text."""
 
     def __init__(self, form: ToolFormat = TAGS, temperature: float = 1, seed: int = 0, **options: Any) -> None:
-        answer = Answer(form, special=("<think>",), tools=TOOLS, **{"content": PERSON, **options})
+        answer = AnswerLanguage(form, special=("<think>",), tools=TOOLS, **{"content": PERSON, **options})
         assert has_fork(answer)
         self.fork = Fork(answer, VOCABULARY, Sampling(temperature=temperature, seed=seed))
         self.matcher: Matcher = Language(answer).compile(VOCABULARY, cache=False).matcher(max_tokens=1000)
@@ -223,12 +223,12 @@ def test_answers_without_such_a_choice_have_no_fork() -> None:
     sections = ToolFormat(
         "s", call="<c>$name $arguments", custom_call="<c>$name $json_input", content=Section("<t>", "")
     )
-    assert not has_fork(Answer(TAGS, tools=TOOLS))
-    assert not has_fork(Answer(TAGS, content=PERSON))
-    assert not has_fork(Answer(TAGS, tools=TOOLS, content=PERSON, calls=Calls.REQUIRED))
-    assert not has_fork(Answer(TAGS, tools=TOOLS, content=PERSON, calls=Calls.NONE))
-    assert not has_fork(Answer(TAGS, tools=TOOLS, content=PERSON, allowed=()))
-    assert not has_fork(Answer(sections, tools=TOOLS, content=PERSON))
+    assert not has_fork(AnswerLanguage(TAGS, tools=TOOLS))
+    assert not has_fork(AnswerLanguage(TAGS, content=PERSON))
+    assert not has_fork(AnswerLanguage(TAGS, tools=TOOLS, content=PERSON, calls=Calls.REQUIRED))
+    assert not has_fork(AnswerLanguage(TAGS, tools=TOOLS, content=PERSON, calls=Calls.NONE))
+    assert not has_fork(AnswerLanguage(TAGS, tools=TOOLS, content=PERSON, allowed=()))
+    assert not has_fork(AnswerLanguage(sections, tools=TOOLS, content=PERSON))
 
 
 FORECAST = {

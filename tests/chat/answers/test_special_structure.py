@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import constrain
-from constrain.chat.answers.answer import Answer
 from constrain.chat.answers.choices import Calls, Reasoning
+from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.answers.structure import structure_parts
 from tests.chat.answers.test_answers import TOOLS, assert_calls_hold
 from tests.support import allowed, small_vocabulary
@@ -60,7 +60,7 @@ def walk(constraint: constrain.Constraint, rng: Random, lead: list[int], most: i
 @pytest.mark.parametrize("form", [TAGS, LIST, CHANNELS], ids=lambda form: form.name)
 @pytest.mark.parametrize("calls", Calls)
 def test_random_answers_read_back(form: ToolFormat, calls: Calls) -> None:
-    answer = Answer(form, special=NAMES, tools=TOOLS, calls=calls)
+    answer = AnswerLanguage(form, special=NAMES, tools=TOOLS, calls=calls)
     constraint = constrain.compile(answer, VOCABULARY, cache=False)
     leads = [[]] if calls is not Calls.AUTO else [[], tokens((form.opening + form.call).partition("$")[0])]
     for seed in range(10):
@@ -72,13 +72,13 @@ def test_random_answers_read_back(form: ToolFormat, calls: Calls) -> None:
 
 
 def test_only_the_token_is_a_mark() -> None:
-    constraint = constrain.compile(Answer(TAGS, special=NAMES, tools=TOOLS), VOCABULARY)
+    constraint = constrain.compile(AnswerLanguage(TAGS, special=NAMES, tools=TOOLS), VOCABULARY)
     matcher = constraint.matcher()
     assert matcher.accept_many(list(b"<tool_call>\n{}")) == len(b"<tool_call>\n{}")
     assert matcher.is_accepting
     assert matcher.accept_many(tokens("<tool_call>\n{")) == 3
     assert not matcher.accept(ord("}"))
-    none = constrain.compile(Answer(TAGS, special=NAMES, tools=TOOLS, calls=Calls.NONE), VOCABULARY).matcher()
+    none = constrain.compile(AnswerLanguage(TAGS, special=NAMES, tools=TOOLS, calls=Calls.NONE), VOCABULARY).matcher()
     assert not none.accept(FIRST)
 
 
@@ -86,7 +86,7 @@ def test_only_the_token_is_a_mark() -> None:
 @pytest.mark.parametrize("special", [NAMES, ()], ids=["tokens", "texts"])
 @pytest.mark.parametrize("reasoning", [Reasoning.OPENED, Reasoning.OPTIONAL])
 def test_reasoning_has_a_limit_of_its_own(form: ToolFormat, special: tuple[str, ...], reasoning: Reasoning) -> None:
-    answer = Answer(form, special=special, tools=TOOLS, calls=Calls.REQUIRED, reasoning=reasoning)
+    answer = AnswerLanguage(form, special=special, tools=TOOLS, calls=Calls.REQUIRED, reasoning=reasoning)
     constraint = constrain.compile(answer, VOCABULARY, cache=False)
     assert form.thinking is not None
     begin = "" if reasoning is Reasoning.OPENED else form.thinking.begin

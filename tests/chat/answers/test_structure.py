@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from constrain.chat.answers.answer import Answer
 from constrain.chat.answers.choices import Calls, CustomCalls, Reasoning
-from constrain.chat.answers.plan import plan
+from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.answers.structure import END, SpecialName, Variable, path_of, structure_parts, template_parts, tree
+from constrain.chat.answers.trees import answer_trees
 from constrain.chat.reading.reader import Reader
 from tests.support.chat.forms import CHANNELS, FENCES, LIST, TAGS
 from tests.support.chat.parsed import gathered
@@ -72,11 +72,11 @@ def test_forms_that_cannot_be_read_are_refused(change: dict[str, str], message: 
     from constrain.chat.answers.choices import FunctionCalls
 
     with pytest.raises(ValueError, match=message):
-        plan(Answer(replace(TAGS, **change), tools=(FunctionCalls("f", "{}"), CustomCalls("g"))))
+        answer_trees(AnswerLanguage(replace(TAGS, **change), tools=(FunctionCalls("f", "{}"), CustomCalls("g"))))
 
 
 def test_ids_must_end_where_what_follows_begins() -> None:
-    answer = Answer(replace(FENCES, id_pattern="[a-z:]+"), tools=(CustomCalls("g"),))
+    answer = AnswerLanguage(replace(FENCES, id_pattern="[a-z:]+"), tools=(CustomCalls("g"),))
     with pytest.raises(ValueError, match="do not end"):
         answer.grammar()
 
@@ -85,7 +85,7 @@ SPECIAL = ("<tool_call>", "</tool_call>", "<think>", "</think>")
 
 
 def test_special_tokens_are_told_from_the_text_of_their_names() -> None:
-    answer = Answer(TAGS, special=SPECIAL, tools=(CustomCalls("note"),), reasoning=Reasoning.OPTIONAL)
+    answer = AnswerLanguage(TAGS, special=SPECIAL, tools=(CustomCalls("note"),), reasoning=Reasoning.OPTIONAL)
     reader = Reader(answer)
     written = (
         b"\xff<think>\xfe\nno </think> yet\xff</think>\xfe\n\nsee <tool_call>\n"
@@ -98,7 +98,7 @@ def test_special_tokens_are_told_from_the_text_of_their_names() -> None:
 
 
 def test_grammars_name_the_special_tokens_that_structure_holds() -> None:
-    answer = Answer(
+    answer = AnswerLanguage(
         replace(CHANNELS, thinking=None), special=("<|channel|>", "<|message|>"), tools=(CustomCalls("note"),)
     )
     texts = {getattr(terminal.expression, "text", b"") for terminal in answer.grammar().terminals}
@@ -106,7 +106,7 @@ def test_grammars_name_the_special_tokens_that_structure_holds() -> None:
 
 
 def test_ids_behind_values_come_with_the_end_of_a_call() -> None:
-    answer = Answer(LIST, tools=(CustomCalls("note"),), calls=Calls.REQUIRED)
+    answer = AnswerLanguage(LIST, tools=(CustomCalls("note"),), calls=Calls.REQUIRED)
     text = b'[TOOL_CALLS][{"name": "note", "input": "a", "id": "x7y"}, {"name": "note", "input": "", "id": "abc"}]'
     reader = Reader(answer)
     events = [*reader.feed(text), *reader.finish()]

@@ -12,8 +12,8 @@ import jsonschema
 import pytest
 
 import constrain
-from constrain.chat.answers.answer import Answer
 from constrain.chat.answers.choices import Calls, Reasoning, Value
+from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.families import forms as families
 from constrain.language import special
 from tests.chat.answers.test_answers import MODES, SCHEMA, TOOLS, assert_calls_hold
@@ -75,7 +75,7 @@ class Family:
 def walked(name: str, leads: list[str], **about: Any) -> list[Any]:
     """Answers and what they say."""
     family = Family(name)
-    answer = Answer(family.form, special=family.names, tools=TOOLS, **about)
+    answer = AnswerLanguage(family.form, special=family.names, tools=TOOLS, **about)
     constraint = constrain.compile(answer, family.vocabulary, cache=False)
     starts = [family.tokens(lead) for lead in leads]
     texts = [family.walk(constraint, Random(f"{name} {seed}"), starts[seed % len(starts)]) for seed in range(WALKS)]
@@ -129,7 +129,7 @@ def test_the_kernel_proves_that_lexemes_end_by_themselves(name: str, calls: Call
     family = Family(name)
     for names in ((), family.names):
         for reasoning in Reasoning:
-            answer = Answer(family.form, special=names, tools=TOOLS, calls=calls, reasoning=reasoning)
+            answer = AnswerLanguage(family.form, special=names, tools=TOOLS, calls=calls, reasoning=reasoning)
             grammar = answer.grammar()
             assert grammar.self_delimiting
             constrain.compile(replace(grammar, self_delimiting=False), family.vocabulary, cache=False)

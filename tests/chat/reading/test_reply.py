@@ -21,8 +21,8 @@ from constrain import (
     TextDelta,
     tool,
 )
-from constrain.chat.answers.answer import Answer
 from constrain.chat.answers.choices import CustomCalls, FunctionCalls, Reasoning, Value
+from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.prompt.messages import check_messages
 from constrain.chat.reading.reply import MAX_SAME_CALLS, ReplyProgress
 from constrain.chat.tools.calls import CustomCall, FunctionCall
@@ -57,7 +57,7 @@ def progress(
 ) -> ReplyProgress:
     tools = (FunctionCalls("get_weather", json.dumps(WEATHER.schema)), CustomCalls("note"))
     content = None if schema is None else Value(json.dumps(schema))
-    answer = Answer(form, tools=tools, content=content, **options)
+    answer = AnswerLanguage(form, tools=tools, content=content, **options)
     by_name = {"get_weather": WEATHER, "note": NOTE}
     return ReplyProgress(answer, by_name, result_type(schema), stops, prompt, number, wants_reply=wants_reply)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from constrain import TextDelta, TokenLogprob, tool
-from constrain.chat.answers.answer import Answer
 from constrain.chat.answers.choices import FunctionCalls, Reasoning
+from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.families.format import Thinking, ToolFormat
 from constrain.chat.reading.progress import TextProgress
 from constrain.chat.reading.reply import ReplyProgress
@@ -107,7 +107,7 @@ def greet(name: str) -> str:
 
 def of_reply(pieces: Sequence[bytes], *stops: str, reasoning: Reasoning = Reasoning.NONE) -> list[TOLD]:
     greeting = tool(greet)
-    answer = Answer(FORM, tools=(FunctionCalls("greet", json.dumps(greeting.schema)),), reasoning=reasoning)
+    answer = AnswerLanguage(FORM, tools=(FunctionCalls("greet", json.dumps(greeting.schema)),), reasoning=reasoning)
     known: list[TokenLogprob] = []
     tokens = TextTokens(known)
     progress = ReplyProgress(

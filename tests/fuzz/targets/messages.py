@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import constrain
 from constrain.chat.families.forms import detect_format
 from constrain.chat.prompt.conversation import conversation_prompt
-from constrain.llama.prompt import as_messages, chat_tokens, is_plain
 from tests.fuzz.judge import BrokenPromiseError
 from tests.fuzz.mutation import Trees
 from tests.support.chat.characters import TAGS, Characters
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from tests.fuzz.judge import Meter
 
 DECLARED = (ValueError, TypeError, constrain.ModelError, constrain.LimitError)
-"""``ValueError``: ``MessageError`` and what ``as_messages`` says; both say ``TypeError`` of a wrong type."""
+"""``ValueError``: ``MessageError``; ``TypeError`` for what is no list of messages."""
 MAX_SIZE = 6000
 
 _TEMPLATES = (*FAMILIES, "")
@@ -41,7 +40,7 @@ def _tokenizer() -> Any:
 
 
 def run(data: bytes, meter: Meter) -> None:
-    """Makes a prompt, as conversations and as plain chats are."""
+    """Makes a prompt."""
     number = (data[:1] or b"0")[0]
     name = _TEMPLATES[number // 2 % len(_TEMPLATES)]
     tools = TOOLS if number % 2 else []
@@ -58,9 +57,6 @@ def run(data: bytes, meter: Meter) -> None:
             raise RuntimeError("an error of Python's own in place of one that says what is wrong") from error
         raise
     _require_no_special(text, messages, tools, tokens)
-    if text and is_plain(messages):
-        with meter.call("chat_tokens"):
-            chat_tokens(_tokenizer(), text, as_messages(messages), {})
 
 
 def is_undeclared(error: Exception) -> bool:

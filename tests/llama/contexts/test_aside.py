@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import constrain
+from constrain.generation.planning import prompt_tokens
 from constrain.llama.contexts import aside
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def ask(model: constrain.Model, talk: list[dict[str, str]], **options: Any) -> c
 def test_alternating_conversations_evaluate_only_what_is_new() -> None:
     model = constrain.Model(n_ctx=1500, n_threads=1)
     talks = [[SYSTEM, {"role": "user", "content": text}] for text in (FIRST, OTHER)]
-    shared = len(model.prompt_tokens([SYSTEM])) - 10
+    shared = len(prompt_tokens(model, [SYSTEM])) - 10
     texts: list[list[str]] = [[], []]
     for turn in range(3):
         for number, talk in enumerate(talks):

@@ -11,7 +11,7 @@ import pytest
 
 import constrain
 from constrain.generation.job import Run
-from constrain.generation.planning import prepare
+from constrain.generation.planning import prepare, prompt_tokens
 from constrain.llama.decoding.decode import Decoding
 from tests.support.llama.recurrent import write_mamba
 
@@ -59,7 +59,7 @@ def test_samples_share_their_prompt(mamba: Path) -> None:
         for run in samples:
             run.request.done.result(30)
             completions.append(run.finish()[1])
-        length = len(job.tokens)
+        length = len(job.plan.tokens)
         assert sorted(one.usage.cached_tokens for one in completions) == [0, length - 2, length - 2]
         for number, one in enumerate(completions):
             assert one.tokens == constrain.complete(model, PROMPTS[0], max_tokens=8, seed=1 + number).tokens
@@ -97,7 +97,7 @@ def test_an_answer_that_takes_tokens_back_is_the_same(mamba: Path) -> None:
 
 def test_sequences_that_alternate_go_on_where_they_were(mamba: Path) -> None:
     with constrain.Model(mamba, n_ctx=256, n_threads=1) as model:
-        first, second = (model.prompt_tokens(prompt) for prompt in PROMPTS[:2])
+        first, second = (prompt_tokens(model, prompt) for prompt in PROMPTS[:2])
         context = model.context
         assert context.prefill(first) == 0
         assert context.prefill(second) == 0

@@ -11,6 +11,7 @@ import pytest
 
 import constrain
 from constrain.generation.options import split_options
+from constrain.generation.planning import prompt_tokens
 from constrain.llama.binding import Candidates
 from constrain.llama.decoding.answer import Answer
 from constrain.llama.decoding.decode import Decoding
@@ -251,7 +252,7 @@ def test_sequences_do_not_see_one_another_without_batch_invariance(model: constr
         completions = constrain.complete_batch(together, prompts, **asked)
     for prompt, completion in zip(prompts, completions, strict=True):
         assert completion.logprobs is not None
-        rows = rows_of(model, model.prompt_tokens(prompt, constrained=True), completion.tokens)
+        rows = rows_of(model, prompt_tokens(model, prompt, constrained=True), completion.tokens)
         alone = [log_softmax(row)[token] for row, token in zip(rows, completion.tokens, strict=True)]
         assert np.mean(np.abs(np.array([each.logprob for each in completion.logprobs]) - alone)) < 0.2
 
@@ -262,7 +263,7 @@ def test_a_real_model_is_told_as_llama_cpp_says_it(model: constrain.Model, schem
     asked |= {"logprobs": True, "top_logprobs": 5}
     single = constrain.complete(model, "A book by Jane Austen.", **asked)
     [batched] = constrain.complete_batch(model, ["A book by Jane Austen."], **asked)
-    prompt = model.prompt_tokens("A book by Jane Austen.", constrained=schema is not None)
+    prompt = prompt_tokens(model, "A book by Jane Austen.", constrained=schema is not None)
     for completion in (single, batched):
         assert completion.logprobs is not None
         assert tuple(each.token for each in completion.logprobs) == completion.tokens
@@ -281,6 +282,8 @@ def test_penalties_choose_as_a_plain_reference_does(model: constrain.Model) -> N
     penalized = constrain.complete(model, prompt, temperature=0, max_tokens=40, **penalties)
     assert penalized.tokens != free.tokens
     counts = np.zeros(model.vocabulary.n_vocab, np.float32)
-    for row, token in zip(rows_of(model, model.prompt_tokens(prompt), penalized.tokens), penalized.tokens, strict=True):
+    for row, token in zip(
+        rows_of(model, prompt_tokens(model, prompt), penalized.tokens), penalized.tokens, strict=True
+    ):
         assert int((row - 0.7 * counts - 0.5 * (counts > 0)).argmax()) == token
         counts[token] += 1

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import constrain
+from constrain.generation.planning import prompt_tokens
 from constrain.llama.threads import threads
 from constrain.llama.threads.cores import Cores, Linux, Sample, shared_cores
 from tests.support.busy import busy_programs
@@ -257,7 +258,7 @@ def test_answers_at_once_and_embeddings_compute_with_fewer_threads(
 def test_logits_do_not_depend_on_the_number_of_threads(machine: Machine) -> None:
     logits = []
     with constrain.Model(n_ctx=256, n_threads=2, keep_prompts=False) as model:
-        tokens = model.prompt_tokens("Tell me something about the sea. " * 4)
+        tokens = prompt_tokens(model, "Tell me something about the sea. " * 4)
         for others in (0, 1):
             machine.others = others
             machine.compute(1, 0)

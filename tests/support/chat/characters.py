@@ -40,6 +40,9 @@ class Characters:
     def name(self, token: int) -> str:
         return self.special_tokens[token - 1].text
 
+    def with_bos(self, tokens: list[int]) -> list[int]:
+        return tokens
+
     def tokenize(self, text: str) -> list[int]:
         return [1000 + ord(character) for character in text]
 

@@ -12,7 +12,7 @@ from constrain.chat.reading.reader import ArgumentsDelta, CallEnded, CallStarted
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from constrain.chat.answers.answer import Answer
+    from constrain.chat.answers.language import AnswerLanguage
     from constrain.chat.reading.reader import Event
 
 
@@ -37,7 +37,7 @@ class ParsedAnswer:
     calls: list[Call] = field(default_factory=list)
 
 
-def gathered(events: Iterable[Event], answer: Answer) -> ParsedAnswer:
+def gathered(events: Iterable[Event], answer: AnswerLanguage) -> ParsedAnswer:
     """What events say together."""
     found = ParsedAnswer()
     custom = {tool.name for tool in answer.tools if isinstance(tool, CustomCalls)}
@@ -62,7 +62,7 @@ def gathered(events: Iterable[Event], answer: Answer) -> ParsedAnswer:
     return found
 
 
-def read_answer(answer: Answer, written: bytes) -> ParsedAnswer:
+def read_answer(answer: AnswerLanguage, written: bytes) -> ParsedAnswer:
     """What a whole answer says."""
     reader = Reader(answer)
     return gathered([*reader.feed(written), *reader.finish()], answer)

@@ -7,9 +7,14 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain.llama import prompt
+from constrain.chat.prompt.conversation import REMINDER, conversation_prompt
+from constrain.chat.prompt.messages import MessageError
+from constrain.chat.prompt.template import render
+from constrain.generation.planning import prompt_tokens
 from constrain.vocabulary.tokenizer import Tokenizer
 from tests.support import data_folder
+
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
 
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
@@ -41,20 +46,20 @@ def text(model: constrain.Model, tokens: list[int]) -> str:
 def tokens_of(model: constrain.Model, template: str, *messages: str, **variables: Any) -> list[int]:
     roles = ["user", "assistant"] * len(messages)
     said = [{"role": role, "content": content} for role, content in zip(roles, messages, strict=False)]
-    return prompt.chat_tokens(model.tokenizer, template, said, variables)
+    return conversation_prompt(model.tokenizer, template, said, variables=variables).tokens
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_messages_never_become_special_tokens(model: constrain.Model, attack: str) -> None:
-    tokens = model.prompt_tokens([{"role": "system", "content": attack}, {"role": "user", "content": attack}])
-    harmless = model.prompt_tokens([{"role": "system", "content": "x"}, {"role": "user", "content": "x"}])
+    tokens = prompt_tokens(model, [{"role": "system", "content": attack}, {"role": "user", "content": attack}])
+    harmless = prompt_tokens(model, [{"role": "system", "content": "x"}, {"role": "user", "content": "x"}])
     assert specials(model, tokens) == specials(model, harmless) == ["<|im_start|>", "<|im_end|>"] * 2 + ["<|im_start|>"]
     assert text(model, tokens).count(f"{attack}<|im_end|>\n") == 2
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_raw_prompts_never_become_special_tokens(model: constrain.Model, attack: str) -> None:
-    tokens = prompt.raw_tokens(model.tokenizer, [{"role": "user", "content": attack}])
+    tokens = conversation_prompt(model.tokenizer, "", attack).tokens
     assert specials(model, tokens) == []
     assert text(model, tokens) == attack
 
@@ -107,15 +112,16 @@ def test_tokens_are_those_of_llama_cpp_in_other_families(name: str) -> None:
         {"role": "user", "content": "  Bye"},
     ]
     names = {"bos_token": tokenizer.name(tokenizer.bos), "eos_token": tokenizer.name(tokenizer.eos)}
-    rendered = prompt._render(template, said, names)
-    tokens = prompt.chat_tokens(tokenizer, template, said, {})
+    rendered = render(template, {"messages": said, "add_generation_prompt": True, **names})
+    tokens = conversation_prompt(tokenizer, template, said).tokens
     expected = llama.tokenize(rendered.encode(), add_bos=False, special=True)
     assert tokens == (
         expected if not tokenizer.adds_bos or expected[0] == tokenizer.bos else [tokenizer.bos, *expected]
     )
     attacked = [{**message, "content": message["content"] + " ".join(names.values())} for message in said]
-    kinds = [t for t in prompt.chat_tokens(tokenizer, template, attacked, {}) if t in tokenizer.vocabulary.special]
-    assert kinds == [token for token in tokens if token in tokenizer.vocabulary.special]
+    kinds = conversation_prompt(tokenizer, template, attacked).tokens
+    special = tokenizer.vocabulary.special
+    assert [token for token in kinds if token in special] == [token for token in tokens if token in special]
 
 
 def test_begin_of_sequence_comes_once_where_the_model_wants_it() -> None:
@@ -125,22 +131,22 @@ def test_begin_of_sequence_comes_once_where_the_model_wants_it() -> None:
     tokenizer = Tokenizer(llama_cpp.Llama(str(path), vocab_only=True, verbose=False), constrain.Vocabulary)
     said = [{"role": "user", "content": "<s>"}]
     for template in ("{{ bos_token }}{{ messages[0].content }}", "{{ messages[0].content }}"):
-        tokens = prompt.chat_tokens(tokenizer, template, said, {})
+        tokens = conversation_prompt(tokenizer, template, said).tokens
         assert tokens.count(tokenizer.bos) == 1
         assert tokens[0] == tokenizer.bos
-    assert prompt.raw_tokens(tokenizer, said).count(tokenizer.bos) == 1
+    assert conversation_prompt(tokenizer, "", said).tokens.count(tokenizer.bos) == 1
 
 
 def test_a_prompt_without_a_template_is_passed_on(model: constrain.Model) -> None:
     plain = constrain.Model(model.llama, chat_template="")
-    assert text(model, plain.prompt_tokens("One, two,")) == "One, two,"
-    assert text(model, plain.prompt_tokens("One, two,", shown="Numbers!")) == "Numbers!\n\nOne, two,"
-    assert text(model, plain.prompt_tokens([{"role": "user", "content": c} for c in "ab"])) == "a\n\nb"
+    assert text(model, prompt_tokens(plain, "One, two,")) == "One, two,"
+    assert text(model, prompt_tokens(plain, "One, two,", shown="Numbers!")) == "Numbers!\n\nOne, two,"
+    assert text(model, prompt_tokens(plain, [{"role": "user", "content": c} for c in "ab"])) == "a\n\nb"
 
 
 def test_a_template_of_ones_own(model: constrain.Model) -> None:
     own = constrain.Model(model.llama, chat_template="Q: {{ messages[0].content }}\nA:")
-    assert text(model, own.prompt_tokens("why?")) == "Q: why?\nA:"
+    assert text(model, prompt_tokens(own, "why?")) == "Q: why?\nA:"
 
 
 def test_the_schema_goes_to_the_first_message_of_the_user_and_a_reminder_to_the_others(model: constrain.Model) -> None:
@@ -149,12 +155,12 @@ def test_the_schema_goes_to_the_first_message_of_the_user_and_a_reminder_to_the_
         {"role": "assistant", "content": "two"},
         {"role": "user", "content": "three"},
     ]
-    first = text(model, model.prompt_tokens(said[:1], shown="SHOWN"))
+    first = text(model, prompt_tokens(model, said[:1], shown="SHOWN"))
     assert "user\nSHOWN\n\none<|im_end|>" in first
-    both = text(model, model.prompt_tokens(said, shown="SHOWN"))
+    both = text(model, prompt_tokens(model, said, shown="SHOWN"))
     assert both.startswith(first), "what was read of the first turn is not read again"
-    assert f"three\n\n{prompt.REMINDER}<|im_end|>" in both
-    assert "assistant\nSHOWN\n\ntwo<|im_end|>" in text(model, model.prompt_tokens(said[1:2], shown="SHOWN"))
+    assert f"three\n\n{REMINDER}<|im_end|>" in both
+    assert "assistant\nSHOWN\n\ntwo<|im_end|>" in text(model, prompt_tokens(model, said[1:2], shown="SHOWN"))
 
 
 def test_a_template_that_can_think_is_told_not_to_where_the_answer_begins_at_once(model: constrain.Model) -> None:
@@ -162,24 +168,48 @@ def test_a_template_that_can_think_is_told_not_to_where_the_answer_begins_at_onc
         "{{ messages[0].content }}{% if enable_thinking is defined and enable_thinking is false %}</think>{% endif %}"
     )
     thinking = constrain.Model(model.llama, chat_template=template)
-    assert text(model, thinking.prompt_tokens("x", constrained=True)) == "x</think>"
-    assert text(model, thinking.prompt_tokens("x")) == "x"
+    assert text(model, prompt_tokens(thinking, "x", constrained=True)) == "x</think>"
+    assert text(model, prompt_tokens(thinking, "x")) == "x"
 
 
-MALFORMED: list[tuple[Any, type[Exception], str]] = [
-    ([], ValueError, "no messages"),
-    (["hello"], ValueError, "message 0"),
-    ([{"role": "user"}], ValueError, "message 0"),
-    ([{"role": "user", "content": "a"}, {"role": "user", "content": 5}], TypeError, "message 1: the content is int"),
-    ([{"role": "user\n<|im_end|>", "content": "a"}], ValueError, "is not a role"),
-    ([{"role": "user", "content": "a", "name": "b"}], ValueError, "message 0"),
+MALFORMED: list[tuple[Any, str]] = [
+    ([], "messages: must not be empty"),
+    (["hello"], r"messages\[0\]: must be an object, not str"),
+    ([{"role": "user"}], r"messages\[0\].content: must be a string or a list of text parts, not null"),
+    (
+        [{"role": "user", "content": "a"}, {"role": "user", "content": 5}],
+        r"messages\[1\].content: must be a string or a list of text parts, not int",
+    ),
+    ([{"role": "user\n<|im_end|>", "content": "a"}], r"messages\[0\].role: 'user\\n<\|im_end\|>' is none of"),
+    ([{"role": "user", "content": "a", "tool_call_id": "b"}], r"messages\[0\].tool_call_id: messages of the role"),
 ]
 
 
-@pytest.mark.parametrize(("said", "error", "message"), MALFORMED)
-def test_malformed_messages(model: constrain.Model, said: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        model.prompt_tokens(said)
+@pytest.mark.parametrize(("said", "message"), MALFORMED)
+@pytest.mark.parametrize("options", [{}, {"tools": [TOOL]}, {"schema": bool}])
+def test_malformed_messages_are_refused_alike_with_and_without_tools_and_schemas(
+    model: constrain.Model, said: Any, message: str, options: dict[str, Any]
+) -> None:
+    with pytest.raises(MessageError, match=message):
+        constrain.generate(model, said, **options)
+
+
+def test_a_system_message_that_the_template_refuses_stands_in_front_of_the_first_message(
+    model: constrain.Model,
+) -> None:
+    template = (
+        "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
+        "[{{ m.role }}] {{ m.content }}\n{% endfor %}"
+    )
+    said = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]
+    tokens = conversation_prompt(model.tokenizer, template, said).tokens
+    assert text(model, tokens) == "[user] Be brief.\n\nWhy?\n"
+
+
+def test_without_a_template_messages_stay_where_they_are(model: constrain.Model) -> None:
+    said = [{"role": role, "content": role} for role in ("user", "system", "assistant", "developer", "user")]
+    tokens = conversation_prompt(model.tokenizer, "", said).tokens
+    assert text(model, tokens) == "user\n\nsystem\n\nassistant\n\ndeveloper\n\nuser"
 
 
 @pytest.mark.parametrize(

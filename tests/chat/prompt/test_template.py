@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from constrain import ModelError
-from constrain.llama.template import free_variables, render
+from constrain.chat.prompt.template import free_variables, render
 
 
 def test_the_tag_for_trainers_means_nothing() -> None:

@@ -1,4 +1,4 @@
-"""``Answer``: the language of all answers to one request."""
+"""``AnswerLanguage``: the language of all answers to one request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(Choices):
+class AnswerLanguage(Choices):
     """All answers to one request: see ``Choices``."""
 
     def grammar(self) -> Grammar:
@@ -25,11 +25,16 @@ class Answer(Choices):
 
         return answer_grammar(self)
 
+    @property
+    def is_known_by_repr(self) -> bool:
+        """Not with a registry."""
+        return self.registry is None
+
     def policies_in_force(self) -> Mapping[str, str | bool]:
         """Of arguments and content in JSON."""
         return self.policies._asdict()
 
-    def closed(self) -> Answer:
+    def closed(self) -> AnswerLanguage:
         """The same: schemas say for themselves whether they are closed, but for languages of content and inputs."""
         tools = tuple(
             replace(tool, input=tool.input.closed()) if isinstance(tool, CustomCalls) and tool.input else tool

@@ -1,4 +1,4 @@
-"""The plan of an answer: where calls begin, and what stands behind each; grammars and readers are made of it."""
+"""Trees of an answer's structure: where calls begin, and what stands behind each. Grammars and readers use them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _QUOTE = b'"'
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class AnswerTrees:
     """Where calls and sections begin, and what stands behind calls.
 
     Attributes:
@@ -80,8 +80,8 @@ def value_of(form: ToolFormat, tool: FunctionCalls | CustomCalls) -> Variable:
     return _template(form, tool).value
 
 
-def plan(answer: Choices) -> Plan:
-    """The plan of an answer. Raises ValueError for a form that cannot be read."""
+def answer_trees(answer: Choices) -> AnswerTrees:
+    """The trees of an answer. Raises ValueError for a form that cannot be read."""
     form, names = answer.format, frozenset(answer.special)
     callable_tools = answer.callable_tools()
     templates = {index: _template(form, tool) for index, tool in enumerate(answer.tools)}
@@ -118,7 +118,7 @@ def plan(answer: Choices) -> Plan:
         second = Node([] if form.text_before else list(by_mark.items()))
         first = Node([*second.onward, *tree(reasoning).onward])
     after = {tail: _after(answer, tail, templates) for tail in {templates[index].tail for index in callable_tools}}
-    return Plan(
+    return AnswerTrees(
         plain,
         by_mark if form.text_before else {},
         first,
