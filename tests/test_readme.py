@@ -56,17 +56,13 @@ def test_command_lines_run(command: str, tmp_path: Path) -> None:
     assert run(tmp_path, "-m", "constrain", *shlex.split(command)) or (tmp_path / "answers.jsonl").stat().st_size
 
 
-NOT_KEPT = {"budget"}
-"""Tables whose reports are not in ``benchmarks/results``; whoever keeps one removes it here."""
-
 TABLES = str(ROOT / "benchmarks/readme.py")
 
 
 def test_tables_are_those_of_the_kept_reports(tmp_path: Path) -> None:
     tables = set(re.findall(r"^<!-- (\w+): benchmarks/", README, re.MULTILINE))
     kept = {path.stem for path in (ROOT / "benchmarks/results").glob("*.json")}
-    assert kept <= tables
-    assert tables - kept == NOT_KEPT
+    assert kept == tables
     run(tmp_path, TABLES, "--check")
 
 
