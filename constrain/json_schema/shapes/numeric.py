@@ -256,12 +256,12 @@ def _factors(shape: NumberShape, step: Fraction) -> tuple[int | None, int | None
     return first, last
 
 
-def _walk(shape: NumberShape, step: Fraction) -> Iterator[Fraction]:
-    """The numbers of a shape with both bounds, which are multiples of ``step``, in ascending order."""
+def _walk(shape: NumberShape, step: Fraction) -> Iterator[int]:
+    """The numbers of a shape with both bounds, divided by ``step``, of which they are multiples, in ascending order."""
     first, last = _factors(shape, step)
     assert first is not None
     assert last is not None
-    divisors = [(lcm(step, divisor) / step).numerator for divisor in shape.not_multiples]
+    divisors = _excluded_divisors(shape, step)
     excluded = {Fraction(value) / step for value in shape.excluded}
     in_a_row = 0
     for factor in range(first, last + 1):
@@ -274,7 +274,22 @@ def _walk(shape: NumberShape, step: Fraction) -> Iterator[Fraction]:
                 raise LimitError(f"{message} (MAX_EXCLUDED_IN_A_ROW = {MAX_EXCLUDED_IN_A_ROW})")
             continue
         in_a_row = 0
-        yield factor * step
+        yield factor
+
+
+def _excluded_divisors(shape: NumberShape, step: Fraction) -> list[int]:
+    """Divisors of the factors of ``step`` whose products a shape leaves out."""
+    return [(lcm(step, divisor) / step).numerator for divisor in shape.not_multiples]
+
+
+def _least_count(shape: NumberShape, step: Fraction) -> int:
+    """A number of which a shape with both bounds, whose numbers are multiples of ``step``, has at least as many."""
+    first, last = _factors(shape, step)
+    assert first is not None
+    assert last is not None
+    length = last - first + 1
+    excluded = sum(length // divisor + 1 for divisor in _excluded_divisors(shape, step))
+    return length - excluded - len(shape.excluded)
 
 
 def list_numbers(shape: NumberShape, limit: int) -> tuple[Number, ...] | None:
@@ -288,8 +303,12 @@ def list_numbers(shape: NumberShape, limit: int) -> tuple[Number, ...] | None:
     step = step_of(shape)
     if step is None:
         return None if shape.minimum != shape.maximum or limit < 1 else (shape.minimum,)
-    found = tuple(map(to_decimal, islice(_walk(shape, step), limit + 1)))
-    return found if len(found) <= limit else None
+    if _least_count(shape, step) > limit:
+        return None
+    found = tuple(islice(_walk(shape, step), limit + 1))
+    if len(found) > limit:
+        return None
+    return tuple(factor * step.numerator if step.denominator == 1 else to_decimal(factor * step) for factor in found)
 
 
 def to_decimal(fraction: Fraction) -> Number:

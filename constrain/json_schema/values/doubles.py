@@ -64,6 +64,9 @@ ONLY_DECIMALS = (
 _ONE = Fraction(1)
 _SPARE_DIGITS = 32
 
+_PLAIN = 1 << 40
+"""Up to here, integers and their quotients by integers are told from whole numbers by doubles as well."""
+
 
 def split_whole_numbers(order: Iterable[Goal]) -> None:
     """Makes the whole numbers of all goals shapes of their own, spelled as integers: doubles narrow those further."""
@@ -126,8 +129,24 @@ def _has_text(shape: NumberShape) -> bool:
     """Whether a number is left that differs, as a double, from what must not be."""
     if not shape.not_multiples and not shape.excluded:
         return True
+    if _has_plain_integer(shape):
+        return True
     spend(scalar_steps(Shapes(numbers=(shape,)), "canonical", "double"))
     return not is_surely_empty((canonical_spellings(shape, by_double=True),))
+
+
+def _has_plain_integer(shape: NumberShape) -> bool:
+    """Whether an integer of at most ``_PLAIN`` is left, where only integers are excluded, and multiples of integers."""
+    divisors = (*(() if shape.multiple is None else (shape.multiple,)), *shape.not_multiples)
+    if any(divisor.denominator != 1 for divisor in divisors):
+        return False
+    if any(not isinstance(value, int) or abs(value) > _PLAIN for value in shape.excluded):
+        return False
+    plain = NumberShape(integer=True, minimum=-_PLAIN, maximum=_PLAIN)
+    try:
+        return intersect_numbers(shape, plain) is not None
+    except LimitError:  # not found soon; the texts decide
+        return False
 
 
 def _beyond(bound: Number, shape: NumberShape) -> tuple[Number, bool]:
