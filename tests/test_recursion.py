@@ -98,7 +98,7 @@ PACKAGE = {
         server.openapi.shapes._cut
         server.openapi.shapes._references""",
     "sys.getrecursionlimit(): RecursionError becomes an error about the input, as it does for json": """
-        generation.chat._texts
+        generation.planning._texts
         chat.prompt.messages.map_strings
         chat.prompt.shaping._python
         chat.tools.annotations.is_context
@@ -151,6 +151,7 @@ PACKAGE = {
         llama.threads.cores.Linux.sleep
         llama.embedding.Embedder.close
         llama.model.Model.close
+        llama.model.Model.text_tokens
         llama.model.Model.turn
         llama.scheduling.scheduler.Scheduler.close
         llama.contexts.sequences.Sequences.close
@@ -162,7 +163,7 @@ PACKAGE = {
         server.serving.generation.Answers.begun
         server.serving.generation.Answers.end_by server.serving.generation.Generator.end_by
         server.serving.generation.Answers.submit
-        server.serving.generation.Question.schema
+        server.requests.question.Question.schema
         server.serving.models.Models._unload server.serving.models.Models.close
         server.serving.models.Models.load
         server.serving.models.Models.parallel

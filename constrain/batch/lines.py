@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from constrain.generation.options import options_beside
+from constrain.llama.decoding.ranges import later_seed
 from constrain.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
     from constrain.language.source import Source
 
 Id: TypeAlias = str | int | float | None
-
-_SEEDS = 2**32 - 1
-"""Seeds are smaller."""
-
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -139,7 +136,7 @@ def read_task(number: int, line: bytes, schema: str | Source | None, options: Op
     seed = options.get("seed")
     given: ChatOptions = {**options}  # type: ignore[typeddict-item]
     if seed is not None:
-        given["seed"] = (seed + number - 1) % _SEEDS
+        given["seed"] = later_seed(seed, number - 1)
     if "tools" in fields:
         given["tools"] = fields["tools"]
     return Task(number, known, prompt, used, {**options_beside(given, used), **fields})  # type: ignore[typeddict-item]

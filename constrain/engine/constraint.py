@@ -6,12 +6,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, fields
-from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -66,6 +66,8 @@ PRECOMPUTED_BYTES = 12 << 20
 
 _DESCRIPTION_SHARE = 2
 """Bytes of a grammar's Python objects for each byte of its first tables."""
+
+_POLICIES = tuple(sorted(CHOICES))
 
 _NO_LIMIT = 2**62
 """Tokens, masks or bytes of which there are never as many."""
@@ -650,18 +652,14 @@ def _compile(
     *,
     close_objects: bool,
     cache: Directory = None,
-    elsewhere: Callable[[], Packed] | None = None,
     **options: Unpack[CompileOptions],
 ) -> Constraint:
-    """``compile``, and what ``generate`` asks for: objects are closed, formats kept to what their readers take.
-
-    ``elsewhere``: compiles what is neither remembered nor kept, in place of this process.
-    """
-    if unknown := options.keys() - DEFAULTS.keys():
-        raise TypeError(unknown_names("options", unknown, DEFAULTS))
+    """``compile``, and what ``generate`` asks for: objects are closed, formats kept to what their readers take."""
     try:
         with compilation():
-            return _compile_any(schema, vocab, close_objects, cache, elsewhere, options)
+            wanted = to_compile(schema, vocab, close_objects=close_objects, cache=cache, **options)
+            found = wanted.find()
+            return wanted.compile() if found is None else found
     except RecursionError as error:  # what is nested as deep as it may be needs half of Python's default
         raise LimitError(
             f"it is nested too deeply for what is left of Python's stack (sys.getrecursionlimit() is "
@@ -669,140 +667,197 @@ def _compile(
         ) from error
 
 
-def _compile_any(
-    schema: object,
-    vocab: Vocabulary,
-    close_objects: bool,  # noqa: FBT001
-    cache: Directory,
-    elsewhere: Callable[[], Packed] | None,
-    options: CompileOptions,
-) -> Constraint:
-    """Compiles a schema of any kind; the caller counts its steps and handles a ``RecursionError``."""
-    settled: CompileOptions = {**DEFAULTS, **options}
-    registry, strict = settled["registry"], settled["strict"]
-    directory = find_cache(cache) if registry is None else None
-    if isinstance(schema, Grammar | Source):
-        refuse_compile_options(options, f"this is a {type(schema).__name__}")
-        closed = schema.closed() if close_objects and isinstance(schema, Source) else schema
-        return _compile_text(closed, vocab, directory, elsewhere)
-    policies: dict[str, Any] = {name: value for name, value in sorted(settled.items()) if name in CHOICES}
-    text = schema_text(schema, tightened=True)
-    # Pydantic reads 7e35 as a float, and no float of that size as an integer.
-    plain_integers = settled["numbers"] == "any" and is_type(schema)
-    settings = (close_objects, strict, plain_integers)
+class _Schema:
+    """A JSON Schema, as text, and how it is compiled."""
 
-    def make_schema() -> CompiledSchema:
+    __slots__ = ("_close_objects", "_plain_integers", "_policies", "_registry", "_strict", "text")
+
+    def __init__(
+        self,
+        text: str,
+        settings: tuple[bool, bool, bool],
+        policies: dict[str, Any],
+        registry: object,
+    ) -> None:
+        self.text = text
+        self._close_objects, self._strict, self._plain_integers = settings
+        self._policies = policies
+        self._registry = registry
+
+    def digest(self) -> bytes:
+        """32 bytes that say all of it but the registry."""
+        return schema_digest(self.text, (self._close_objects, self._strict, self._plain_integers, self._policies))
+
+    def grammar(self) -> Grammar:
+        """Its language. Raises the errors of schemas."""
+        return self._compiled().grammar
+
+    def constraint(self, vocabulary: Vocabulary, keeping: _Keeping | None) -> Constraint:
+        """The constraint, compiled in this process."""
+        compiled = self._compiled()
+        with limits_at(""):
+            return Constraint(compiled.grammar, vocabulary, compiled.policies, compiled.warnings, keeping)
+
+    def _compiled(self) -> CompiledSchema:
         from constrain.json_schema.compiler import compile_schema
 
-        document = parse_schema(text)
-        if strict:
+        document = parse_schema(self.text)
+        if self._strict:
             from constrain.json_schema.strict.subset import require_strict
 
             require_strict(document)
         return compile_schema(
-            document, close_objects=close_objects, plain_integers=plain_integers, registry=registry, **policies
+            document,
+            close_objects=self._close_objects,
+            plain_integers=self._plain_integers,
+            registry=self._registry,
+            **self._policies,
         )
 
-    def make(keeping: _Keeping | None) -> Constraint:
-        if elsewhere is not None:
-            return Constraint._unpacked(vocab, elsewhere(), lambda: make_schema().grammar, keeping)
-        compiled = make_schema()
-        with limits_at(""):
-            return Constraint(compiled.grammar, vocab, compiled.policies, compiled.warnings, keeping)
 
-    def find_or_make() -> Constraint:
-        return _find_or_make(
-            vocab,
-            directory,
-            lambda: schema_digest(text, (*settings, policies)),
-            lambda: make_schema().grammar,
-            make,
-        )
+class _Text:
+    """A ``Source`` or a ``Grammar``, and how it is compiled."""
 
-    if registry is not None:
-        return find_or_make()
-    key = (text, id(vocab), directory and directory.path, *settings, *policies.values())
-    return _remembered(key, vocab, find_or_make)
+    __slots__ = ("_of",)
 
+    def __init__(self, of: Grammar | Source) -> None:
+        self._of = of
 
-def _compile_text(
-    schema: Grammar | Source, vocab: Vocabulary, directory: Cache | None, elsewhere: Callable[[], Packed] | None
-) -> Constraint:
-    """``compile`` for what is no JSON Schema."""
-    grammar: Callable[[], Grammar]
-    # The expressions of a Grammar are compared by identity: looking for equals would be in vain.
-    is_known = isinstance(schema, Source) and schema.is_known_by_repr
-    if isinstance(schema, Source) and not is_known:
-        directory = None
-    if isinstance(schema, Grammar):
-        digest, grammar = partial(grammar_digest, schema), partial(_itself, schema)
-    else:
-        digest, grammar = partial(source_digest, schema), schema.grammar
+    def digest(self) -> bytes:
+        """32 bytes that say all of it."""
+        return source_digest(self._of) if isinstance(self._of, Source) else grammar_digest(self._of)
 
-    policies = schema.policies_in_force() if isinstance(schema, Source) else {}
+    def grammar(self) -> Grammar:
+        """Its language. Raises the errors of grammars and patterns."""
+        return self._of.grammar() if isinstance(self._of, Source) else self._of
 
-    def make(keeping: _Keeping | None) -> Constraint:
-        if elsewhere is not None:
-            return Constraint._unpacked(vocab, elsewhere(), grammar, keeping)
+    def constraint(self, vocabulary: Vocabulary, keeping: _Keeping | None) -> Constraint:
+        """The constraint, compiled in this process."""
+        policies = self._of.policies_in_force() if isinstance(self._of, Source) else {}
         with garbage_kept():
-            made = grammar()
-        return Constraint(made, vocab, policies, made.warnings, keeping)
-
-    def find_or_make() -> Constraint:
-        return _find_or_make(vocab, directory, digest, grammar, make)
-
-    if not is_known:
-        return find_or_make()
-    return _remembered((schema, id(vocab), directory and directory.path), vocab, find_or_make)
+            grammar = self.grammar()
+        return Constraint(grammar, vocabulary, policies, grammar.warnings, keeping)
 
 
-def _itself(grammar: Grammar) -> Grammar:
-    return grammar
+class ToCompile:
+    """A schema or grammar for one vocabulary, on its way to a constraint. Made by ``to_compile``.
+
+    ``find`` comes first. Where it finds nothing, either ``compile`` makes the constraint in this process, or ``unpack``
+    makes it from what another process has packed.
+    """
+
+    __slots__ = ("_cache", "_is_file_useless", "_key", "_vocabulary", "_what")
+
+    def __init__(
+        self, what: _Schema | _Text, vocabulary: Vocabulary, key: tuple[object, ...] | None, cache: Cache | None
+    ) -> None:
+        self._what = what
+        self._vocabulary = vocabulary
+        self._key = key  # by which the constraint is remembered; None for never
+        self._cache = cache
+        self._is_file_useless = False
+
+    @property
+    def schema_text(self) -> str | None:
+        """The JSON text of a schema, which compiles to the same; None for a grammar."""
+        return self._what.text if isinstance(self._what, _Schema) else None
+
+    def identity(self) -> bytes:
+        """32 bytes that are equal for what is compiled alike."""
+        return hashlib.sha256(self._what.digest() + self._vocabulary.fingerprint).digest()
+
+    def find(self) -> Constraint | None:
+        """The constraint if it is remembered, or kept in the cache."""
+        if self._key is not None:
+            with _cache_lock:
+                known = _cache.find(self._key, self._vocabulary)
+                if known is not None:
+                    cache_counts.known += 1
+                    return known
+                cache_counts.new += 1
+        if self._cache is None:
+            return None
+        kept = self._find_kept(self._cache)
+        return None if kept is None else self._remember(kept)
+
+    def compile(self) -> Constraint:
+        """Compiles in this process. Raises as ``compile`` does."""
+        return self._finish(self._what.constraint(self._vocabulary, self._keeping()))
+
+    def unpack(self, packed: Packed) -> Constraint:
+        """The constraint that another process has compiled and packed. Raises ``core.StorageError``."""
+        return self._finish(Constraint._unpacked(self._vocabulary, packed, self._what.grammar, self._keeping()))
+
+    def _keeping(self) -> _Keeping | None:
+        return None if self._cache is None else _Keeping(self._cache, self._what.digest, self._what.grammar)
+
+    def _find_kept(self, cache: Cache) -> Constraint | None:
+        """What the cache has; notes whether it has a file that is of no use."""
+        keeping = _Keeping(cache, self._what.digest, self._what.grammar)
+        try:
+            kept = Constraint._kept(self._vocabulary, keeping) if cache.has(self._vocabulary) else None
+        except RejectedFileError as error:
+            cache.warn_rejected(error)
+            self._is_file_useless = True
+            return None
+        if kept is None:
+            self._is_file_useless = cache.open() and cache.has_of_another_build(self._vocabulary, keeping.digest())
+        return kept
+
+    def _finish(self, constraint: Constraint) -> Constraint:
+        """Remembers a new constraint, which takes the place of a file that is of no use."""
+        if self._is_file_useless:
+            assert self._cache is not None
+            try:
+                constraint._keep()
+            except (OSError, MemoryError) as error:
+                self._cache.warn_not_stored(error)
+        return self._remember(constraint)
+
+    def _remember(self, constraint: Constraint) -> Constraint:
+        if self._key is not None:
+            with _cache_lock:
+                _cache.add(self._key, constraint)
+        return constraint
 
 
-def _remembered(key: tuple[object, ...], vocabulary: Vocabulary, make: Callable[[], Constraint]) -> Constraint:
-    """The constraint of the last call with this key, if that is known still, or else what ``make`` makes."""
-    with _cache_lock:
-        known = _cache.find(key, vocabulary)
-        if known is not None:
-            cache_counts.known += 1
-            return known
-        cache_counts.new += 1
-    constraint = make()
-    with _cache_lock:
-        _cache.add(key, constraint)
-    return constraint
+def to_compile(
+    schema: object,
+    vocab: Vocabulary,
+    *,
+    close_objects: bool,
+    cache: Directory = None,
+    **options: Unpack[CompileOptions],
+) -> ToCompile:
+    """A schema of any kind under its options, not compiled yet. Raises TypeError, ValueError and SchemaError."""
+    if not options.keys() <= DEFAULTS.keys():
+        raise TypeError(unknown_names("options", options.keys() - DEFAULTS.keys(), DEFAULTS))
+    settled: CompileOptions = {**DEFAULTS, **options}
+    registry = settled["registry"]
+    directory = find_cache(cache) if registry is None else None
+    if isinstance(schema, Grammar | Source):
+        refuse_compile_options(options, f"this is a {type(schema).__name__}")
+        closed = schema.closed() if close_objects and isinstance(schema, Source) else schema
+        # The expressions of a Grammar are compared by identity: looking for equals would be in vain.
+        if isinstance(closed, Grammar):
+            return ToCompile(_Text(closed), vocab, None, directory)
+        if not closed.is_known_by_repr:
+            return ToCompile(_Text(closed), vocab, None, None)
+        return ToCompile(_Text(closed), vocab, (closed, id(vocab), directory and directory.path), directory)
+    policies: dict[str, Any] = {name: settled[name] for name in _POLICIES}  # type: ignore[literal-required]
+    text = schema_text(schema, tightened=True)
+    # Pydantic reads 7e35 as a float, and no float of that size as an integer.
+    plain_integers = settled["numbers"] == "any" and is_type(schema)
+    settings = (close_objects, settled["strict"], plain_integers)
+    what = _Schema(text, settings, policies, registry)
+    if registry is not None:
+        return ToCompile(what, vocab, None, None)
+    return ToCompile(
+        what, vocab, (text, id(vocab), directory and directory.path, *settings, *policies.values()), directory
+    )
 
 
 def forget(vocabulary: Vocabulary) -> None:
     """Frees what is remembered for a vocabulary that will not be asked for again."""
     with _cache_lock:
         _cache.forget(vocabulary)
-
-
-def _find_or_make(
-    vocabulary: Vocabulary,
-    cache: Cache | None,
-    digest: Callable[[], bytes],
-    grammar: Callable[[], Grammar],
-    make: Callable[[_Keeping | None], Constraint],
-) -> Constraint:
-    """What the cache has, or else what ``make`` makes; that takes the place of a file that is of no use."""
-    if cache is None:
-        return make(None)
-    keeping = _Keeping(cache, digest, grammar)
-    try:
-        kept = Constraint._kept(vocabulary, keeping) if cache.has(vocabulary) else None
-    except RejectedFileError as error:
-        cache.warn_rejected(error)
-    else:
-        if kept is not None:
-            return kept
-        if not cache.open() or not cache.has_of_another_build(vocabulary, digest()):
-            return make(keeping)
-    constraint = make(keeping)
-    try:
-        constraint._keep()
-    except (OSError, MemoryError) as error:
-        cache.warn_not_stored(error)
-    return constraint

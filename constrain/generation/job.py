@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from constrain.chat.reading.events import StreamEvent
     from constrain.chat.reading.progress import Progress
     from constrain.engine.cache import Directory
-    from constrain.engine.constraint import Constraint, Matcher, Packed
+    from constrain.engine.constraint import Constraint, Matcher
     from constrain.generation.options import AnswerSettings
     from constrain.llama.decoding.answer import Answer, Fork
     from constrain.llama.decoding.sampler import Sampling
@@ -39,13 +39,9 @@ class Language:
     schema: object
     policies: CompileOptions = field(default_factory=CompileOptions)
 
-    def compile(
-        self, vocabulary: Vocabulary, elsewhere: Callable[[], Packed] | None = None, *, cache: Directory = None
-    ) -> Constraint:
-        """The constraint. ``elsewhere``: compiles what is neither remembered nor kept, in place of this process."""
-        return _constraint._compile(
-            self.schema, vocabulary, close_objects=True, cache=cache, elsewhere=elsewhere, **self.policies
-        )
+    def compile(self, vocabulary: Vocabulary, *, cache: Directory = None) -> Constraint:
+        """The constraint."""
+        return _constraint._compile(self.schema, vocabulary, close_objects=True, cache=cache, **self.policies)
 
 
 @dataclass(frozen=True, slots=True)

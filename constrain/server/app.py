@@ -12,10 +12,12 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from constrain.server.chat.endpoint import read_chat
+from constrain.server.chat.endpoint import chat_writer
 from constrain.server.chat.request import read_chat_request
-from constrain.server.completions.endpoint import read_completion
+from constrain.server.completions.endpoint import completion_writer
+from constrain.server.completions.request import read_completion_request
 from constrain.server.embeddings.endpoint import Embeddings
+from constrain.server.embeddings.request import read_embedding_request
 from constrain.server.http.account import Account, current
 from constrain.server.http.auth import owner_of, require_key
 from constrain.server.http.cors import cors_headers, preflight, require_origin
@@ -23,6 +25,8 @@ from constrain.server.http.errors import ApiError, on_api_error, on_failure, on_
 from constrain.server.logs import log_request
 from constrain.server.responses.endpoint import responses_routes
 from constrain.server.responses.request import read_request
+from constrain.server.sandbox.compiling import compile_here
+from constrain.server.sandbox.reading import rehearse
 from constrain.server.sandbox.worker import Limits
 from constrain.server.sandbox.workers import Workers
 from constrain.server.serving.answering import Answering
@@ -38,7 +42,17 @@ if TYPE_CHECKING:
     from constrain.server.serving.models import Models
     from constrain.server.settings import Settings
 
-Workers.modules = (read_chat_request.__module__, read_request.__module__)
+_CALLED_IN_SANDBOX = (
+    read_chat_request,
+    read_completion_request,
+    read_embedding_request,
+    read_request,
+    rehearse,
+    compile_here,
+)
+"""What is called in the processes of the sandbox."""
+
+Workers.modules = tuple(function.__module__ for function in _CALLED_IN_SANDBOX)
 
 _HEALTH = "/health"
 _MODELS = "/v1/models"
@@ -62,8 +76,8 @@ class Application:
         self.generator = Generator(models.parallel, settings.max_queue, limits, self._metrics)
         serving = Serving(models, self.generator, settings, self._metrics)
         routes = [
-            Route("/v1/chat/completions", Answering(serving, read_chat), methods=["POST"]),
-            Route("/v1/completions", Answering(serving, read_completion), methods=["POST"]),
+            Route("/v1/chat/completions", Answering(serving, read_chat_request, chat_writer), methods=["POST"]),
+            Route("/v1/completions", Answering(serving, read_completion_request, completion_writer), methods=["POST"]),
             Route("/v1/embeddings", Embeddings(serving), methods=["POST"]),
             *responses_routes(serving),
             *_about_models(models),

@@ -10,7 +10,7 @@ import pytest
 import constrain
 from constrain.llama.loading import MAX_CONTEXT, Llama
 from tests.support import demo_model
-from tests.test_vocabulary import write_gguf
+from tests.vocabulary.test_vocabulary import write_gguf
 
 if TYPE_CHECKING:
     from pathlib import Path

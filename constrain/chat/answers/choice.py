@@ -24,53 +24,55 @@ class Choice:
     single: bool = False
 
 
-def read_choice(given: Any, tools: Sequence[Tool]) -> Choice:
+def read_choice(given: Any, tools: Sequence[Tool], place: str = "tool_choice") -> Choice:
     """What ``tool_choice`` says. Raises ``ValueError``, which names what is wrong.
 
     ``given``: ``"auto"``, ``"required"`` or ``"none"``; the name of a tool, or the tool itself, which is called once; a
-    list of these, any of which is called; or a JSON object of OpenAI's, for chat completions or responses.
+    list of these, any of which is called; or a JSON object of OpenAI's, for chat completions or responses. ``place``:
+    what the caller calls it, for the error.
     """
     if given is None:
         return Choice(Calls.AUTO if tools else Calls.NONE)
     if isinstance(given, str) and given in _MODES:
         mode = _MODES[given]
         if mode is Calls.REQUIRED and not tools:
-            raise ValueError('tool_choice is "required", but there are no tools')
+            raise ValueError(f'{place} is "required", but there are no tools')
         return Choice(mode if tools else Calls.NONE)
     if isinstance(given, Mapping):
-        return _from_json(given, tools)
+        return _from_json(given, tools, place)
     if isinstance(given, Sequence) and not isinstance(given, str):
-        return Choice(Calls.REQUIRED, _names(given, tools, "tool_choice"))
-    return Choice(Calls.REQUIRED, (_name(given, tools, "tool_choice"),), single=True)
+        return Choice(Calls.REQUIRED, _names(given, tools, place))
+    return Choice(Calls.REQUIRED, (_name(given, tools, place),), single=True)
 
 
-def _from_json(given: Mapping[str, Any], tools: Sequence[Tool]) -> Choice:
+def _from_json(given: Mapping[str, Any], tools: Sequence[Tool], place: str) -> Choice:
     kind = given.get("type")
     inner = given.get(kind, given) if isinstance(kind, str) else given
     if not isinstance(inner, Mapping):
         raise ValueError(  # noqa: TRY004 - of a JSON document
-            f"tool_choice: {kind!r} is {inner!r:.80}; it must be an object"
+            f"{place}: {kind!r} is {inner!r:.80}; it must be an object"
         )
     if kind in ("function", "custom"):
-        name = _name(inner.get("name"), tools, "tool_choice.name")
+        name = _name(inner.get("name"), tools, f"{place}.name")
         if any(tool.name == name and isinstance(tool, CustomTool) != (kind == "custom") for tool in tools):
-            raise ValueError(f"tool_choice.type is {kind!r}, but {name!r} is a tool of another type")
+            raise ValueError(f"{place}.type is {kind!r}, but {name!r} is a tool of another type")
         return Choice(Calls.REQUIRED, (name,), single=True)
     if kind != "allowed_tools":
-        raise ValueError(f"tool_choice.type is {kind!r}; it must be 'function', 'custom' or 'allowed_tools'")
+        raise ValueError(f"{place}.type is {kind!r}; it must be 'function', 'custom' or 'allowed_tools'")
     mode, listed = inner.get("mode", "auto"), inner.get("tools")
     if mode not in ("auto", "required"):
-        raise ValueError(f"tool_choice.mode is {mode!r}; it must be 'auto' or 'required'")
+        raise ValueError(f"{place}.mode is {mode!r}; it must be 'auto' or 'required'")
     if not isinstance(listed, Sequence) or isinstance(listed, str) or not listed:
-        raise ValueError("tool_choice.tools must be a list of tools")
-    return Choice(_MODES[mode], _names([_listed_name(each) for each in listed], tools, "tool_choice.tools"))
+        raise ValueError(f"{place}.tools must be a list of tools")
+    return Choice(_MODES[mode], _names([_listed_name(each) for each in listed], tools, f"{place}.tools"))
 
 
 def _listed_name(each: Any) -> Any:
     """The name of an entry of ``allowed_tools``, in either shape."""
     if not isinstance(each, Mapping):
         return each
-    nested = each.get(each.get("type"), each)
+    kind = each.get("type")
+    nested = each.get(kind, each) if isinstance(kind, str) else each
     return nested.get("name") if isinstance(nested, Mapping) else nested
 
 

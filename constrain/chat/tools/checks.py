@@ -20,9 +20,8 @@ from constrain.remembering import remembered
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-"""Names that tools may have, here as at OpenAI's endpoints."""
-
+TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+"""Names that tools may have, and formats of requests, here as at OpenAI's endpoints."""
 
 CHECKED_BYTES = 16 << 20
 """Bytes of the schemas that are remembered as compilable; beyond, the least recently used are forgotten."""
@@ -30,7 +29,7 @@ CHECKED_BYTES = 16 << 20
 
 def check_name(name: object) -> None:
     """Raises ``ToolError`` for a name that no tool can have."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not TOOL_NAME.fullmatch(name):
         raise ToolError(
             f"no tool can be called {name!r}: a name has 1 to 64 characters, letters (a to z), digits, _ and -; "
             f"give it one with name="

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import llama_cpp
 
+from constrain.llama.decoding.ranges import MAX_PENALTY, SEEDS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -17,9 +19,6 @@ if TYPE_CHECKING:
 
 _REPEAT_WINDOW = 64
 """Tokens that ``repeat_penalty`` looks back on: llama.cpp's default."""
-
-_LARGEST_PENALTY = 2.0
-"""OpenAI's limit for penalties that are subtracted."""
 
 _LARGEST_BIAS = 1e9
 """Stands for an infinite bias: large enough to decide, and no infinity that would turn probabilities into NaN."""
@@ -62,10 +61,9 @@ class Sampling:
         _require(0 < self.repeat_penalty < math.inf, "repeat_penalty", self.repeat_penalty, "a finite number above 0")
         for name in ("presence_penalty", "frequency_penalty"):
             penalty = getattr(self, name)
-            _require(-_LARGEST_PENALTY <= penalty <= _LARGEST_PENALTY, name, penalty, "between -2 and 2")
+            _require(abs(penalty) <= MAX_PENALTY, name, penalty, f"between -{MAX_PENALTY} and {MAX_PENALTY}")
         if self.seed is not None:
-            largest = llama_cpp.LLAMA_DEFAULT_SEED - 1
-            _require(0 <= self.seed <= largest, "seed", self.seed, f"between 0 and {largest}")
+            _require(0 <= self.seed < SEEDS, "seed", self.seed, f"between 0 and {SEEDS - 1}")
         for token, bias in self.logit_bias.items():
             _require(not math.isnan(bias), f"logit_bias[{token}]", bias, "a number")
 
@@ -113,7 +111,7 @@ class Chain:
         if sampling.min_p > 0:
             self._add(llama_cpp.llama_sampler_init_min_p(sampling.min_p, 1))
         self._add(llama_cpp.llama_sampler_init_temp(sampling.temperature))
-        seed = secrets.randbelow(llama_cpp.LLAMA_DEFAULT_SEED) if sampling.seed is None else sampling.seed
+        seed = secrets.randbelow(SEEDS) if sampling.seed is None else sampling.seed
         self._add(llama_cpp.llama_sampler_init_dist(seed))
 
     def _add(self, sampler: Any) -> None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from constrain.server.chat.request import MAX_CHOICES, read_include_usage, sampling_options
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.fields import boolean, integer, model_name, unsupported
-from constrain.server.requests.formats import read_response_format
+from constrain.server.requests.formats import RESPONSE_FORMAT, read_format
+from constrain.server.requests.limits import MAX_CHOICES, MAX_COMPLETION_LOGPROBS
 from constrain.server.requests.logprobs import logprobs_options
+from constrain.server.requests.places import Places
+from constrain.server.requests.question import Question
 from constrain.server.requests.refusals import COMPLETIONS_FIELDS, refuse_fields
+from constrain.server.requests.sampling import read_max_tokens, read_n, read_sampling
+from constrain.server.requests.streams import Streaming, read_streaming
 from constrain.server.requests.texts import read_texts
 
 if TYPE_CHECKING:
@@ -24,13 +28,13 @@ if TYPE_CHECKING:
 _DEFAULT_MAX_TOKENS = 16
 """OpenAI's, for text. What has to match a format is written to its end."""
 
-_MOST_LOGPROBS = 5
-"""OpenAI's limit."""
+_PROMPT = "prompt"
+_MAX_TOKENS = "max_tokens"
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
-    """What a request asks for.
+    """A body that was read: what a client asks of this endpoint.
 
     Attributes:
         model: its name.
@@ -41,7 +45,7 @@ class CompletionRequest:
         options: for the generation.
         logprobs: whether is told how likely tokens were.
         echo: whether answers begin with their prompts.
-        stream: whether they are sent as they are written; ``include_usage``: and last the number of tokens.
+        streaming: how the answers are sent.
     """
 
     model: str
@@ -52,8 +56,13 @@ class CompletionRequest:
     options: ChatOptions
     logprobs: bool
     echo: bool
-    stream: bool
-    include_usage: bool
+    streaming: Streaming
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """How each prompt goes on."""
+        places = Places(_PROMPT, _MAX_TOKENS)
+        return tuple(Question(prompt, self.content, self.options, places, self.best_of) for prompt in self.prompts)
 
 
 def read_completion_request(body: Mapping[str, Any], settings: Settings) -> CompletionRequest:
@@ -62,21 +71,20 @@ def read_completion_request(body: Mapping[str, Any], settings: Settings) -> Comp
     ``response_format`` is honoured as in chat completions.
     """
     model = model_name(body)
-    prompts = read_texts(body, "prompt")
-    n = integer(body, "n", 1, MAX_CHOICES) or 1
+    prompts = read_texts(body, _PROMPT)
+    n = read_n(body)
     refuse_fields(body, COMPLETIONS_FIELDS)
-    stream = boolean(body, "stream") or False
-    best_of = _best_of(body, n, stream=stream)
+    streaming = read_streaming(body)
+    best_of = _best_of(body, n, stream=streaming.is_wanted)
     top_logprobs = _top_logprobs(body)
-    options = sampling_options(body)
+    options = read_sampling(body)
     if top_logprobs is not None or best_of > n:  # by their log-probabilities the best are found
-        options.update(logprobs_options(top_logprobs or 0))
-    content = read_response_format(body.get("response_format"), settings.strict_subset)
-    max_tokens = integer(body, "max_tokens", 0)
-    if max_tokens is None and content is None:
-        max_tokens = _DEFAULT_MAX_TOKENS
-    if max_tokens is not None:
-        options["max_tokens"] = max_tokens
+        options |= logprobs_options(top_logprobs or 0)
+    content = read_format(body.get("response_format"), RESPONSE_FORMAT, settings.strict_subset)
+    max_tokens, _ = read_max_tokens(body, _MAX_TOKENS, least=0)
+    if content is None:
+        options["max_tokens"] = _DEFAULT_MAX_TOKENS
+    options |= max_tokens
     return CompletionRequest(
         model=model,
         prompts=prompts,
@@ -86,14 +94,13 @@ def read_completion_request(body: Mapping[str, Any], settings: Settings) -> Comp
         options=options,
         logprobs=top_logprobs is not None,
         echo=boolean(body, "echo") or False,
-        stream=stream,
-        include_usage=read_include_usage(body, stream=stream),
+        streaming=streaming,
     )
 
 
 def _top_logprobs(body: Mapping[str, Any]) -> int | None:
     """``logprobs``: how many of the most likely tokens to tell in each place, beside that which was taken."""
-    top = integer(body, "logprobs", 0, _MOST_LOGPROBS)
+    top = integer(body, "logprobs", 0, MAX_COMPLETION_LOGPROBS)
     if top is not None and boolean(body, "echo"):
         raise unsupported("logprobs", "This server does not tell those of a prompt; leave 'echo' out.")
     return top

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.fields import integer, model_name, wrong_value
+from constrain.server.requests.limits import MAX_INPUTS
 from constrain.server.requests.texts import read_texts
 
 if TYPE_CHECKING:
@@ -18,13 +19,10 @@ Encoding = Literal["float", "base64"]
 
 _ENCODINGS = ("float", "base64")
 
-_MOST_INPUTS = 2048
-"""OpenAI's limit."""
-
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingRequest:
-    """What a request asks for.
+    """A body that was read: what a client asks of this endpoint.
 
     Attributes:
         model: its name.
@@ -42,7 +40,7 @@ class EmbeddingRequest:
 def read_embedding_request(body: Mapping[str, Any]) -> EmbeddingRequest:
     """The request that a parsed body is. Raises ``ApiError``, which names the place."""
     model = model_name(body)
-    inputs = read_texts(body, "input", _MOST_INPUTS)
+    inputs = read_texts(body, "input", MAX_INPUTS)
     for index, text in enumerate(inputs):
         if not text:
             place = "input" if isinstance(body["input"], str) else f"input[{index}]"

@@ -87,6 +87,20 @@ def unavailable(message: str) -> ApiError:
     return ApiError(message, status=503, kind=SERVER_ERROR, code="service_unavailable", headers={"Retry-After": "5"})
 
 
+def too_busy(why: str) -> ApiError:
+    """What is answered where there is no room now: a 429. ``why`` ends without a full stop.
+
+    Every 429 is made here: of the queue (``serving.generation``) and of the processes (``sandbox.session``).
+    """
+    return ApiError(
+        f"The server is busy: {why}. Please try again later.",
+        status=429,
+        kind="rate_limit_error",
+        code="rate_limit_exceeded",
+        headers={"Retry-After": "1"},
+    )
+
+
 def timed_out() -> ApiError:
     """What is answered when a request has waited too long for its answer to begin."""
     return ApiError(

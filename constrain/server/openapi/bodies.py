@@ -11,32 +11,55 @@ from openai.types.embedding_create_params import EmbeddingCreateParams
 from openai.types.responses import Response, ResponseStreamEvent
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming as ResponseParams
 
+from constrain.generation.options import MAX_TOP_LOGPROBS
 from constrain.server.openapi.shapes import Schema, Shape
+from constrain.server.requests.limits import (
+    BIAS_KEY,
+    GIVEN_SEEDS,
+    MAX_BIAS,
+    MAX_CHOICES,
+    MAX_COMPLETION_LOGPROBS,
+    MAX_COUNT,
+    MAX_METADATA,
+    MAX_STOPS,
+    MAX_TOOLS,
+    PENALTIES,
+    REPEAT_PENALTIES,
+    SHARES,
+    TEMPERATURES,
+)
 
 MODEL_NAME: Schema = {"$ref": "#/components/schemas/ModelName"}
+
+
+def _between(limits: tuple[float, float], kind: str = "") -> Schema:
+    """Numbers of a range; ``kind``: their type, which is said of fields that OpenAI's types do not have."""
+    found: Schema = {"minimum": limits[0], "maximum": limits[1]}
+    return {"type": [kind, "null"], **found} if kind else found
+
+
 _FLAG: Schema = {"type": ["boolean", "null"]}
 _COUNT: Schema = {"minimum": 1}
-_PENALTY: Schema = {"minimum": -2, "maximum": 2}
-_SEED: Schema = {"type": ["integer", "null"], "minimum": -(2**63), "maximum": 2**63 - 1}
+_PENALTY = _between(PENALTIES)
 _STOP: Schema = {
     "anyOf": [
         {"type": "string", "minLength": 1},
-        {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": 4},
+        {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": MAX_STOPS},
         {"type": "null"},
     ]
 }
 _BIAS: Schema = {
     "type": ["object", "null"],
-    "propertyNames": {"pattern": "^[0-9]{1,9}$"},
-    "additionalProperties": {"type": "number", "minimum": -100, "maximum": 100},
+    "propertyNames": {"pattern": f"^{BIAS_KEY}$"},
+    "additionalProperties": {"type": "number", "minimum": -MAX_BIAS, "maximum": MAX_BIAS},
 }
 _SAMPLING: dict[str, Schema] = {
     "logit_bias": _BIAS,
-    "min_p": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
-    "repeat_penalty": {"type": ["number", "null"], "minimum": 0.01, "maximum": 100},
-    "seed": _SEED,
+    "min_p": _between(SHARES, "number"),
+    "repeat_penalty": _between(REPEAT_PENALTIES, "number"),
+    "seed": _between(GIVEN_SEEDS, "integer"),
     "stop": _STOP,
-    "top_k": {"type": ["integer", "null"], "minimum": 0, "maximum": 2**31 - 1},
+    "top_k": _between((0, MAX_COUNT), "integer"),
 }
 """What all that write text take, beside OpenAI's fields or in their place."""
 
@@ -108,19 +131,19 @@ CHAT_REQUEST = Shape(
         "messages": {"minItems": 1},
         "frequency_penalty": _PENALTY,
         "function_call": {},
-        "functions": {"maxItems": 128},
+        "functions": {"maxItems": MAX_TOOLS},
         "max_completion_tokens": _COUNT,
         "max_tokens": _COUNT,
-        "n": {"minimum": 1, "maximum": 128},
+        "n": {"minimum": 1, "maximum": MAX_CHOICES},
         "parallel_tool_calls": {},
         "presence_penalty": _PENALTY,
         "response_format": {},
         "stream_options": {},
-        "temperature": {"minimum": 0, "maximum": 2},
+        "temperature": _between(TEMPERATURES),
         "tool_choice": {},
-        "tools": {"maxItems": 128},
-        "top_logprobs": {"minimum": 0, "maximum": 20},
-        "top_p": {"minimum": 0, "maximum": 1},
+        "tools": {"maxItems": MAX_TOOLS},
+        "top_logprobs": {"minimum": 0, "maximum": MAX_TOP_LOGPROBS},
+        "top_p": _between(SHARES),
     },
     own={
         "": {**_SAMPLING, **_SHOWING, "logprobs": _FLAG, "model": MODEL_NAME, "stream": _FLAG},
@@ -204,25 +227,25 @@ RESPONSES_REQUEST = Shape(
         "input": {},
         "instructions": {},
         "max_output_tokens": _COUNT,
-        "metadata": {"maxProperties": 16},
+        "metadata": {"maxProperties": MAX_METADATA},
         "parallel_tool_calls": {},
         "previous_response_id": {},
         "store": {},
-        "temperature": {"minimum": 0, "maximum": 2},
+        "temperature": _between(TEMPERATURES),
         "text": {},
         "tool_choice": {},
-        "tools": {"maxItems": 128},
-        "top_logprobs": {"minimum": 0, "maximum": 20},
-        "top_p": {"minimum": 0, "maximum": 1},
+        "tools": {"maxItems": MAX_TOOLS},
+        "top_logprobs": {"minimum": 0, "maximum": MAX_TOP_LOGPROBS},
+        "top_p": _between(SHARES),
         "user": {},
     },
     own={
         "": {
             **_SAMPLING,
             **_SHOWING,
-            "frequency_penalty": {"type": ["number", "null"], **_PENALTY},
+            "frequency_penalty": _between(PENALTIES, "number"),
             "model": MODEL_NAME,
-            "presence_penalty": {"type": ["number", "null"], **_PENALTY},
+            "presence_penalty": _between(PENALTIES, "number"),
             "stream": _FLAG,
         }
     },
@@ -299,13 +322,13 @@ COMPLETION_REQUEST = Shape(
         "prompt": {},
         "echo": {},
         "frequency_penalty": _PENALTY,
-        "logprobs": {"minimum": 0, "maximum": 5},
+        "logprobs": {"minimum": 0, "maximum": MAX_COMPLETION_LOGPROBS},
         "max_tokens": {"minimum": 0},
-        "n": {"minimum": 1, "maximum": 128},
+        "n": {"minimum": 1, "maximum": MAX_CHOICES},
         "presence_penalty": _PENALTY,
         "stream_options": {},
-        "temperature": {"minimum": 0, "maximum": 2},
-        "top_p": {"minimum": 0, "maximum": 1},
+        "temperature": _between(TEMPERATURES),
+        "top_p": _between(SHARES),
     },
     own={
         "": {**_SAMPLING, "model": MODEL_NAME, "stream": _FLAG},

@@ -20,6 +20,7 @@ from constrain.server.openapi.bodies import (
     RESPONSE,
     RESPONSES_REQUEST,
 )
+from constrain.server.requests.limits import MAX_PAGE
 
 if TYPE_CHECKING:
     from constrain.server.openapi.shapes import Schema, Shape
@@ -53,6 +54,9 @@ class Operation:
 
 _WORK = (400, 404, 408, 413, 415, 429, 500, 503)
 """What can be wrong where a model is asked."""
+
+
+_LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": 20}
 
 
 def _in_path(name: str, about: str, schema: Schema) -> dict[str, Any]:
@@ -125,7 +129,7 @@ OPERATIONS = (
         (400, 404),
         parameters=(
             _RESPONSE_ID,
-            _in_query("limit", "The most items.", {"type": "integer", "minimum": 1, "maximum": 100, "default": 20}),
+            _in_query("limit", "The most items.", _LIMIT),
             _in_query("order", "By the time they came.", {"type": "string", "enum": ["asc", "desc"]}),
             _in_query("after", "The id of the item before the first.", {"type": "string"}),
         ),

@@ -8,7 +8,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from constrain.server.http.errors import ApiError
-from constrain.server.requests.fields import MAX_NESTING, is_nested_deeper, type_name
+from constrain.server.requests.fields import is_nested_deeper, type_name
+from constrain.server.requests.limits import MAX_NESTING
 
 if TYPE_CHECKING:
     from starlette.requests import Request

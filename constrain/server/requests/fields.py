@@ -11,15 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-MAX_NESTING = 220
-"""Levels of objects and arrays in one field of a request; beyond them the request is a 400. The types of the ``openai``
-package, which write responses, repeat fields of up to 250 levels."""
-
-MAX_SCHEMA_NESTING = 200
-"""Levels of objects and arrays in one JSON Schema of a request, on every endpoint; beyond them the request is a 400.
-What stands around a schema in its field fits between this and ``MAX_NESTING``."""
-
-
 def is_nested_deeper(value: object, levels: int) -> bool:
     """Whether a JSON value has more levels of objects and arrays. Not recursive."""
     containers = [value] if isinstance(value, dict | list) else []
@@ -50,6 +41,38 @@ def wrong_type(param: str, expected: str, value: object) -> ApiError:
         param=param,
         code="invalid_type",
     )
+
+
+def one_of(value: object, supported: Sequence[str], param: str) -> str:
+    """The value, if it is one of some texts."""
+    if not isinstance(value, str) or value not in supported:
+        raise wrong_value(param, value, supported)
+    return value
+
+
+def kind_of(document: Mapping[str, Any], supported: Sequence[str], place: str) -> str:
+    """The ``type`` of an object, which is one of some texts."""
+    if document.get("type") is None:
+        raise missing(f"{place}.type")
+    return one_of(document["type"], supported, f"{place}.type")
+
+
+def optional_text(body: Mapping[str, Any], key: str, place: str = "") -> str | None:
+    """A string; None for null or nothing."""
+    value = body.get(key)
+    if value is not None and not isinstance(value, str):
+        raise wrong_type(f"{place}{key}", "a string", value)
+    return value
+
+
+def required_text(body: Mapping[str, Any], key: str, place: str = "") -> str:
+    """A string that has to be there."""
+    if key not in body:
+        raise missing(f"{place}{key}")
+    value = body[key]
+    if not isinstance(value, str):
+        raise wrong_type(f"{place}{key}", "a string", value)
+    return value
 
 
 def wrong_value(param: str, value: object, supported: Sequence[str]) -> ApiError:

@@ -1,24 +1,24 @@
-"""``response_format``: the schema of the content, and strict mode's rules for schemas."""
+"""``response_format`` and ``text.format``: the schema of the content, and strict mode's rules for schemas."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from constrain.chat.tools.checks import is_checked
+from constrain.chat.tools.checks import TOOL_NAME, is_checked
 from constrain.errors import ConstrainError, LimitError
 from constrain.json_schema.strict.subset import check_strict
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.fields import (
-    MAX_SCHEMA_NESTING,
     boolean,
     is_nested_deeper,
+    kind_of,
     mapping,
     missing,
-    wrong_type,
-    wrong_value,
+    optional_text,
+    required_text,
 )
+from constrain.server.requests.limits import MAX_SCHEMA_NESTING
 from constrain.server.requests.places import Place, come_to
 from constrain.server.requests.refusals import refuse_beside
 
@@ -27,86 +27,103 @@ if TYPE_CHECKING:
 
     from constrain.server.settings import StrictSubset
 
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-
-_READ: dict[str, tuple[str, ...]] = {"text": (), "json_object": ("schema",), "json_schema": ("json_schema",)}
-"""What a format of each type has beside it."""
+_KINDS = ("json_schema", "json_object", "text")
 
 _ANY_OBJECT: dict[str, Any] = {"type": "object"}
+
+_JSON_SCHEMA = "invalid_json_schema"
+"""The code of errors in a schema of content."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """How an endpoint spells a format.
+
+    Attributes:
+        field: its name.
+        inner: the member of it that holds name and schema; ``""`` where these are its own members.
+        schema: the place that errors in the schema name.
+    """
+
+    field: str
+    inner: str
+    schema: str
+
+    def members(self, kind: str) -> tuple[str, ...]:
+        """What a format of a type has beside it and says what an answer may be."""
+        of_schema = (self.inner,) if self.inner else ("schema", "strict")
+        return {"text": (), "json_object": ("schema",), "json_schema": of_schema}[kind]
+
+
+RESPONSE_FORMAT = Spelling("response_format", "json_schema", "response_format")
+"""Of chat completions, and of completions here."""
+
+TEXT_FORMAT = Spelling("text.format", "", "text.format.schema")
+"""Of responses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What content must match: a JSON Schema, and what the request calls it, ``""`` where that has no name."""
+    """What content must match: a JSON Schema, and its place in the request."""
 
     schema: dict[str, Any]
-    name: str = ""
+    place: Place
 
 
-def read_response_format(given: object, subset: StrictSubset) -> Format | None:
+def read_format(given: object, spelling: Spelling, subset: StrictSubset) -> Format | None:
     """What the content must match, None for any text. Raises ``ApiError``.
 
     ``json_object`` with a ``schema`` beside it, as other servers take it, is that schema.
     """
     if given is None:
         return None
-    document = mapping(given, "response_format")
-    kind = document.get("type")
-    if isinstance(kind, str) and kind in _READ:
-        refuse_beside(document, "response_format", kind, _READ[kind])
+    document = mapping(given, spelling.field)
+    kind = kind_of(document, _KINDS, spelling.field)
+    refuse_beside(document, spelling.field, kind, spelling.members(kind))
     if kind == "text":
         return None
     if kind == "json_object":
-        at = Place("response_format", "invalid_json_schema", "schema for response_format")
-        return Format(object_schema(document, "response_format", at))
-    if kind == "json_schema":
-        return _json_schema(document, subset)
-    if kind is None:
-        raise missing("response_format.type")
-    raise wrong_value("response_format.type", kind, ("json_schema", "json_object", "text"))
+        return _read_json_object(document, spelling)
+    return _read_json_schema(document, spelling, subset)
 
 
-def object_schema(document: Mapping[str, Any], where: str, at: Place) -> dict[str, Any]:
-    """The schema of a format of the type ``json_object``: any object, or the schema beside the type.
-
-    ``where``: the name of the format in the request; ``at``: the place of its schema, for errors. Raises ``ApiError``.
-    """
+def _read_json_object(document: Mapping[str, Any], spelling: Spelling) -> Format:
+    """Any object, or the schema beside the type."""
+    place = Place(spelling.schema, _JSON_SCHEMA, "schema for response_format")
     schema = document.get("schema")
     if schema is None:
-        return _ANY_OBJECT
-    inner = mapping(schema, f"{where}.schema")
-    require_flat(inner, at)
-    return {**_ANY_OBJECT, **inner}
+        return Format(_ANY_OBJECT, place)
+    inner = mapping(schema, f"{spelling.field}.schema")
+    require_flat(inner, place)
+    return Format({**_ANY_OBJECT, **inner}, place)
 
 
-def _json_schema(document: Mapping[str, Any], subset: StrictSubset) -> Format:
-    place = "response_format.json_schema"
-    if document.get("json_schema") is None:
-        raise missing(place)
-    inner = mapping(document["json_schema"], place)
-    for name in ("name", "schema"):
-        if inner.get(name) is None:
-            raise missing(f"{place}.{name}")
-    name, schema = inner["name"], mapping(inner["schema"], f"{place}.schema")
-    if not isinstance(name, str):
-        raise wrong_type(f"{place}.name", "a string", name)
-    if not _NAME.fullmatch(name):
+def _read_json_schema(document: Mapping[str, Any], spelling: Spelling, subset: StrictSubset) -> Format:
+    where, inner = spelling.field, document
+    if spelling.inner:
+        where = f"{spelling.field}.{spelling.inner}"
+        if document.get(spelling.inner) is None:
+            raise missing(where)
+        inner = mapping(document[spelling.inner], where)
+    name = required_text(inner, "name", f"{where}.")
+    if not TOOL_NAME.fullmatch(name):
         raise ApiError(
-            f"Invalid '{place}.name': string does not match pattern. Expected a string that matches the pattern "
-            "'^[a-zA-Z0-9_-]{1,64}$'.",
-            param=f"{place}.name",
+            f"Invalid '{where}.name': string does not match pattern. Expected a string that matches the pattern "
+            f"'^{TOOL_NAME.pattern}$'.",
+            param=f"{where}.name",
             code="invalid_value",
         )
-    if inner.get("description") is not None and not isinstance(inner["description"], str):
-        raise wrong_type(f"{place}.description", "a string", inner["description"])
-    at = Place("response_format", "invalid_json_schema", f"schema for response_format '{name}'")
-    require_flat(schema, at)
-    if boolean(inner, "strict", f"{place}."):
-        come_to(at)
-        complaint = strict_complaint(schema, name, "response_format", subset)
-        if complaint:
-            raise ApiError(complaint, param="response_format", code="invalid_json_schema")
-    return Format(schema, name)
+    if inner.get("schema") is None:
+        raise missing(f"{where}.schema")
+    schema = mapping(inner["schema"], f"{where}.schema")
+    is_strict = boolean(inner, "strict", f"{where}.")
+    optional_text(inner, "description", f"{where}.")
+    place = Place(spelling.schema, _JSON_SCHEMA, f"schema for response_format '{name}'")
+    require_flat(schema, place)
+    if is_strict:
+        come_to(place)
+        require_strict(schema, name, "response_format", subset, place)
+    return Format(schema, place)
 
 
 def require_flat(schema: object, place: Place) -> None:
@@ -120,18 +137,20 @@ def require_flat(schema: object, place: Place) -> None:
         )
 
 
-def strict_complaint(schema: Mapping[str, Any], name: str, kind: Any, subset: StrictSubset) -> str:
-    """All that strict mode has against a schema, a line each, in OpenAI's words; ``""`` if it is content."""
+def require_strict(schema: Mapping[str, Any], name: str, kind: Any, subset: StrictSubset, place: Place) -> None:
+    """Raises ``ApiError`` with all that strict mode has against a schema, a line each, in OpenAI's words."""
     if subset == "off" or is_checked():
-        return ""
+        return
     try:
         violations = check_strict(dict(schema), name=name, kind=kind, subset=subset)
+        complaint = "\n".join(map(str, violations))
     except ConstrainError as error:
-        return f"Invalid schema for {kind} '{name}': {error}"
-    return "\n".join(map(str, violations))
+        complaint = f"Invalid schema for {kind} '{name}': {error}"
+    if complaint:
+        raise ApiError(complaint, param=place.param, code=place.code)
 
 
-def refused_schema(schema: Mapping[str, Any], error: ConstrainError) -> str:
+def all_refused(schema: Mapping[str, Any], error: ConstrainError) -> str:
     """All that cannot be enforced of a schema, a line each; ``error`` is what compiling it raised.
 
     Of a schema that met a limit no more is looked for: every look would take as long.

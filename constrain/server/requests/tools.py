@@ -1,109 +1,167 @@
-"""``tools`` and ``tool_choice`` of a request, in the shapes of both endpoints."""
+"""``tools`` and ``tool_choice`` of a request, in the shapes of both endpoints, and ``parallel_tool_calls``."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from constrain.chat.answers.choice import read_choice
 from constrain.chat.tools.openai import tool_from_json
 from constrain.errors import ConstrainError, ToolError
 from constrain.server.http.errors import ApiError
-from constrain.server.requests.fields import array, mapping, missing, wrong_type, wrong_value
-from constrain.server.requests.formats import refused_schema, require_flat, strict_complaint
+from constrain.server.requests.fields import array, boolean, kind_of, mapping, one_of, required_text, wrong_type
+from constrain.server.requests.formats import all_refused, require_flat, require_strict
+from constrain.server.requests.limits import MAX_TOOLS
 from constrain.server.requests.places import Place, come_to
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from constrain.chat.tools.kinds import Tool
+    from constrain.generation.options import ChatOptions
     from constrain.server.settings import StrictSubset
 
-MAX_TOOLS = 128
-"""OpenAI's limit."""
-
 _KINDS = ("function", "custom")
-_CHOICES = ("none", "auto", "required")
+_MODES = ("none", "auto", "required")
 
 
-def read_tools(given: object, subset: StrictSubset) -> tuple[Tool, ...]:
-    """The tools of a request, each compiled. Raises ``ApiError``, which names the place."""
-    if given is None:
-        return ()
-    tools: list[Tool] = []
-    for index, document in enumerate(array(given, "tools", MAX_TOOLS)):
-        tool = _tool(mapping(document, f"tools[{index}]"), f"tools[{index}]", subset)
-        if tool.name in [other.name for other in tools]:
-            raise ApiError(
-                f"Invalid 'tools[{index}]': another tool is called '{tool.name}', too.",
-                param=f"tools[{index}]",
-                code="invalid_value",
-            )
-        tools.append(tool)
-    return tuple(tools)
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """The tools of a request, each compiled.
+
+    Attributes:
+        field: what the request calls them: ``"tools"`` or ``"functions"``.
+        all: in the order of the request.
+        places: where each has its schema or grammar, by its name.
+        choice: which of them may be called, as the request says it; None where it does not.
+    """
+
+    field: str
+    all: tuple[Tool, ...]
+    places: Mapping[str, Place]
+    choice: Any
+
+    def options(self, *, parallel: bool) -> ChatOptions:
+        """The options for them; ``parallel``: whether there may be several calls."""
+        if not self.all:
+            return {}
+        found: ChatOptions = {"tools": self.all, "parallel_tool_calls": parallel}
+        if self.choice is not None:
+            found["tool_choice"] = self.choice
+        return found
 
 
-def _tool(document: Mapping[str, Any], place: str, subset: StrictSubset) -> Tool:
-    kind = document.get("type")
-    if kind is None:
-        raise missing(f"{place}.type")
-    if kind not in _KINDS:
-        raise wrong_value(f"{place}.type", kind, _KINDS)
-    inner: Any = document.get(kind, document)
-    where = f"{place}.{kind}" if kind in document else place
-    if isinstance(inner, dict) and inner.get("name") is None:
-        raise missing(f"{where}.name")
+def read_tools(body: Mapping[str, Any], subset: StrictSubset, *, is_flat: bool) -> Tools:
+    """The tools of a request and the choice between them. Raises ``ApiError``, which names the place.
+
+    ``is_flat``: what a tool is, and which one is chosen, is not nested under its type, as responses have it. Chat
+    completions take both.
+    """
+    given = body.get("tools")
+    found: list[tuple[Tool, Place]] = []
+    for index, document in enumerate([] if given is None else array(given, "tools", MAX_TOOLS)):
+        place = f"tools[{index}]"
+        outer = mapping(document, place)
+        kind = kind_of(outer, _KINDS, place)
+        inner, where = outer, place
+        if kind in outer and not is_flat:
+            where = f"{place}.{kind}"
+            inner = mapping(outer[kind], where)
+        found.append(read_tool(kind, inner, where, subset))
+    places, tools = places_of(found, "tools"), tuple(tool for tool, _ in found)
+    return Tools("tools", tools, places, read_tool_choice(body.get("tool_choice"), tools, is_flat=is_flat))
+
+
+def read_parallel(body: Mapping[str, Any]) -> bool:
+    """``parallel_tool_calls``: whether there may be several calls. Raises ``ApiError``."""
+    return boolean(body, "parallel_tool_calls") is not False
+
+
+def read_tool(kind: str, inner: Mapping[str, Any], where: str, subset: StrictSubset) -> tuple[Tool, Place]:
+    """A tool, compiled, and the place of its schema or grammar.
+
+    ``inner``: the object that says what it is, which stands ``where``. Raises ``ApiError``.
+    """
+    name = required_text(inner, "name", f"{where}.")
     if kind == "custom":
-        come_to(Place(f"{where}.format", "invalid_grammar", "grammar"))
+        place = Place(f"{where}.format", "invalid_grammar", f"grammar of the tool '{name:.64}'")
     else:
-        name = inner.get("name") if isinstance(inner, dict) else None
-        at = Place(f"{where}.parameters", "invalid_function_parameters", f"schema for function '{name!s:.64}'")
-        require_flat(inner.get("parameters") if isinstance(inner, dict) else None, at)
-        come_to(at)
-    if kind == "function" and isinstance(inner, dict):
-        document = _checked_function(document, inner, where, subset)
+        place = Place(f"{where}.parameters", "invalid_function_parameters", f"schema for function '{name:.64}'")
+        require_flat(inner.get("parameters"), place)
+    come_to(place)
+    if kind == "function":
+        _require_strict(inner, where, subset, place)
+    # Strict mode's rules are for this server to say, and have been seen to.
+    members = {key: value for key, value in inner.items() if key not in (kind, "strict")}
     try:
-        return tool_from_json(document)
+        return tool_from_json({**members, "type": kind}), place
     except ToolError as error:
-        param = place + (error.pointer or "").replace("/", ".")
+        param = where + (error.pointer or "").replace("/", ".")
         raise ApiError(f"Invalid '{param}': {error.message}", param=param, code="invalid_value") from error
     except ConstrainError as error:
         if kind == "custom":
-            raise ApiError(f"Invalid grammar: {error}", param=f"{where}.format", code="invalid_grammar") from error
-        reason = refused_schema(inner.get("parameters") or {}, error)
-        raise ApiError(
-            f"Invalid schema for function '{inner.get('name')}': {reason}",
-            param=f"{where}.parameters",
-            code="invalid_function_parameters",
-        ) from error
+            message = f"Invalid grammar: {error}"
+        else:
+            message = f"Invalid {place.name}: {all_refused(inner.get('parameters') or {}, error)}"
+        raise ApiError(message, param=place.param, code=place.code) from error
 
 
-def _checked_function(
-    document: Mapping[str, Any], inner: Mapping[str, Any], where: str, subset: StrictSubset
-) -> Mapping[str, Any]:
-    """The tool without ``strict``, whose rules its schema keeps: what they are is for this server to say."""
+def places_of(found: Sequence[tuple[Tool, Place]], field: str) -> dict[str, Place]:
+    """The places of tools by their names. Raises ``ApiError`` where two of them have one name."""
+    places: dict[str, Place] = {}
+    for index, (tool, place) in enumerate(found):
+        if tool.name in places:
+            raise ApiError(
+                f"Invalid '{field}[{index}]': another tool is called '{tool.name}', too.",
+                param=f"{field}[{index}]",
+                code="invalid_value",
+            )
+        places[tool.name] = place
+    return places
+
+
+def _require_strict(inner: Mapping[str, Any], where: str, subset: StrictSubset, place: Place) -> None:
     strict, parameters = inner.get("strict"), inner.get("parameters")
     if strict is not None and not isinstance(strict, bool):
         raise wrong_type(f"{where}.strict", "a boolean", strict)
     if strict and isinstance(parameters, dict):
-        complaint = strict_complaint(parameters, str(inner.get("name")), "function", subset)
-        if complaint:
-            raise ApiError(complaint, param=f"{where}.parameters", code="invalid_function_parameters")
-    lenient = {key: value for key, value in inner.items() if key != "strict"}
-    return lenient if inner is document else {**document, "function": lenient}
+        require_strict(parameters, str(inner.get("name")), "function", subset, place)
 
 
-def read_tool_choice(given: object, tools: Sequence[Tool]) -> object:
-    """``tool_choice`` as it came, checked. Raises ``ApiError``."""
+def read_tool_choice(
+    given: object,
+    tools: Sequence[Tool],
+    field: str = "tool_choice",
+    *,
+    modes: Sequence[str] = _MODES,
+    is_flat: bool = False,
+) -> Any:
+    """Which tools may be called, as it came, checked. Raises ``ApiError``."""
     if given is None:
         return None
-    if isinstance(given, str) and given not in _CHOICES:
-        raise wrong_value("tool_choice", given, _CHOICES)
-    if not isinstance(given, str | dict):
-        raise wrong_type("tool_choice", "a string or an object", given)
+    if isinstance(given, str):
+        one_of(given, modes, field)
+    elif not isinstance(given, dict):
+        raise wrong_type(field, "a string or an object", given)
+    elif is_flat:
+        _require_flat_choice(given, field)
     try:
-        read_choice(given, tools)
+        read_choice(given, tools, field)
     except ValueError as error:
-        raise ApiError(
-            f"Invalid value for 'tool_choice': {error}", param="tool_choice", code="invalid_value"
-        ) from error
+        raise ApiError(f"Invalid value for '{field}': {error}", param=field, code="invalid_value") from error
     return given
+
+
+def _require_flat_choice(given: dict[str, Any], field: str) -> None:
+    """Raises ``ApiError`` for a choice in the nested shape of chat completions, and for entries that are no tools."""
+    kind = one_of(given.get("type"), (*_KINDS, "allowed_tools"), f"{field}.type")
+    if kind != "allowed_tools":
+        required_text(given, "name", f"{field}.")
+        return
+    one_of(given.get("mode"), ("auto", "required"), f"{field}.mode")
+    entries: Sequence[object] = array(given.get("tools"), f"{field}.tools")
+    for index, entry in enumerate(entries):
+        place = f"{field}.tools[{index}]"
+        document = mapping(entry, place)
+        one_of(document.get("type"), _KINDS, f"{place}.type")
+        required_text(document, "name", f"{place}.")

@@ -26,10 +26,9 @@ from constrain.server.responses.output import (
     new_response_id,
     response_json,
 )
-from constrain.server.responses.request import for_responses, read_request
+from constrain.server.responses.request import read_request
 from constrain.server.responses.store import ResponseStore, input_items_page
 from constrain.server.serving.endpoint import Endpoint, send_stream
-from constrain.server.serving.generation import Question
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from starlette.types import Send
 
     from constrain.generation.completion import Completion
+    from constrain.server.requests.question import Question
     from constrain.server.responses.request import ResponsesRequest
     from constrain.server.responses.store import StoredResponse
     from constrain.server.serving.endpoint import Serving
@@ -107,10 +107,7 @@ class Responses(Endpoint):
             asked = await self.read(body, read, session)
             previous, question = await generator.aside(partial(self._continued, asked, owner))
             async with self._serving.models.lease(asked.model) as served:
-                try:
-                    answers = await generator.start(served, (question,), session)
-                except ApiError as error:
-                    raise for_responses(error) from error
+                answers = await generator.start(served, (question,), session)
                 head = ResponseHead(asked, new_response_id(), time.time(), asked.model)
                 with contextlib.closing(answers):
                     made = _Made(head, previous, owner, served)
@@ -123,8 +120,7 @@ class Responses(Endpoint):
     def _continued(self, asked: ResponsesRequest, owner: str) -> tuple[StoredResponse | None, Question]:
         """What a request continues, and what the model is asked. Raises ``ApiError``."""
         previous = self._store.previous(owner, asked)
-        messages = asked.messages(() if previous is None else previous.conversation)
-        return previous, Question(messages, asked.text_format.content, asked.options, "max_output_tokens")
+        return previous, asked.question(() if previous is None else previous.conversation)
 
     async def _response(self, answers: Answers, made: _Made) -> JSONResponse:
         try:

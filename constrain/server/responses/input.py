@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from constrain.chat.prompt.messages import MessageError, check_messages
 from constrain.server.http.errors import ApiError
-from constrain.server.requests.fields import array, mapping, missing, wrong_type, wrong_value
+from constrain.server.requests.fields import array, mapping, missing, one_of, optional_text, required_text, wrong_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -84,31 +84,6 @@ def _item(item: Mapping[str, Any], place: str) -> Item:
                 output = _parts(output, ("input_text",), f"{place}.output")
             entry = {"type": result, "call_id": call_id, "output": output, "status": _status(item, place)}
             return {**_identity(item, place), **entry}
-
-
-def one_of(value: object, supported: Sequence[str], param: str) -> str:
-    """The value, if it is one of some texts."""
-    if not isinstance(value, str) or value not in supported:
-        raise wrong_value(param, value, supported)
-    return value
-
-
-def optional_text(body: Mapping[str, Any], key: str, place: str = "") -> str | None:
-    """A string; None for null or nothing."""
-    value = body.get(key)
-    if value is not None and not isinstance(value, str):
-        raise wrong_type(f"{place}{key}", "a string", value)
-    return value
-
-
-def required_text(body: Mapping[str, Any], key: str, place: str = "") -> str:
-    """A string that has to be there."""
-    if key not in body:
-        raise missing(f"{place}{key}")
-    value = body[key]
-    if not isinstance(value, str):
-        raise wrong_type(f"{place}{key}", "a string", value)
-    return value
 
 
 def _text_or_array(item: Mapping[str, Any], key: str, place: str) -> str | list[Any]:

@@ -118,7 +118,7 @@ def is_cut(completion: Completion, request: ResponsesRequest) -> bool:
     """
     if completion.finish_reason == "stop":
         return False
-    is_value = request.text_format.schema is not None and completion.text
+    is_value = request.content is not None and completion.text
     return not (_calls(completion) or is_value)
 
 

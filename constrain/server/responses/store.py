@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from constrain.server.http.errors import ApiError
-from constrain.server.requests.fields import wrong_type
-from constrain.server.responses.input import one_of, read_items, with_ids
+from constrain.server.requests.fields import one_of, wrong_type
+from constrain.server.requests.limits import MAX_PAGE
+from constrain.server.responses.input import read_items, with_ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,8 +28,6 @@ MAX_BYTES = 256 << 20
 
 MAX_AGE = 24 * 3600.0
 """Seconds for which a response is kept."""
-
-_LONGEST_PAGE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +174,10 @@ def _limit(text: str) -> int:
     if not text.isascii() or not text.isdecimal():
         raise wrong_type("limit", "an integer", text)
     limit = int(text[:20])
-    if not 1 <= limit <= _LONGEST_PAGE:
+    if not 1 <= limit <= MAX_PAGE:
         side = "below_min" if limit < 1 else "above_max"
         raise ApiError(
-            f"Invalid 'limit': Expected a value between 1 and {_LONGEST_PAGE}, but got {limit} instead.",
+            f"Invalid 'limit': Expected a value between 1 and {MAX_PAGE}, but got {limit} instead.",
             param="limit",
             code=f"integer_{side}_value",
         )

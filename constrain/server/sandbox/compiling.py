@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import pickle
 import random
 import signal
 import time
+from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.reading.events import TextDelta
 from constrain.chat.reading.reader import CallEnded, CallStarted, Reader
+from constrain.engine.constraint import to_compile
 from constrain.errors import BudgetError, ConstrainError, LimitError
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.places import come_to
@@ -23,10 +23,12 @@ from constrain.server.sandbox.parts import parts_of, refused, refused_part
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from constrain.engine.constraint import Constraint, Matcher, Packed
+    from constrain.engine.constraint import Constraint, Matcher, Packed, ToCompile
     from constrain.generation.job import Language, Plan
     from constrain.generation.options import AnswerSettings
     from constrain.server.requests.formats import Format
+    from constrain.server.requests.places import Places
+    from constrain.server.requests.question import Question
     from constrain.server.sandbox.parts import Part
     from constrain.server.sandbox.session import Session
     from constrain.vocabulary.vocabulary import Vocabulary
@@ -43,10 +45,10 @@ _TRIED_TOKENS = 200
 """The most tokens of such a text."""
 
 _MASK_SECONDS = 0.5
-"""At none of its places may it take as long to say what may follow."""
+"""CPU seconds that one mask of such a text may take; beyond, the request is refused, naming the part."""
 
 _TEXT_SECONDS = 2.0
-"""Nor at all of them together."""
+"""CPU seconds that all masks of such a text may take together; beyond, the request is refused."""
 
 _BLAME_SHARE = 0.3
 """Of the time to compile: once all of an answer took too long, its parts have so much more to show which one it is."""
@@ -68,60 +70,95 @@ class Aside(Protocol):
         """What the work returns."""
 
 
-async def compiled(
-    plan: Plan,
-    content: Format | None,
-    session: Session,
-    aside: Aside,
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What the process of a session compiles for a request, and where the request has its parts. Can be pickled.
+
+    Attributes:
+        language: of the answer.
+        fingerprint: of the vocabulary, which the process knows.
+        content: what the content of the answer must match.
+        places: of the request.
+        settings: limits on tokens, which the beginning of an answer keeps to.
+    """
+
+    language: Language
+    fingerprint: bytes
+    content: Format | None
+    places: Places
+    settings: AnswerSettings
+
+    def parts(self) -> list[Part]:
+        """The parts of the answer that can be compiled by themselves."""
+        return parts_of(self.language, self.content, self.places)
+
+
+async def compile_for(
+    plan: Plan, question: Question, session: Session, aside: Aside
 ) -> tuple[Constraint | None, float]:
-    """The constraint of a plan, and how many seconds it took. Raises ``ApiError``."""
+    """The constraint of a plan, and how many seconds it took. Raises ``ApiError``.
+
+    In three steps: find it; where it is not known, compile it in the process of the session; unpack what that sends.
+    """
     started = time.perf_counter()
-    vocabulary, language = plan.model.vocabulary, plan.language
-    if language is None:
+    if plan.language is None:
         return None, 0.0
-    constraint = await aside(partial(_known, language, plan))
+    wanted, constraint = await aside(partial(_find, plan.language, plan.model.vocabulary))
     if constraint is None:
-        arguments = language, vocabulary.fingerprint, content, plan.settings
-        key = await aside(partial(_key, language, vocabulary.fingerprint))
-        async with session.alone(key) as has_waited:
-            constraint = await aside(partial(_known, language, plan)) if has_waited else None
+        async with session.alone(await aside(wanted.identity)) as has_waited:
+            constraint = await aside(wanted.find) if has_waited else None
             if constraint is None:
-                try:
-                    packed = await session.run(vocabulary, compile_here, *arguments)
-                except LimitError as error:
-                    raise await _blamed(plan, content, session, error) from error
-                constraint = await aside(partial(language.compile, vocabulary, lambda: packed))
+                packed = await _compile_in_sandbox(plan, wanted, question, session)
+                constraint = await aside(partial(wanted.unpack, packed))
     return constraint, time.perf_counter() - started
 
 
-async def _blamed(plan: Plan, content: Format | None, session: Session, error: LimitError) -> ApiError:
-    """What is answered where it takes too much to compile something: the part of it that takes most, if one does."""
+def _find(language: Language, vocabulary: Vocabulary) -> tuple[ToCompile, Constraint | None]:
+    """A language on its way to a constraint, and that if it is known."""
+    wanted = to_compile(language.schema, vocabulary, close_objects=True, **language.policies)
+    return wanted, wanted.find()
+
+
+async def _compile_in_sandbox(plan: Plan, wanted: ToCompile, question: Question, session: Session) -> Packed:
+    """What the process of a session makes of a language, packed. Raises ``ApiError``."""
     assert plan.language is not None
-    parts = parts_of(plan.language, content)
+    vocabulary, text = plan.model.vocabulary, wanted.schema_text
+    language = plan.language if text is None else replace(plan.language, schema=text)  # so that it is written once
+    order = _Order(language, vocabulary.fingerprint, question.content, question.places, plan.settings)
+    try:
+        return await session.run(vocabulary, compile_here, order)
+    except LimitError as error:
+        raise await _blamed(order, vocabulary, session, error) from error
+
+
+async def _blamed(order: _Order, vocabulary: Vocabulary, session: Session, error: LimitError) -> ApiError:
+    """What is answered where it takes too much to compile something: the part of it that takes most, if one does."""
+    parts, content = order.parts(), order.content
     if len(parts) == 1:
         return refused_part(parts[0].place, error, content)
     with contextlib.closing(session.another(_BLAME_SHARE)) as one:
         try:
-            heaviest = await _heaviest(parts, plan, content, one)
+            heaviest = await _heaviest(parts, order, vocabulary, one)
         except LimitError:  # more than one is heavy
             heaviest = None
         except ApiError as found:
             if found.status == HTTPStatus.BAD_REQUEST:
                 return found
             heaviest = None  # there is no room to find out
-    return refused(content, error, has_tools=True) if heaviest is None else refused_part(heaviest.place, error, content)
+    if heaviest is None:
+        return refused(content, error, tools=order.places.tools)
+    return refused_part(heaviest.place, error, content)
 
 
-async def _heaviest(parts: Sequence[Part], plan: Plan, content: Format | None, one: Session) -> Part | None:
+async def _heaviest(parts: Sequence[Part], order: _Order, vocabulary: Vocabulary, one: Session) -> Part | None:
     """The part that takes most of the time by far, if there is one.
 
     A part that takes more than its share is left until the others are done, and has what they leave. Raises
     ``LimitError`` if there are two; ``ApiError`` for a part that cannot be compiled at all.
     """
-    vocabulary = plan.model.vocabulary
 
     async def times(some: Sequence[Part], most: float) -> list[float]:
-        return await one.run(vocabulary, times_of, some, most, vocabulary.fingerprint, content, plan.settings)
+        return await one.run(vocabulary, times_of, some, most, order)
 
     seconds = one.limits.seconds
     try:
@@ -142,25 +179,22 @@ async def _heaviest(parts: Sequence[Part], plan: Plan, content: Format | None, o
     return heaviest if longest > _MOST * (longest + others) else None
 
 
-def compile_here(language: Language, fingerprint: bytes, content: Format | None, settings: AnswerSettings) -> Packed:
+def compile_here(order: _Order) -> Packed:
     """Compiles, with the beginning of an answer, and packs it up. Raises ``LimitError`` and ``ApiError``."""
-    from constrain.server.sandbox.worker import vocabulary_of
-
-    parts = parts_of(language, content)
+    parts = order.parts()
     try:
-        return _compiled(language, vocabulary_of(fingerprint), settings, parts, content)._packed()
+        return _compile_and_try(order.language, parts, order)._packed()
     except LimitError:
         raise
     except ConstrainError as error:
         for part in parts:
-            _require(part, fingerprint, content, settings)
-        has_tools = isinstance(language.schema, AnswerLanguage) and bool(language.schema.callable_tools())
-        raise refused(content, error, has_tools=has_tools) from error
+            _require(part, order)
+        schema = order.language.schema
+        has_tools = isinstance(schema, AnswerLanguage) and bool(schema.callable_tools())
+        raise refused(order.content, error, tools=order.places.tools if has_tools else "") from error
 
 
-def times_of(
-    parts: Sequence[Part], most: float, fingerprint: bytes, content: Format | None, settings: AnswerSettings
-) -> list[float]:
+def times_of(parts: Sequence[Part], most: float, order: _Order) -> list[float]:
     """Compiles parts of an answer, each for itself; returns the seconds that these took of a processor.
 
     One that takes more than ``most`` ends the process, which has come to its place. Raises ``ApiError`` for the first
@@ -171,28 +205,27 @@ def times_of(
         signal.setitimer(signal.ITIMER_PROF, most)
         come_to(part.place)
         begun = time.process_time()
-        _require(part, fingerprint, content, settings)
+        _require(part, order)
         times.append(time.process_time() - begun)
     return times
 
 
-def _require(part: Part, fingerprint: bytes, content: Format | None, settings: AnswerSettings) -> None:
+def _require(part: Part, order: _Order) -> None:
     """Compiles a part. Raises ``ApiError``."""
-    from constrain.server.sandbox.worker import vocabulary_of
-
     try:
-        _compiled(part.language, vocabulary_of(fingerprint), settings, [part], content)
+        _compile_and_try(part.language, [part], order)
     except ConstrainError as error:
-        raise refused_part(part.place, error, content) from error
+        raise refused_part(part.place, error, order.content) from error
 
 
-def _compiled(
-    language: Language, vocabulary: Vocabulary, settings: AnswerSettings, parts: Sequence[Part], content: Format | None
-) -> Constraint:
-    """The constraint, with what the beginnings of two answers need.
+def _compile_and_try(language: Language, parts: Sequence[Part], order: _Order) -> Constraint:
+    """The constraint of an answer or of one of its parts, with what the beginnings of two answers need.
 
     Raises ``ConstrainError``, and ``ApiError`` where one of the parts is to blame.
     """
+    from constrain.server.sandbox.worker import vocabulary_of
+
+    vocabulary, settings = vocabulary_of(order.fingerprint), order.settings
     try:
         constraint = language.compile(vocabulary, cache=False)
     except RecursionError as error:
@@ -213,7 +246,7 @@ def _compiled(
         except _SlowPlaceError as error:
             if where.place is None:
                 raise
-            raise refused_part(where.place, error, content) from error
+            raise refused_part(where.place, error, order.content) from error
         matcher.reset()
     return constraint
 
@@ -237,7 +270,7 @@ class _Whereabouts:
         self._places = {part.tool: part.place for part in parts}
 
     def take(self, token: int) -> None:
-        """Reads on."""
+        """Feeds one token and updates the place."""
         for event in [] if self._reader is None else self._reader.feed(self._bytes(token)):
             if isinstance(event, CallStarted):
                 self.place = self._places[event.name]
@@ -283,24 +316,3 @@ def _drawn(row: Any, words: list[int], drawn: random.Random) -> int:
     """A token of one of the words of a mask."""
     word = drawn.choice(words)
     return 32 * word + drawn.choice([bit for bit in range(32) if row[word] >> bit & 1])
-
-
-def _key(language: Language, fingerprint: bytes) -> bytes:
-    """The same for what is compiled alike."""
-    return hashlib.sha256(pickle.dumps((language, fingerprint))).digest()
-
-
-class _NotKnownError(Exception):
-    pass
-
-
-def _known(language: Language, plan: Plan) -> Constraint | None:
-    """The constraint, if it was compiled before."""
-    try:
-        return language.compile(plan.model.vocabulary, _not_known)
-    except _NotKnownError:
-        return None
-
-
-def _not_known() -> Packed:
-    raise _NotKnownError

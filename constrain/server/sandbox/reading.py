@@ -78,8 +78,8 @@ def reading_key(document: Mapping[str, Any]) -> bytes:
     return hashlib.sha256(json.dumps(slow, sort_keys=True).encode()).digest() if slow else b""
 
 
-async def rehearsed(read: Callable[[dict[str, Any]], object], body: bytes, session: Session) -> None:
-    """Has a body read in a session. Raises ``ApiError``."""
+async def read_in_sandbox(read: Callable[[dict[str, Any]], object], body: bytes, session: Session) -> None:
+    """Has a body read in the process of a session. Raises ``ApiError``."""
     try:
         await session.run(None, rehearse, read, body)
     except LimitError as error:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from constrain.errors import LimitError
-from constrain.server.http.errors import ApiError, failure, unavailable
+from constrain.server.http.errors import ApiError, failure, too_busy, unavailable
 from constrain.server.sandbox.children import EXIT_CODE
 from constrain.server.sandbox.worker import LENGTH, At, Done, Ended, Failed, TooLarge
 from constrain.server.sandbox.workers import PATIENCE, workers
@@ -336,10 +336,4 @@ def _no_process() -> ApiError:
 
 
 def _busy() -> ApiError:
-    return ApiError(
-        "The server is busy: it compiles other large schemas. Please try again later.",
-        status=429,
-        kind="rate_limit_error",
-        code="rate_limit_exceeded",
-        headers={"Retry-After": "1"},
-    )
+    return too_busy("it compiles other large schemas")

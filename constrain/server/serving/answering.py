@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from starlette.responses import JSONResponse
 
@@ -24,8 +23,10 @@ if TYPE_CHECKING:
 
     from constrain.chat.reading.events import StreamEvent
     from constrain.generation.completion import Completion
+    from constrain.server.requests.question import Question
+    from constrain.server.requests.streams import Streaming
     from constrain.server.serving.endpoint import Serving
-    from constrain.server.serving.generation import Answers, Question
+    from constrain.server.serving.generation import Answers
     from constrain.server.serving.models import ServedModel
     from constrain.server.settings import Settings
 
@@ -52,90 +53,95 @@ class Writer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A request that was read.
-
-    Attributes:
-        model: the name of that which is asked.
-        questions: they differ in their prompts alone.
-        stream: whether the answers are sent as they are written.
-        writer: makes what writes them.
-        renamed: an error with its place as the request names it; None where that is the place already.
-    """
-
-    model: str
-    questions: tuple[Question, ...]
-    stream: bool
-    writer: Callable[[ServedModel], Writer]
-    renamed: Callable[[ApiError], ApiError] | None = None
+class TextRequest(Protocol):
+    """A body that was read, of an endpoint whose model writes answers."""
 
     @property
-    def count(self) -> int:
-        """The number of answers."""
-        return sum(question.n for question in self.questions)
+    def model(self) -> str:
+        """The name of that which is asked."""
+        ...
 
-    def is_first(self, number: int) -> bool:
-        """Whether an answer is the first to its question."""
-        return number % self.questions[0].n == 0
+    @property
+    def questions(self) -> Sequence[Question]:
+        """What it is asked. They differ in their prompts alone."""
+        ...
 
-
-class Reads(Protocol):
-    """Makes of a parsed body what is asked. Raises ``ApiError``."""
-
-    def __call__(self, body: Mapping[str, Any], settings: Settings) -> Asked:
-        """What is asked."""
+    @property
+    def streaming(self) -> Streaming:
+        """How the answers are sent."""
         ...
 
 
-class Answering(Endpoint):
-    """An endpoint. ``read``: can be pickled."""
+R = TypeVar("R", bound=TextRequest)
+R_co = TypeVar("R_co", bound=TextRequest, covariant=True)
 
-    def __init__(self, serving: Serving, read: Reads) -> None:
+
+class Reads(Protocol[R_co]):
+    """Makes a request of a parsed body; can be pickled."""
+
+    def __call__(self, body: Mapping[str, Any], settings: Settings) -> R_co:
+        """The request. Raises ``ApiError``."""
+        ...
+
+
+class Answering(Endpoint, Generic[R]):
+    """An endpoint whose model writes answers.
+
+    Args:
+        serving: what it answers with.
+        read: makes a request of a parsed body.
+        writer: makes what writes the answers to a request.
+    """
+
+    def __init__(
+        self,
+        serving: Serving,
+        read: Reads[R],
+        writer: Callable[[R, ServedModel], Writer],
+    ) -> None:
         super().__init__(serving)
         self._read = read
+        self._writer = writer
 
     async def answer(self, body: bytes, request: Request, send: Send) -> None:
         """See ``Endpoint``."""
         generator = self._serving.generator
         with generator.admit(1), generator.session() as session:
             asked = await self.read(body, partial(self._read, settings=self._serving.settings), session)
-            _require_room(asked, generator.room)
-            with generator.admit(asked.count - 1):
+            questions = asked.questions
+            _require_room(questions, generator.room)
+            with generator.admit(_count(questions) - 1):
                 async with self._serving.models.lease(asked.model) as served:
-                    try:
-                        answers = await generator.start(served, asked.questions, session)
-                    except ApiError as error:
-                        if asked.renamed is None:
-                            raise
-                        raise asked.renamed(error) from error
+                    answers = await generator.start(served, questions, session)
                     with contextlib.closing(answers):
-                        writer = asked.writer(served)
-                        if asked.stream:
-                            await send_stream(send, self._chunks(answers, asked, writer))
+                        writer = self._writer(asked, served)
+                        if asked.streaming.is_wanted:
+                            await send_stream(send, self._chunks(answers, questions, writer))
                             return
-                        response = await self._response(answers, asked, writer)
+                        response = await self._response(answers, questions, writer)
         await response(request.scope, request.receive, send)
 
-    async def _response(self, answers: Answers, asked: Asked, writer: Writer) -> JSONResponse:
+    async def _response(self, answers: Answers, questions: Sequence[Question], writer: Writer) -> JSONResponse:
         try:
             completions = await answers.completions()
         except ConstrainError as error:
             _log.exception("a generation failed")
             raise failure() from error
         for number, completion in enumerate(completions):
-            self._serving.metrics.add(completion, is_first=asked.is_first(number))
+            self._serving.metrics.add(completion, is_first=_is_first(number, questions))
         return JSONResponse(writer.response(completions))
 
-    async def _chunks(self, answers: Answers, asked: Asked, writer: Writer) -> AsyncGenerator[str, None]:
+    async def _chunks(
+        self, answers: Answers, questions: Sequence[Question], writer: Writer
+    ) -> AsyncGenerator[str, None]:
         """The answers as they are written, as server-sent events."""
         try:
-            for chunk in writer.begin(asked.count):
+            for chunk in writer.begin(_count(questions)):
                 yield chunk
             async with contextlib.aclosing(answers.events()) as events:
                 async for number, event in events:
                     if isinstance(event, Finished):
-                        self._serving.metrics.add(event.completion, is_first=asked.is_first(number))
+                        self._serving.metrics.add(event.completion, is_first=_is_first(number, questions))
                     for chunk in writer.write(number, event):
                         yield chunk
             for chunk in writer.end():
@@ -148,19 +154,30 @@ class Answering(Endpoint):
             yield data_event(failure().body())
 
 
-def _require_room(asked: Asked, room: int) -> None:
+def _count(questions: Sequence[Question]) -> int:
+    """The number of answers."""
+    return sum(question.n for question in questions)
+
+
+def _is_first(number: int, questions: Sequence[Question]) -> bool:
+    """Whether an answer is the first to its question."""
+    return number % questions[0].n == 0
+
+
+def _require_room(questions: Sequence[Question], room: int) -> None:
     """Raises ``ApiError`` for more answers than there ever is room for."""
-    if asked.count <= room:
+    count, prompt = _count(questions), questions[0].places.prompt
+    if count <= room:
         return
-    if len(asked.questions) > 1:
+    if len(questions) > 1:
         raise ApiError(
-            f"Invalid '{asked.questions[0].place}': {asked.count} answers are asked for. Expected a value <= {room}: "
-            "that many this server takes at once.",
-            param=asked.questions[0].place,
+            f"Invalid '{prompt}': {count} answers are asked for. Expected a value <= {room}: that many this server "
+            "takes at once.",
+            param=prompt,
             code="array_above_max_length",
         )
     raise ApiError(
-        f"Invalid 'n': integer above maximum value. Expected a value <= {room}, but got {asked.count} instead.",
+        f"Invalid 'n': integer above maximum value. Expected a value <= {room}, but got {count} instead.",
         param="n",
         code="integer_above_max_value",
     )

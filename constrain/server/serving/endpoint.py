@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from constrain.server.http.connection import while_connected
 from constrain.server.http.errors import unavailable
 from constrain.server.requests.body import parse_body, read_body
-from constrain.server.sandbox.reading import Readings, is_large, read_again, reading_key, rehearsed
+from constrain.server.sandbox.reading import Readings, is_large, read_again, read_in_sandbox, reading_key
 from constrain.server.serving.models import find_model
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Endpoint(ABC):
         generator, readings = self._serving.generator, self._readings
         was_read = is_large(body)
         if was_read:
-            await rehearsed(read, body, session)
+            await read_in_sandbox(read, body, session)
         document = await generator.aside(partial(parse_body, body))
         key = await generator.aside(partial(reading_key, document))
         if isinstance(name := document.get("model"), str):
@@ -80,7 +80,7 @@ class Endpoint(ABC):
         if not (was_read or readings.knows(key)):
             async with session.alone(key):
                 if not readings.knows(key):
-                    await rehearsed(read, body, session)
+                    await read_in_sandbox(read, body, session)
                     readings.add(key)
         if was_read:
             readings.add(key)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,9 +17,11 @@ from constrain.generation.completion import Finished
 from constrain.generation.job import Run
 from constrain.generation.planning import make_plan, plan_continuation
 from constrain.server.http.account import current
-from constrain.server.http.errors import ApiError, context_overflow, unavailable
+from constrain.server.http.errors import ApiError, context_overflow, too_busy, unavailable
+from constrain.server.requests.fields import array
+from constrain.server.requests.limits import MAX_MESSAGES
 from constrain.server.requests.texts import text_tokens
-from constrain.server.sandbox.compiling import compiled
+from constrain.server.sandbox.compiling import compile_for
 from constrain.server.sandbox.parts import refused
 from constrain.server.sandbox.session import Session, Turns
 from constrain.server.serving.extension import log_warnings
@@ -37,48 +38,15 @@ if TYPE_CHECKING:
     from constrain.generation.job import Job, Plan
     from constrain.generation.options import ChatOptions
     from constrain.llama.model import Model
-    from constrain.server.requests.formats import Format
-    from constrain.server.requests.texts import Text
+    from constrain.server.requests.question import Question
     from constrain.server.sandbox.worker import Limits
     from constrain.server.serving.metrics import Metrics
     from constrain.server.serving.models import ServedModel
 
 T = TypeVar("T")
 
-MAX_MESSAGES = 2048
-"""OpenAI's limit."""
-
 _PREPARING = 4
 """Requests that are made ready at once. The others wait for a thread, not in the event loop."""
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What a model is asked.
-
-    Attributes:
-        prompt: messages in OpenAI's shape, checked; or a text to go on with.
-        content: what the content must match; None for any text.
-        options: for the generation.
-        limit: the name by which the request gave ``max_tokens``, ``""`` if it did not.
-        n: the number of answers.
-    """
-
-    prompt: list[dict[str, Any]] | Text
-    content: Format | None
-    options: ChatOptions
-    limit: str
-    n: int = 1
-
-    @property
-    def schema(self) -> dict[str, Any] | None:
-        """The JSON Schema of the content."""
-        return None if self.content is None else self.content.schema
-
-    @property
-    def place(self) -> str:
-        """The name by which the request gave the prompt."""
-        return "messages" if isinstance(self.prompt, list) else "prompt"
 
 
 class Generator:
@@ -114,13 +82,7 @@ class Generator:
         """Takes so many places in the queue. Raises ``ApiError`` where these are not there."""
         if self._admitted + count > self.room:
             self._metrics.refused.inc()
-            raise ApiError(
-                f"The server is busy: it takes {self.room} answers at once. Please try again later.",
-                status=429,
-                kind="rate_limit_error",
-                code="rate_limit_exceeded",
-                headers={"Retry-After": "1"},
-            )
+            raise too_busy(f"it takes {self.room} answers at once")
         self._take(count)
         try:
             yield
@@ -151,7 +113,7 @@ class Generator:
         """
         account = current.get()
         plans = [await self.aside(partial(_plan, served, question)) for question in questions]
-        constraint, seconds = await compiled(plans[0], questions[0].content, session, self.aside)
+        constraint, seconds = await compile_for(plans[0], questions[0], session, self.aside)
         if constraint is not None and constraint.warnings:
             log_warnings(constraint.warnings)
         session.close()
@@ -290,23 +252,18 @@ def _plan(served: ServedModel, question: Question) -> Plan:
     with _refusing(served, question):
         if isinstance(prompt, list):
             return make_plan(model, prompt, question.schema, options)
-        return plan_continuation(model, text_tokens(model, prompt, question.place), question.schema, options)
+        return plan_continuation(model, text_tokens(model, prompt, question.places.prompt), question.schema, options)
 
 
 def _refuse_endless(question: Question, model: Model) -> None:
     """Raises ``ApiError`` for what the context cannot hold, before the time is spent to count its tokens."""
-    prompt = question.prompt
-    if isinstance(prompt, list) and len(prompt) > MAX_MESSAGES:
-        raise ApiError(
-            f"Invalid '{question.place}': array too long. Expected an array with maximum length {MAX_MESSAGES}, but "
-            f"got an array with length {len(prompt)} instead.",
-            param=question.place,
-            code="array_above_max_length",
-        )
+    prompt, place = question.prompt, question.places.prompt
+    if isinstance(prompt, list):
+        array(prompt, place, MAX_MESSAGES)
     longest = longest_token(model.vocabulary)
     if (size := text_size(prompt)) > model.n_ctx * longest:
-        there = f"there are {size} bytes of text in your {question.place}"
-        raise context_overflow(question.place, f"it has {model.n_ctx} tokens of at most {longest} bytes, and {there}")
+        there = f"there are {size} bytes of text in your {place}"
+        raise context_overflow(place, f"it has {model.n_ctx} tokens of at most {longest} bytes, and {there}")
 
 
 def _job(served: ServedModel, question: Question, plan: Plan, constraint: Constraint | None, seconds: float) -> Job:
@@ -316,8 +273,8 @@ def _job(served: ServedModel, question: Question, plan: Plan, constraint: Constr
     n_ctx = served.model.n_ctx
     if len(job.plan.tokens) >= n_ctx:
         about = job.plan.describe_shown("the request leaves the schema out with 'show_schema': false")
-        read = f"your {question.place} resulted in {len(job.plan.tokens)} tokens{about}"
-        raise context_overflow(question.place, f"it has {n_ctx} tokens, and {read}")
+        read = f"your {question.places.prompt} resulted in {len(job.plan.tokens)} tokens{about}"
+        raise context_overflow(question.places.prompt, f"it has {n_ctx} tokens, and {read}")
     return job
 
 
@@ -330,14 +287,17 @@ def _refusing(served: ServedModel, question: Question) -> Iterator[None]:
         if served.model.is_closed:
             raise unavailable("The model was closed.") from error
         raise ApiError(
-            f"The model's chat template refuses the messages: {error}", param="messages", code="invalid_value"
+            f"The model's chat template refuses the messages: {error}",
+            param=question.places.prompt,
+            code="invalid_value",
         ) from error
     except ToolError as error:
-        raise ApiError(str(error), param="tools", code="invalid_value") from error
+        raise ApiError(str(error), param=question.places.tools, code="invalid_value") from error
     except ConstrainError as error:
-        raise refused(question.content, error, has_tools=bool(question.options.get("tools"))) from error
+        tools = question.places.tools if question.options.get("tools") else ""
+        raise refused(question.content, error, tools=tools) from error
     except ValueError as error:
-        raise ApiError(str(error), param=question.place, code="invalid_value") from error
+        raise ApiError(str(error), param=question.places.prompt, code="invalid_value") from error
 
 
 def _submit(answers: Answers, question: Question, most: int | None, room: int) -> None:
@@ -347,12 +307,13 @@ def _submit(answers: Answers, question: Question, most: int | None, room: int) -
     except BudgetError as error:
         if error.needed > room:
             raise context_overflow(
-                question.place, f"any answer takes {error.needed} tokens, and there is room for {room}"
+                question.places.prompt, f"any answer takes {error.needed} tokens, and there is room for {room}"
             ) from error
-        limit = f"Invalid '{question.limit}': {most} tokens" if question.limit else f"The model's {most} tokens"
+        name, is_given = question.places.max_tokens, "max_tokens" in question.options
+        limit = f"Invalid '{name}': {most} tokens" if is_given else f"The model's {most} tokens"
         raise ApiError(
             f"{limit} are too few for any answer that matches what was asked for; {error.needed} are enough.",
-            param=question.limit or "max_tokens",
+            param=name,
             code="integer_below_min_value",
         ) from error
     except ModelError as error:

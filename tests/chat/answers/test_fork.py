@@ -298,7 +298,8 @@ def test_what_is_in_doubt_when_time_is_up_is_taken_back(
     monkeypatch.setattr(Writing, "_late", lambda answer: answer.n_doubtful == 2)
     options: Any = {"max_tokens": 20, "temperature": 0, "logprobs": logprobs}
     schema = {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2}
-    job = replace(prepare(model, SAID, schema, options), fork=Doubting)
+    job = prepare(model, SAID, schema, options)
+    job = replace(job, plan=replace(job.plan, fork=Doubting))
     alone = job.begin()
     written = list(Decoding(model.context, alone.answer).steps())
     handed: list[int] = []

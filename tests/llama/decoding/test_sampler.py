@@ -6,10 +6,12 @@ import math
 from collections import Counter
 from typing import Any
 
+import llama_cpp
 import numpy as np
 import pytest
 
 from constrain.llama.binding import CANDIDATE, Candidates
+from constrain.llama.decoding.ranges import SEEDS, later_seed
 from constrain.llama.decoding.sampler import Chain, Sampling
 
 N_VOCAB = 50
@@ -144,3 +146,13 @@ def test_options_out_of_range(options: dict[str, Any], name: str) -> None:
 def test_bias_for_a_token_out_of_range(token: int) -> None:
     with pytest.raises(ValueError, match="logit_bias"):
         Chain(Sampling(logit_bias={token: 1.0}), N_VOCAB, N_CTX)
+
+
+def test_there_are_as_many_seeds_as_llama_cpp_has() -> None:
+    assert SEEDS == llama_cpp.LLAMA_DEFAULT_SEED
+    assert [later_seed(seed, number) for seed, number in ((7, 0), (7, 2), (SEEDS - 1, 1), (-1, 0))] == [
+        7,
+        9,
+        0,
+        SEEDS - 1,
+    ]

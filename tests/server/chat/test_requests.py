@@ -37,7 +37,7 @@ def test_what_clients_send_is_accepted(case: dict[str, Any]) -> None:
 
 def test_the_smaller_of_two_limits_counts() -> None:
     request = read({"max_tokens": 20, "max_completion_tokens": 10})
-    assert (request.question.options["max_tokens"], request.question.limit) == (10, "max_completion_tokens")
+    assert (request.question.options["max_tokens"], request.question.places.max_tokens) == (10, "max_completion_tokens")
 
 
 def test_a_format_of_any_object_leaves_it_open() -> None:

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 from openai.types.chat import ChatCompletionChunk
 
-from constrain.server.requests.functions import with_tool_calls
+from constrain.server.requests.messages import with_tool_calls
 from tests.support.server.asking import chat, chunks_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from constrain.server.chat.request import read_chat_request
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.body import parse_body
-from constrain.server.requests.fields import MAX_NESTING, MAX_SCHEMA_NESTING
+from constrain.server.requests.limits import MAX_NESTING, MAX_SCHEMA_NESTING
 from constrain.server.responses.request import read_request
 from constrain.server.settings import Settings
 from tests.support.server.asking import ask, error_of

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from constrain.server.http.errors import ApiError
-from constrain.server.responses.request import ResponsesRequest, for_responses, read_request
+from constrain.server.responses.request import ResponsesRequest, read_request
 from tests.support.server.response_answers import PERSON, TOOLS
 
 FUNCTION, CUSTOM = TOOLS
@@ -25,9 +25,14 @@ def _error(*, subset: Any = "structural", **body: Any) -> ApiError:
     return caught.value
 
 
+def _schema(request: ResponsesRequest) -> dict[str, Any]:
+    assert request.content is not None
+    return request.content.schema
+
+
 def test_a_text_alone_asks_for_nothing_special() -> None:
     request = _read()
-    assert (request.options, request.text_format.schema, request.custom_tools) == ({}, None, frozenset())
+    assert (request.options, request.content, request.custom_tools) == ({}, None, frozenset())
     assert (request.stream, request.store) == (False, True)
     assert request.messages() == [{"role": "user", "content": "Hello"}]
 
@@ -108,17 +113,17 @@ def test_reasoning_is_repeated_as_far_as_it_is_known() -> None:
 @pytest.mark.parametrize("strict", [True, False, None])
 def test_a_schema_is_what_the_text_must_match(strict: bool | None) -> None:
     request = _read(text={"format": {**PERSON, "strict": strict, "description": "Somebody."}})
-    assert request.text_format.schema == PERSON["schema"]
+    assert _schema(request) == PERSON["schema"]
     assert request.repeated["text"]["format"] == {**PERSON, "strict": strict is True, "description": "Somebody."}
 
 
 def test_json_object_is_any_object() -> None:
-    assert _read(text={"format": {"type": "json_object"}}).text_format.schema == {"type": "object"}
+    assert _schema(_read(text={"format": {"type": "json_object"}})) == {"type": "object"}
 
 
 def test_a_format_of_text_is_none() -> None:
     request = _read(text={"format": {"type": "text"}, "verbosity": "low"})
-    assert (request.text_format.schema, request.repeated["text"]["verbosity"]) == (None, "low")
+    assert (request.content, request.repeated["text"]["verbosity"]) == (None, "low")
 
 
 def test_tools_are_passed_on_with_their_choice() -> None:
@@ -162,7 +167,7 @@ def test_choices_of_tools_are_passed_on_and_repeated(choice: Any) -> None:
 def test_a_forced_tool_and_a_schema_go_together() -> None:
     request = _read(tools=TOOLS, tool_choice="required", text={"format": PERSON})
     assert request.options["tool_choice"] == "required"
-    assert request.text_format.schema == PERSON["schema"]
+    assert _schema(request) == PERSON["schema"]
 
 
 def test_encrypted_reasoning_may_be_asked_for() -> None:
@@ -186,7 +191,8 @@ def test_a_previous_response_may_be_all_the_input() -> None:
 @pytest.mark.parametrize(
     ("body", "param", "code"),
     [
-        ({"model": None}, "model", "invalid_type"),
+        ({"model": None}, "model", "missing_required_parameter"),
+        ({"model": 1}, "model", "invalid_type"),
         ({"input": None}, "input", "missing_required_parameter"),
         ({"input": []}, "input", "missing_required_parameter"),
         ({"instructions": ["x"]}, "instructions", "invalid_type"),
@@ -302,26 +308,22 @@ def test_keywords_beyond_the_subset_are_refused_on_demand_only() -> None:
     schema = {**PERSON["schema"], "minProperties": 1}
     body = {"text": {"format": {**PERSON, "schema": schema}}}
     assert "'minProperties' is not permitted" in _error(subset="openai", **body).message
-    assert _read(**body).text_format.schema == schema
+    assert _schema(_read(**body)) == schema
 
 
 def test_strict_mode_can_be_off() -> None:
     body = {"tools": [{**FUNCTION, "parameters": OPEN}], "text": {"format": {**PERSON, "schema": OPEN}}}
     request = read_request({"model": "tiny", "input": "Hello", **body}, strict_subset="off")
-    assert (request.text_format.schema, request.repeated["tools"][0]["strict"]) == (OPEN, True)
+    assert (_schema(request), request.repeated["tools"][0]["strict"]) == (OPEN, True)
 
 
-@pytest.mark.parametrize(
-    ("param", "named"),
-    [
-        ("messages", "input"),
-        ("response_format", "text.format.schema"),
-        ("max_tokens", "max_output_tokens"),
-        ("tools", "tools"),
-        (None, None),
-    ],
-)
-def test_errors_of_a_generation_name_the_fields_of_responses(param: str | None, named: str | None) -> None:
-    error = for_responses(ApiError("No.", status=429, kind="x", param=param, code="y", headers={"Retry-After": "1"}))
-    assert error.body() == {"error": {"message": "No.", "type": "x", "param": named, "code": "y"}}
-    assert (error.status, error.headers) == (429, {"Retry-After": "1"})
+def test_errors_of_a_generation_name_the_fields_of_responses() -> None:
+    request = _read(tools=TOOLS, text={"format": PERSON})
+    assert request.content is not None
+    assert (request.places.prompt, request.places.max_tokens) == ("input", "max_output_tokens")
+    assert (request.places.tools, request.content.place.param) == ("tools", "text.format.schema")
+    found = {name: (place.param, place.code) for name, place in request.places.of_tools.items()}
+    assert found == {
+        "weather": ("tools[0].parameters", "invalid_function_parameters"),
+        "sum": ("tools[1].format", "invalid_grammar"),
+    }

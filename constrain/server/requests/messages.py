@@ -1,0 +1,112 @@
+"""``messages`` of a chat completion, checked; of the oldest clients, too.
+
+These have a ``function_call`` without an id in a message, and in the next one its result, with the role ``function``.
+Both are read as the call of a tool and its result, which took their place; errors name what the request has.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from constrain.chat.prompt.messages import MessageError, check_messages
+from constrain.server.http.errors import ApiError
+from constrain.server.requests.fields import array, missing, wrong_type
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_CALL_ID = "call_0"
+"""Of a call that has none: its result follows at once, so all may have the same."""
+
+
+def read_messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The messages of a chat completion in today's shape, checked. Raises ``ApiError``, which names the place."""
+    given = body.get("messages")
+    if given is None:
+        raise missing("messages")
+    written = [_without_parsed(message) for message in array(given, "messages")]
+    messages = with_tool_calls(written)
+    try:
+        check_messages(messages)
+    except MessageError as error:
+        problem = str(error).removeprefix(f"{error.param}: ")
+        param = _place_as_written(error.param, written)
+        raise ApiError(f"Invalid value: {param}: {problem}.", param=param, code="invalid_value") from error
+    return [{**message, "role": "system"} if message["role"] == "developer" else message for message in messages]
+
+
+def _without_parsed(message: Any) -> Any:
+    """A message without the object that the ``openai`` package made of its content, and sends back with it."""
+    return {key: value for key, value in message.items() if key != "parsed"} if isinstance(message, dict) else message
+
+
+def with_tool_calls(messages: Sequence[Any]) -> list[Any]:
+    """Messages with the calls of functions as those of tools, and their results under the ids of these.
+
+    Whatever is no such call or result stays as it is. Raises ``ApiError`` where one of them is without the other.
+    """
+    found: list[Any] = []
+    called: Mapping[str, Any] | None = None
+    for index, message in enumerate(messages):
+        given = message if isinstance(message, dict) else {}
+        where = f"messages[{index}]"
+        if given.get("role") == "function":
+            found.append(_result(given, where, called))
+            called = None
+            continue
+        _require_result(called, index)
+        called = given.get("function_call") if given.get("role") == "assistant" else None
+        found.append(message if called is None else _caller(given, where))
+    _require_result(called, len(messages))
+    return found
+
+
+def _caller(message: Mapping[str, Any], where: str) -> dict[str, Any]:
+    call = message["function_call"]
+    if not isinstance(call, dict):
+        raise wrong_type(f"{where}.function_call", "an object", call)
+    if message.get("tool_calls"):
+        raise ApiError(
+            f"Invalid value: {where}: 'function_call' and 'tool_calls' cannot be used together.",
+            param=f"{where}.function_call",
+            code="invalid_value",
+        )
+    kept = {key: value for key, value in message.items() if key not in ("function_call", "tool_calls")}
+    return {**kept, "tool_calls": [{"id": _CALL_ID, "type": "function", "function": call}]}
+
+
+def _result(message: Mapping[str, Any], where: str, called: Mapping[str, Any] | None) -> dict[str, Any]:
+    name = message.get("name")
+    if not isinstance(name, str):
+        raise wrong_type(f"{where}.name", "a string", name)
+    if called is None or called.get("name") != name:
+        before = "has no 'function_call'" if called is None else f"calls '{called.get('name')}'"
+        raise ApiError(
+            f"Invalid value: {where}: a message with role 'function' is the result of the call in the message before "
+            f"it, which {before}; this one is of '{name}'.",
+            param=f"{where}.name",
+            code="invalid_value",
+        )
+    kept = {key: value for key, value in message.items() if key not in ("role", "name", "content")}
+    content = message.get("content")
+    return {**kept, "role": "tool", "tool_call_id": _CALL_ID, "content": "" if content is None else content}
+
+
+def _require_result(called: Mapping[str, Any] | None, index: int) -> None:
+    """Raises ``ApiError`` where a call of the message before this ``index`` has no result."""
+    if called is not None:
+        where = f"messages[{index - 1}].function_call"
+        raise ApiError(
+            f"Invalid value: {where}: the call has no result; a message with role 'function' must follow.",
+            param=where,
+            code="invalid_value",
+        )
+
+
+def _place_as_written(param: str, written: Sequence[Any]) -> str:
+    """The place in the messages of a request, of a place in what ``with_tool_calls`` made of them."""
+    for index, message in enumerate(written):
+        call = f"messages[{index}].tool_calls[0].function"
+        if param.startswith(call) and message.get("function_call") is not None:
+            return f"messages[{index}].function_call{param.removeprefix(call)}"
+    return param

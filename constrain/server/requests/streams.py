@@ -1,0 +1,45 @@
+"""``stream`` and ``stream_options``: how answers are sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from constrain.server.http.errors import ApiError
+from constrain.server.requests.fields import boolean, mapping
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Streaming:
+    """How the answers to a request are sent.
+
+    Attributes:
+        is_wanted: as they are written.
+        include_usage: and last the number of tokens.
+    """
+
+    is_wanted: bool = False
+    include_usage: bool = False
+
+
+def read_stream(body: Mapping[str, Any]) -> bool:
+    """Whether answers are sent as they are written. Raises ``ApiError``."""
+    return boolean(body, "stream") or False
+
+
+def read_streaming(body: Mapping[str, Any]) -> Streaming:
+    """How answers are sent, ``stream_options`` included. Raises ``ApiError``."""
+    is_wanted, given = read_stream(body), body.get("stream_options")
+    if given is None:
+        return Streaming(is_wanted)
+    if not is_wanted:
+        raise ApiError(
+            "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
+            param="stream_options",
+            code="invalid_value",
+        )
+    options = mapping(given, "stream_options")
+    return Streaming(is_wanted, boolean(options, "include_usage", "stream_options.") or False)
