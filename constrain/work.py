@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_EXPANSION_WORK = 2_000_000
-"""Steps of one compilation, about a second; ``LimitError`` beyond. The largest real schemas take 1,200,000.
+"""Steps of one compilation, about a second; the largest real schemas take 1,200,000. Beyond: LimitError.
 
 Steps are counted by the size of what is made or compared (subschemas, keywords, pairs of alternatives, edges, digits of
 bounds), never by time, and they do not depend on what is remembered.

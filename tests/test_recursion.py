@@ -9,30 +9,60 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.calls import kernel_calls, package_calls, recursive_groups
+from tests.support.calls import package_calls, recursive_groups
+from tests.support.kernel_calls import kernel_calls
 
 ROOT = Path(__file__).parent.parent
 
 # A line is a group of functions that call one another, or some of a large group; those above it say what bounds it.
 KERNEL = {
     "height: max_recursed_height levels, and below a decision MAX_NESTED_DECISIONS": """
-        derive derivative alternation intersection decide_intersection within first
-        find_without_counts without_counts
-        find_lengths lengths lengths_of_chain lengths_of_alternation
-        lengths_of_repetition lengths_of_window lengths_of_intersection
-        alphabet find_alphabet
-        build_shortest shortest search_shortest some_match""",
-    "the call within meets what is no concatenation": "concatenation",
-    "continuation bytes of a character: 3": "utf8",
+        ExpressionStore::derive ExpressionStore::derivative ExpressionStore::alternation ExpressionStore::intersection
+        ExpressionStore::decide_intersection ExpressionStore::within
+        ExpressionStore::first ExpressionStore::find_first
+        ExpressionStore::find_without_counts ExpressionStore::without_counts
+        ExpressionStore::find_lengths ExpressionStore::lengths ExpressionStore::lengths_of_chain
+        ExpressionStore::lengths_of_alternation ExpressionStore::lengths_of_repetition
+        ExpressionStore::lengths_of_window ExpressionStore::lengths_of_intersection
+        ExpressionStore::alphabet ExpressionStore::find_alphabet
+        ExpressionStore::distance ExpressionStore::find_distance
+        ExpressionStore::build_shortest ExpressionStore::shortest ExpressionStore::search_shortest
+        ExpressionStore::some_match""",
+    "the call within meets what is no concatenation": "ExpressionStore::concatenation",
+    "continuation bytes of a character: 3": "ExpressionStore::utf8",
     "max_rule_depth = 200": """
-        way_of_path
-        is_plain""",
-    "MAX_NESTED_GROUPS (and outlook, through an OutlookSearch: calls on other objects are not seen here)": "alive",
-    "a terminal's base has none: 2 calls": "of_lexeme",
-    "no terminal matches the empty text, so what follows a lexeme is none yet: 2 calls": "add_following compute",
-    "the wide expression is no intersection: 2 calls": "make of by_difference",
-    "max_branchings": "tree",
-    "the nesting of C++ types in an archive": "each get put",
+        Bounds::way_of_path
+        Bounds::is_plain""",
+    "MAX_NESTED_GROUPS": """
+        Parser::alive
+        Parser::outlook Parser::OutlookSearch::run Parser::OutlookSearch::read_rule""",
+    "max_recursed_depth = 50; parts that are deeper are imported before what they are in": """
+        Importer::expression Importer::import Importer::make Importer::parts Importer::import_from_below""",
+    "bytes of a token: max_token_bytes = 64": "Exploration::follow",
+    "a terminal's base has none: 2 calls": "Bounds::of_lexeme",
+    "no terminal matches the empty text, so what follows a lexeme is none yet: 2 calls": """
+        MaskComputation::add_following MaskComputation::compute""",
+    "the wide expression is no intersection: 2 calls": """
+        ContextIndependentTokens::make ContextIndependentTokens::of ContextIndependentTokens::by_difference""",
+    "max_branchings": "Speller::tree",
+    "the nesting of C++ types in an archive": """
+        Writer::each Writer::put
+        Reader::each Reader::get""",
+    "another overload, a container's function of the same name, or the class named in its own constructor": """
+        Array::begin
+        Array::empty
+        Array::end
+        Array::size
+        Completions::shortest
+        ExpressionStore::representatives
+        LimitSet::LimitSet LimitSet::add
+        Locked::Locked
+        LongWork::LongWork
+        Memory::remember
+        RulePaths::size
+        Stepping::step
+        limit_message
+        mix""",
 }
 
 PACKAGE = {
@@ -83,7 +113,7 @@ PACKAGE = {
         json_schema.values.counting.Supply._list json_schema.values.counting.Supply._arrays""",
     "depth of the values of one goal: MAX_COUNTED_DEPTH": "json_schema.values.counting.json_value",
     "questions about members of one value, each once: MAX_CASES": """
-        json_schema.formulas.shape_automaton.Cases._branch json_schema.formulas.shape_automaton.Cases.split""",
+        json_schema.formulas.cases.Cases._branch json_schema.formulas.cases.Cases.split""",
     "nesting of conditions that apply in place: MAX_IN_PLACE_DEPTH": """
         json_schema.formulas.formulas.Decisions.build
         json_schema.formulas.alternatives._surely""",
@@ -139,8 +169,9 @@ PACKAGE = {
         json_schema.emission.emitter.Emitter._argument json_schema.emission.emitter.Emitter.key
         json_schema.keywords.expansion.Expansion.child
         json_schema.keywords.expansion.Expansion.root
+        json_schema.formulas.arrays.ArrayMoves.closes
+        json_schema.formulas.objects.ObjectMoves.closes
         json_schema.formulas.independent_keys.IndependentKeys.is_productive
-        json_schema.formulas.objects._Builder.add_read
         json_schema.documents.references.References.notes
         json_schema.documents.sources.Sources.embedded
         json_schema.emission.string_spellings.StringSpellings.of

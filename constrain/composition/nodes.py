@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from constrain.composition.parts import FreeText, Part
 
 MAX_NESTING = 50
-"""Compositions within compositions."""
+"""Levels of compositions within compositions. Beyond: LimitError."""
 
 
 MAX_PARTS = 20_000
-"""Parts of a composition and all that are within it."""
+"""Parts of a composition, with all that are within them. Beyond: LimitError."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from constrain.composition.texts import Text
 
 MAX_WAYS = 1_000
-"""Ways from one position to the next; counts of what is not regular are written out."""
+"""Ways from one schema or grammar of a composition to the next; counts of what is not regular are written out. Beyond:
+LimitError."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,8 @@ MAX_NUMBER_TOKENS = 64
 most 17 digits that count, an integer of 128 bits 39."""
 
 MAX_TOP_LOGPROBS = 20
-"""OpenAI's limit."""
+"""Tokens that are told with their log-probabilities in the place of one, as for OpenAI. Beyond: ValueError, or status
+400."""
 
 
 class Options(CompileOptions, total=False):

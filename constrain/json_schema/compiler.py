@@ -20,7 +20,7 @@ from constrain.json_schema.values.productivity import expand_all, mark_productiv
 from constrain.work import compilation, garbage_kept, steps_taken
 
 if TYPE_CHECKING:
-    from constrain.json_schema.emission.arguments import Writing
+    from constrain.json_schema.emission.arguments import ArgumentForm
     from constrain.language.grammar import Grammar
 
 
@@ -42,14 +42,14 @@ class CompiledSchema:
         return replace(self.grammar, warnings=self.warnings)
 
 
-class _Asked(NamedTuple):
-    """What to compile a schema with."""
+class _Options(NamedTuple):
+    """The arguments of one call of ``compile_schema``, apart from the schema."""
 
     documents: Documents
     policies: Policies
     keys_apart: bool
     plain_integers: bool
-    arguments: Writing | None
+    arguments: ArgumentForm | None
 
 
 def compile_schema(
@@ -65,7 +65,7 @@ def compile_schema(
     registry: object = None,
     keys_apart: bool = False,
     plain_integers: bool = False,
-    arguments: Writing | None = None,
+    arguments: ArgumentForm | None = None,
 ) -> CompiledSchema:
     """The grammar whose texts are the JSON texts of the values of ``schema``, under the given policies.
 
@@ -82,16 +82,17 @@ def compile_schema(
     """
     policies = Policies(whitespace, property_order, formats, numbers, precision, escapes, close_objects)
     policies.check()
+    options = _Options(Documents(registry), policies, keys_apart, plain_integers, arguments)
     with compilation(), garbage_kept(), limits_at(""):
         before = steps_taken()
-        compiled = _in_its_dialect(schema, _Asked(Documents(registry), policies, keys_apart, plain_integers, arguments))
+        compiled = _in_its_dialect(schema, options)
         return replace(compiled, steps=steps_taken() - before)
 
 
-def _in_its_dialect(schema: object, asked: _Asked) -> CompiledSchema:
+def _in_its_dialect(schema: object, options: _Options) -> CompiledSchema:
     """The schema read as one of its dialect; without ``$schema``, as one of draft 4 if it makes sense only there."""
     try:
-        return _in_dialect(schema, asked)
+        return _in_dialect(schema, options)
     except UnsatisfiableSchemaError:
         raise
     except SchemaError:
@@ -99,33 +100,33 @@ def _in_its_dialect(schema: object, asked: _Asked) -> CompiledSchema:
         if sign is None:
             raise
     assert isinstance(schema, dict)
-    compiled = _in_dialect({"$schema": DRAFT_4_URI, **schema}, asked)
+    compiled = _in_dialect({"$schema": DRAFT_4_URI, **schema}, options)
     return replace(compiled, warnings=(f"there is no $schema; {sign} is of draft 4", *compiled.warnings))
 
 
-def _in_dialect(schema: object, asked: _Asked) -> CompiledSchema:
+def _in_dialect(schema: object, options: _Options) -> CompiledSchema:
     """The schema read as one of its dialect; with objects left open if nothing is left of it where they are closed."""
     try:
-        return _for_references(schema, asked)
+        return _for_references(schema, options)
     except UnsatisfiableSchemaError:
-        if not asked.policies.close_objects:
+        if not options.policies.close_objects:
             raise
-    compiled = _for_references(schema, asked._replace(policies=asked.policies._replace(close_objects=False)))
+    compiled = _for_references(schema, options._replace(policies=options.policies._replace(close_objects=False)))
     note = "objects may have keys that the schema does not declare: without them, too few values are different"
     return replace(compiled, warnings=(note, *compiled.warnings))
 
 
-def _for_references(schema: object, asked: _Asked) -> CompiledSchema:
+def _for_references(schema: object, options: _Options) -> CompiledSchema:
     try:
-        return _compile(References(schema, asked.documents), asked)
+        return _compile(References(schema, options.documents), options)
     except DynamicScopeNeeded:
         pass  # few schemas have dynamic references; the others do not pay for them
-    return _compile(References(schema, asked.documents, dynamic=True), asked)
+    return _compile(References(schema, options.documents, dynamic=True), options)
 
 
-def _compile(references: References, asked: _Asked) -> CompiledSchema:
+def _compile(references: References, options: _Options) -> CompiledSchema:
     begin_compilation()
-    policies = asked.policies
+    policies = options.policies
     goals = Expansion(references, policies)
     root = goals.root()
     order = expand_all(goals, root)
@@ -143,11 +144,11 @@ def _compile(references: References, asked: _Asked) -> CompiledSchema:
         raise why_empty(goals, root)
     emitter = Emitter(
         policies,
-        plain_integers=goals.has_integers_by_spelling or asked.plain_integers,
+        plain_integers=goals.has_integers_by_spelling or options.plain_integers,
         plainly_whole=plainly,
-        keys_apart=asked.keys_apart,
-        arguments=asked.arguments,
+        keys_apart=options.keys_apart,
+        arguments=options.arguments,
     )
     grammar = emitter.emit(root, order)
-    raw = emitter.raw_arguments() if asked.arguments is not None else frozenset()
+    raw = emitter.raw_arguments() if options.arguments is not None else frozenset()
     return CompiledSchema(grammar, policies._asdict(), goals.report(), raw)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 START, END = 0, 1
 
 MAX_COUNT = 2**31 - 1
-"""What a counter of the kernel holds."""
+"""Items, members or repetitions that a counter of the kernel counts. Beyond: LimitError."""
 
 
 class RuleAutomaton:

@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from constrain.lark.syntax import Node, Syntax
 
 MAX_KINDS_OF_IGNORED = 8
-"""Sets of bytes that go on with ignored terminals; sequences are worked out for each pair."""
+"""Sets of bytes that go on with ignored terminals; sequences are worked out for each pair. Beyond: LimitError."""
 
 MAX_IGNORED_LITERAL = 1_000
-"""Bytes of a string in an ignored terminal: all its beginnings are written out."""
+"""Bytes of a string in an ignored terminal: all its beginnings are written out. Beyond: LimitError."""
 
 
 class Gap(NamedTuple):

@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from constrain.lark.syntax import GrammarText
 
 MAX_NESTING = 50
-"""Parentheses and brackets inside one another."""
+"""Levels of parentheses and brackets inside one another in a Lark grammar. Beyond: GrammarError."""
 
 MAX_COUNT = 2**31 - 1
-"""The greatest count after ``~``: what fits into a signed 32-bit counter."""
+"""The greatest count after ``~`` in a Lark grammar: what fits into a signed 32-bit counter. Beyond: GrammarError."""
 
 _LONGEST_NAMES = 3
 """Letters and digits behind the first letter of a name that stands for something; then underscores."""

@@ -31,11 +31,12 @@ if TYPE_CHECKING:
     from constrain.lark.syntax import Substring
 
 MAX_CHUNKS = 5_000
-"""Words and what is between them, characters or chunks of one text. Compiling takes time with the square of those that
-differ: about 1 s for as many."""
+"""Words and what is between them, characters or chunks of the text of one ``%regex``. Compiling takes time with the
+square of those that differ: about 1 s for as many. Beyond: LimitError."""
 
 MAX_DEPTH = 1_000
-"""Chunks and blocks of an expression inside one another, which the kernel follows on its stack."""
+"""Chunks and blocks inside one another of the expression of one ``%regex``, which the kernel follows on its stack.
+Beyond: LimitError."""
 
 KIND_BYTES = 1 << 20
 """Bytes of the characters of which it is remembered what they are."""

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_DEPTH = 100
-"""Operators around operators, through all terminals: expressions are hashed, compared and translated recursively."""
+"""Levels of operators around operators, through all terminals of a Lark grammar: expressions are hashed, compared and
+translated recursively. Beyond: GrammarError."""
 
 _SOME_BYTES = Repetition(ANY_BYTE, 1, None)
 

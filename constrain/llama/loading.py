@@ -23,8 +23,11 @@ _DEFAULT_CONTEXT = 4096
 """Tokens of context where the caller names no number: enough for most prompts, and small in memory."""
 
 MAX_CONTEXT = 1 << 24
-"""Tokens of the largest context: for each, llama.cpp writes some 50 bytes of main memory (800 MiB) before it finds out
-whether there is room for keys and values, and it counts tokens in 32 bits. No model was trained for as many."""
+"""Tokens of the largest context. Beyond: ValueError.
+
+For each token, llama.cpp writes some 50 bytes of main memory (800 MiB) before it finds out whether there is room for
+keys and values, and it counts tokens in 32 bits. No model was trained for as many.
+"""
 
 _LOG_ERROR, _LOG_CONTINUED = 4, 5
 """``ggml_log_level``"""

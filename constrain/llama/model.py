@@ -31,7 +31,7 @@ DEFAULT_PARALLEL = 8
 """Answers at once where the caller names no number: on processors, more gain little."""
 
 MAX_THREADS = 512
-"""The most threads to compute with: what ggml has room for."""
+"""Threads to compute with: what ggml has room for. Beyond: ValueError."""
 
 _LARGEST = (1 << 31) - 1
 """What llama.cpp's integers hold."""

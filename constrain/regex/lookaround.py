@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 MAX_ALTERNATIVES = 256
-"""Sequences that alternatives with lookaround inside multiply to."""
+"""Sequences that alternatives of a pattern with lookaround inside multiply to. Beyond: PatternError."""
 
 MAX_UNROLLED = 16
-"""Rounds of a loop with lookaround that are written out one by one."""
+"""Rounds of a loop with lookaround that are written out one by one. Beyond: PatternError."""
 
 _REFUSAL = "this lookaround cannot be expressed exactly: "
 

@@ -46,7 +46,7 @@ MAX_BRANCHINGS = 64
 """Branchings, one within the other, of the tree that a set of texts becomes; texts that differ later are listed."""
 
 MAX_SPELLED_CHARACTERS = 500_000
-"""Characters of constants and keys that one grammar takes apart, about 250 bytes of memory each; beyond, LimitError."""
+"""Characters of constants and keys that one grammar takes apart, about 250 bytes of memory each. Beyond: LimitError."""
 
 CACHED_BYTES = 16 << 20
 """Bytes that the spellings of classes which are kept for later use may take together; as many those of numbers and of

@@ -14,9 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAX_ANSWER_NESTING = 500
-"""Levels of objects and arrays in an answer; deeper ones are an ``OutputValidationError``, which has the text. Python
-reads, writes, compares and prints about 990 levels, less the calls under way; this many leave room for a program's own
-calls."""
+"""Levels of objects and arrays in an answer of which a value is made. Beyond: OutputValidationError, which has the
+text.
+
+Python reads, writes, compares and prints about 990 levels, less the calls under way; this many leave room for a
+program's own calls.
+"""
 
 _MARKS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{\]}]', re.DOTALL)
 

@@ -354,3 +354,16 @@ def test_what_all_compilations_share_stays_as_it_is() -> None:
     assert negation is not None
     assert negation.is_fixed
     assert negation.productive
+
+
+def test_a_schema_has_the_same_grammar_each_time() -> None:
+    schema = {
+        "if": {"contains": {"const": "a"}},
+        "then": {"if": {"contains": {"const": "b"}}, "then": {"if": {"contains": {"const": "c"}}}},
+        "unevaluatedItems": False,
+    }
+    dumps, elsewhere = set(), []
+    for _ in range(20):
+        dumps.add(compile_schema(schema).grammar.dump())
+        elsewhere.append([object() for _ in range(977)])  # goals must not depend on where they lie in memory
+    assert len(dumps) == 1

@@ -1,4 +1,4 @@
-"""Which functions call themselves, alone or by way of others: of the kernel's sources, and of the Python package.
+"""Which functions call themselves, alone or by way of others; and the calls of the Python package.
 
 Calls are found by name, without types, so a few functions may be listed that only share a name with what they call.
 """
@@ -6,7 +6,6 @@ Calls are found by name, without types, so a few functions may be listed that on
 from __future__ import annotations
 
 import ast
-import re
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
@@ -15,9 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _BUILTIN = {name for kind in (dict, list, str, bytes, set, int, object) for name in dir(kind)}
-_DEFINITION = re.compile(r"^ {0,2}(?:[\w:<>,&*\[\]~ ]+ )?[*&]?((?:\w+::)*\w+)\([^;{}]*\)[^;{}]*\{$", re.MULTILINE)
-_CALL = re.compile(r"(?<![\w.>:])(?:this->)?(\w+)\(")
-_KEYWORDS = {"if", "for", "while", "switch", "return", "catch", "sizeof", "static_cast", "alignof", "decltype"}
 
 
 def recursive_groups(graph: Mapping[str, set[str]]) -> set[frozenset[str]]:
@@ -55,20 +51,6 @@ def recursive_groups(graph: Mapping[str, set[str]]) -> set[frozenset[str]]:
         if len(group) > 1 or start in graph[start]:
             groups.add(frozenset(group))
     return groups
-
-
-def kernel_calls(folder: Path) -> dict[str, set[str]]:
-    """Functions of the kernel by name, with what they call on themselves or freely; one name is one function."""
-    bodies: dict[str, str] = defaultdict(str)
-    for path in sorted([*folder.glob("*.cpp"), *folder.glob("*.h")]):
-        text = re.sub(r'//.*|"(?:\\.|[^"\\])*"', "", path.read_text())
-        for found in _DEFINITION.finditer(text):
-            name = found[1].rpartition("::")[2]
-            indent = len(found[0]) - len(found[0].lstrip(" "))
-            end = text.find("\n" + " " * indent + "}", found.end())
-            if name not in _KEYWORDS:
-                bodies[name] += text[found.end() : end]
-    return {name: {call for call in _CALL.findall(body) if call in bodies} for name, body in bodies.items()}
 
 
 class _Module:

@@ -16,7 +16,8 @@ Prompt: TypeAlias = str | Sequence[Mapping[str, Any]]
 ROLES = ("system", "developer", "user", "assistant", "tool")
 
 _DEEPEST = 64
-"""Levels of nesting in arguments: far more than any tool takes, and few enough for the functions that walk them."""
+"""Levels of nesting in the arguments of a call in a message: few enough for the functions that walk them. Beyond:
+ValueError, or status 400."""
 
 _NAME = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_SCHEMA_DEPTH = 500
-"""Levels of subschemas within subschemas: hand-written schemas stay below 50, and pointers grow with it."""
+"""Levels of subschemas within subschemas; hand-written schemas stay below 50, and pointers grow with it. Beyond:
+LimitError."""
 
 
 class Dialect(NamedTuple):
@@ -98,7 +99,9 @@ def escape(token: str) -> str:
     return "/" + token
 
 
-def subschemas(schema: dict[str, object], dialect: Dialect) -> Iterator[tuple[tuple[str, ...], dict[str, object]]]:
+def subschemas_of_draft(
+    schema: dict[str, object], dialect: Dialect
+) -> Iterator[tuple[tuple[str, ...], dict[str, object]]]:
     """The subschemas directly inside ``schema`` that are objects, each with the steps that lead to it."""
     single, several = SINGLE_SUBSCHEMA[dialect], SUBSCHEMAS[dialect]
     for keyword, value in schema.items():

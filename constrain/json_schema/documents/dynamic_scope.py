@@ -14,10 +14,11 @@ from constrain.errors import LimitError
 from constrain.json_schema.documents.locations import Scope
 
 if TYPE_CHECKING:
-    from constrain.json_schema.documents.locations import Source
+    from constrain.json_schema.documents.locations import SchemaSource
 
 MAX_DYNAMIC_SCOPES = 1_000
-"""Dynamic scopes of one schema: choices between resources can combine exponentially; metaschemas make 2."""
+"""Dynamic scopes of one schema; choices between resources can combine exponentially, metaschemas make 2. Beyond:
+LimitError."""
 
 RECURSIVE = ""
 """The name under which ``$recursiveAnchor`` stands among the dynamic anchors; no anchor has an empty name."""
@@ -31,9 +32,9 @@ class Scopes:
     """All dynamic scopes of one compilation."""
 
     def __init__(self) -> None:
-        self._interned: dict[frozenset[tuple[str, Source]], Scope] = {}
+        self._interned: dict[frozenset[tuple[str, SchemaSource]], Scope] = {}
 
-    def enter(self, scope: Scope, source: Source) -> Scope:
+    def enter(self, scope: Scope, source: SchemaSource) -> Scope:
         """The scope after ``source`` was entered from ``scope``."""
         if scope.outermost.keys() >= source.dynamic.keys():
             return scope

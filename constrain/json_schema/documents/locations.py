@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Place = tuple[str, dict[str, object]]  # where in a source, as a JSON Pointer from its root, and the schema there
 
 
-class Source:
+class SchemaSource:
     """A schema with a base URI of its own: a whole document, or a subschema with an ``$id``.
 
     ``pointer`` and ``depth`` are those of its root. ``anchors`` (``None``: not looked for yet) and ``dynamic`` (only
@@ -34,7 +34,7 @@ class Source:
         self.depth = depth
         self.anchors: dict[str, Place | None] | None = None
         self.dynamic: dict[str, Place | None] = {}
-        self.embedded: dict[int, Source] = {}
+        self.embedded: dict[int, SchemaSource] = {}
         self.resources: dict[Scope, Resource] = {}
 
 
@@ -43,7 +43,7 @@ class Scope:
 
     __slots__ = ("outermost",)
 
-    def __init__(self, outermost: dict[str, Source]) -> None:
+    def __init__(self, outermost: dict[str, SchemaSource]) -> None:
         self.outermost = outermost
 
 
@@ -56,7 +56,7 @@ class Resource:
 
     __slots__ = ("base", "dialect", "locations", "root", "scope", "source", "targets")
 
-    def __init__(self, source: Source, scope: Scope) -> None:
+    def __init__(self, source: SchemaSource, scope: Scope) -> None:
         self.source = source
         self.scope = scope
         self.base = source.base

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from constrain.errors import LimitError, SchemaError
 from constrain.json_schema.documents.dialects import ANCHOR_KEYWORDS, MAX_SCHEMA_DEPTH
 from constrain.json_schema.documents.dynamic_scope import RECURSIVE, DynamicScopeNeeded, Scopes
-from constrain.json_schema.documents.locations import NO_SCOPE, Location, Resource, Scope, Source
+from constrain.json_schema.documents.locations import NO_SCOPE, Location, Resource, SchemaSource, Scope
 from constrain.json_schema.documents.sources import Sources
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class References:
         resource.locations[id(schema)] = location
         return location
 
-    def _enter(self, scope: Scope, source: Source) -> Resource:
+    def _enter(self, scope: Scope, source: SchemaSource) -> Resource:
         """``source`` as it is seen when an evaluation comes to it from ``scope``."""
         if self._scopes is not None:
             if source.anchors is None:
@@ -123,7 +123,7 @@ class References:
             source = self._outermost(at, source, RECURSIVE)[0]
         return self._enter(at.resource.scope, source).root
 
-    def _outermost(self, at: Location, source: Source, name: str) -> tuple[Source, str, object]:
+    def _outermost(self, at: Location, source: SchemaSource, name: str) -> tuple[SchemaSource, str, object]:
         """The outermost place in the dynamic scope that declares ``name``, as ``source`` does."""
         if self._scopes is None:
             raise DynamicScopeNeeded
@@ -135,7 +135,7 @@ class References:
             )
         return outermost, *place
 
-    def _location(self, at: Location, source: Source, token: str, schema: object) -> Location:
+    def _location(self, at: Location, source: SchemaSource, token: str, schema: object) -> Location:
         resource = self._enter(at.resource.scope, source)
         if not token:
             return resource.root

@@ -18,12 +18,12 @@ from constrain.json_schema.documents.dialects import (
     Declared,
     escape,
     is_schema_position,
-    subschemas,
+    subschemas_of_draft,
     without_keywords,
 )
 from constrain.json_schema.documents.documents import NEWEST, is_perhaps_embedded, split_uri
 from constrain.json_schema.documents.dynamic_scope import RECURSIVE
-from constrain.json_schema.documents.locations import Source
+from constrain.json_schema.documents.locations import SchemaSource
 
 if TYPE_CHECKING:
     from constrain.json_schema.documents.documents import Documents
@@ -46,14 +46,14 @@ class Sources:
             and "definitions" in document
             and document.keys().isdisjoint(("$schema", "$defs"))
         )
-        self._named: dict[str, Source | None] | None = None
-        self._remote: dict[tuple[str, Declared | None], Source | None] = {}
+        self._named: dict[str, SchemaSource | None] | None = None
+        self._remote: dict[tuple[str, Declared | None], SchemaSource | None] = {}
         self._searched: set[Declared] = set()
         self.document = self._root_source(document, "", NEWEST, "")
         if dynamic:
             self._names()
 
-    def find(self, at: Location, reference: str, keyword: str) -> tuple[Source, str, object]:
+    def find(self, at: Location, reference: str, keyword: str) -> tuple[SchemaSource, str, object]:
         """The source, the place in it and the schema that a reference names by itself."""
         resource = at.resource
         if reference.startswith("#"):
@@ -87,7 +87,7 @@ class Sources:
             )
         return source, *anchor
 
-    def _walk(self, source: Source, pointer: str) -> tuple[Source, str, object] | None:
+    def _walk(self, source: SchemaSource, pointer: str) -> tuple[SchemaSource, str, object] | None:
         """Follows a JSON Pointer from the root of ``source``, into embedded resources where it meets them."""
         node, token, start = source.schema, "", 0
         steps = pointer[1:].split("/")
@@ -115,7 +115,7 @@ class Sources:
 
     # Sources.
 
-    def _root_source(self, document: object, base: str, inherited: Declared, pointer: str) -> Source:
+    def _root_source(self, document: object, base: str, inherited: Declared, pointer: str) -> SchemaSource:
         declared = inherited
         if isinstance(document, dict):
             declared = self._documents.declared(document, inherited, pointer)
@@ -124,7 +124,9 @@ class Sources:
                 base = split_uri(base, identifier, pointer + escape(declared.dialect.id_keyword))[0]
         return _source(document, base, declared, pointer, 0)
 
-    def embedded(self, outer: Source, schema: dict[str, object], prefix: str, token: str, depth: int) -> Source | None:
+    def embedded(
+        self, outer: SchemaSource, schema: dict[str, object], prefix: str, token: str, depth: int
+    ) -> SchemaSource | None:
         """The source that ``schema`` (at ``prefix + token``) starts, if its ``$id`` is one and not just an anchor."""
         source = outer.embedded.get(id(schema))
         if source is not None:
@@ -153,7 +155,7 @@ class Sources:
         source = outer.embedded[id(schema)] = _source(schema, base, declared, pointer, depth)
         return source
 
-    def _named_source(self, at: Location, uri: str, reference: str, keyword: str) -> Source:
+    def _named_source(self, at: Location, uri: str, reference: str, keyword: str) -> SchemaSource:
         """The source with the base URI ``uri``: in this document, in one already met, or in a new one."""
         named = self._names()
         declared = at.resource.source.declared
@@ -197,7 +199,7 @@ class Sources:
         if declared in self._searched:
             return
         self._searched.add(declared)
-        found: list[tuple[str, object, list[Source]]] = []
+        found: list[tuple[str, object, list[SchemaSource]]] = []
         for uri, document in self._documents.registered():
             # a document that cannot be used is reported where a reference names it
             with suppress(SchemaError):
@@ -208,7 +210,7 @@ class Sources:
             if id(document) not in inside:
                 self._enter_remote(uri, document, declared, sources)
 
-    def _enter_remote(self, uri: str, document: object, declared: Declared, sources: list[Source]) -> None:
+    def _enter_remote(self, uri: str, document: object, declared: Declared, sources: list[SchemaSource]) -> None:
         key = None if isinstance(document, dict) and "$schema" in document else declared
         if (uri, key) not in self._remote:
             self._remote[uri, key] = sources[0]
@@ -217,7 +219,7 @@ class Sources:
 
     # Names.
 
-    def _names(self) -> dict[str, Source | None]:
+    def _names(self) -> dict[str, SchemaSource | None]:
         """The sources of the document by base URI; made when the first reference needs it."""
         if self._named is None:
             self._named = {}
@@ -225,10 +227,10 @@ class Sources:
                 _enter_name(self._named, source.base, source)
         return self._named
 
-    def index(self, start: Source) -> list[Source]:
+    def index(self, start: SchemaSource) -> list[SchemaSource]:
         """Enters the anchors of ``start`` and of everything embedded in it; returns all those sources."""
         found = [start]
-        stack: list[tuple[Source, str, dict[str, object], int]] = []
+        stack: list[tuple[SchemaSource, str, dict[str, object], int]] = []
         start.anchors = {}
         if isinstance(start.schema, dict):
             stack.append((start, "", start.schema, start.depth))
@@ -244,11 +246,11 @@ class Sources:
                     inner.anchors = {}
                     found.append(inner)
             self._enter_anchors(source, token, schema)
-            for steps, inside in subschemas(schema, source.declared.dialect):
+            for steps, inside in subschemas_of_draft(schema, source.declared.dialect):
                 stack.append((source, token + "".join(map(escape, steps)), inside, depth + 1))
         return found
 
-    def _enter_anchors(self, source: Source, token: str, schema: dict[str, object]) -> None:
+    def _enter_anchors(self, source: SchemaSource, token: str, schema: dict[str, object]) -> None:
         """Enters the names of one schema, which is at ``token`` in ``source``."""
         dialect = source.declared.dialect
         place = token, schema
@@ -269,7 +271,7 @@ class Sources:
                 source.dynamic[RECURSIVE] = place
 
 
-def _enter_name(table: dict[Key, Source | None], name: Key, source: Source) -> None:
+def _enter_name(table: dict[Key, SchemaSource | None], name: Key, source: SchemaSource) -> None:
     """Enters a source under its URI; ``None`` takes the place of schemas that differ."""
     other = table.setdefault(name, source)
     if other is not None and other is not source and not _equal(other.schema, source.schema):
@@ -291,11 +293,11 @@ def _equal(a: object, b: object) -> bool:
         return False
 
 
-def _source(schema: object, base: str, declared: Declared, pointer: str, depth: int) -> Source:
+def _source(schema: object, base: str, declared: Declared, pointer: str, depth: int) -> SchemaSource:
     """A source without the keywords that its dialect leaves out."""
     if declared.left_out and isinstance(schema, dict):
         schema = without_keywords(schema, declared)
-    return Source(schema, base, declared, pointer, depth)
+    return SchemaSource(schema, base, declared, pointer, depth)
 
 
 def _array_index(step: str) -> int | None:

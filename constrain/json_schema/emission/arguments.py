@@ -90,8 +90,8 @@ class Outermost:
 
 
 @dataclass(frozen=True, slots=True)
-class Writing:
-    """How arguments are written.
+class ArgumentForm:
+    """The form in which the arguments of a call are written.
 
     ``constants``: what stands for ``true``, ``false`` and ``null``, if others do. ``any_escapes``: whether the escapes
     of strings may be any of JSON's; otherwise they are those of the canonical spelling, whatever the policy.
@@ -111,16 +111,16 @@ class Writing:
         return terminal
 
 
-JSON_ARGUMENTS = Writing()
+JSON_ARGUMENTS = ArgumentForm()
 
-PYTHON_ARGUMENTS = Writing(
+PYTHON_ARGUMENTS = ArgumentForm(
     Outermost(after_key="=", between=", ", identifiers=True),
     {b"true": b"True", b"false": b"False", b"null": b"None"},
     any_escapes=False,
 )
 """Keyword arguments. A string is spelled as in JSON, with escapes that mean the same in Python."""
 
-XML_ARGUMENTS = Writing(
+XML_ARGUMENTS = ArgumentForm(
     Outermost(before_key="<parameter=", after_key=">\n", behind_value="\n</parameter>\n", raw_strings=True)
 )
 """An element for each argument: strings as they are, other values as JSON."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 MAX_MINIMUM_ITEMS = 50_000
-"""Items that an array must have: to finish takes all of them."""
+"""Items that an array must have: to finish takes all of them. Beyond: LimitError."""
 
 
 def add_array(emitter: Emitting, automaton: RuleAutomaton, shape: ArrayShape) -> None:

@@ -5,23 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from constrain.json_schema.formulas.independent_keys import IndependentKeys
-from constrain.json_schema.formulas.shape_automaton import START, Read, ShapeAutomaton
+from constrain.json_schema.formulas.shape_automaton import OPENED, Read, ShapeAutomaton
 from constrain.json_schema.shapes.data import ArrayShape
 from constrain.language.grammar import EPSILON, TEXT_SET, VALUE_SET, Action, Condition, Edge
-from constrain.language.rule_automaton import END, RuleAutomaton
-from constrain.language.rule_automaton import START as RULE_START
+from constrain.language.rule_automaton import END, START, RuleAutomaton
 
 if TYPE_CHECKING:
     from constrain.json_schema.emission.emitting import Emitting
     from constrain.json_schema.formulas.remembered.members import RememberedMembers
-    from constrain.json_schema.shapes.data import Combined, ObjectShape
+    from constrain.json_schema.shapes.data import Combination, ObjectShape
 
 
-def add_combined(emitter: Emitting, rule: RuleAutomaton, shape: Combined) -> None:
+def add_combined(emitter: Emitting, rule: RuleAutomaton, shape: Combination) -> None:
     """Adds the values of a productive combination, from the start of the rule to its end."""
     automaton = shape.automaton
     if isinstance(automaton, ShapeAutomaton):
-        _Emission(emitter, rule, automaton, shape.base).add()
+        _AutomatonEmission(emitter, rule, automaton, shape.base).add()
     elif isinstance(automaton, IndependentKeys):
         from constrain.json_schema.emission.independent_keys import add_independent
 
@@ -32,7 +31,7 @@ def add_combined(emitter: Emitting, rule: RuleAutomaton, shape: Combined) -> Non
         add_remembered(emitter, rule, cast("RememberedMembers", automaton))
 
 
-class _Emission:
+class _AutomatonEmission:
     def __init__(
         self, emitter: Emitting, rule: RuleAutomaton, automaton: ShapeAutomaton, base: ArrayShape | ObjectShape
     ) -> None:
@@ -63,9 +62,9 @@ class _Emission:
             else (punctuation.open_object, punctuation.close_object, punctuation.close_empty_object)
         )
         opening, closing, closing_empty = map(add, brackets)
-        edges.append(Edge(RULE_START, opening, self.states[START]))
+        edges.append(Edge(START, opening, self.states[OPENED]))
         for state in sorted(self.automaton.closing & self.states.keys()):
-            edges.append(Edge(self.states[state], closing_empty if state == START else closing, END))
+            edges.append(Edge(self.states[state], closing_empty if state == OPENED else closing, END))
         for source, target in self.automaton.skips:
             if source in self.states and target in self.states:
                 edges.append(Edge(self.states[source], EPSILON, self.states[target]))
@@ -76,7 +75,7 @@ class _Emission:
         comma = add(punctuation.comma)
         for source, target in self.automaton.go_on:
             if source in self.states and target in self.states:
-                symbol = EPSILON if source == START else comma
+                symbol = EPSILON if source == OPENED else comma
                 for conditions in self._something_left(offered.get(target, [])):
                     edges.append(Edge(self.states[source], symbol, self.states[target], conditions))
 

@@ -27,14 +27,14 @@ from constrain.work import spend
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from constrain.json_schema.emission.arguments import Outermost, Writing
+    from constrain.json_schema.emission.arguments import ArgumentForm, Outermost
     from constrain.json_schema.emission.string_spellings import StringSpellings
     from constrain.json_schema.policies import Policies
     from constrain.json_schema.shapes.data import Shapes
     from constrain.json_schema.shapes.strings import StringShape
 
 MAX_EDGES = 2_000_000
-"""Edges of one grammar: the largest real schemas make about 100,000."""
+"""Edges of one grammar; the largest real schemas make about 100,000. Beyond: LimitError."""
 
 
 RULE_STEPS = 10
@@ -56,7 +56,7 @@ class Emitter(Emitting):
         plain_integers: bool = False,
         plainly_whole: bool = False,
         keys_apart: bool = False,
-        arguments: Writing | None = None,
+        arguments: ArgumentForm | None = None,
     ) -> None:
         self.punctuation = PUNCTUATION[policies.whitespace]
         self.policies = policies
@@ -123,7 +123,7 @@ class Emitter(Emitting):
             accepting = (END, 3)
         self.rules[0] = Rule("text", tuple(edges), accepting)
 
-    def _emit_arguments(self, root: Goal, writing: Writing) -> None:
+    def _emit_arguments(self, root: Goal, form: ArgumentForm) -> None:
         """Adds the objects of a goal, and nothing else of it, as the first rule."""
         assert root.shapes is not None
         objects = root.shapes._replace(
@@ -136,8 +136,8 @@ class Emitter(Emitting):
         if not any(map(is_productive, objects.objects)) and not any(map(has_value, objects.combined)):
             raise UnsatisfiableSchemaError("arguments are an object, but no object satisfies their schema", pointer="")
         json_punctuation = self.punctuation
-        if writing.outermost is not None:
-            self._outermost, self.punctuation = writing.outermost, writing.outermost.punctuation()
+        if form.outermost is not None:
+            self._outermost, self.punctuation = form.outermost, form.outermost.punctuation()
         try:
             self._emit_rule(root, 0, objects_only=True)
         finally:

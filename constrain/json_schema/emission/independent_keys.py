@@ -32,10 +32,10 @@ Effects = tuple[tuple[Action, int], ...]
 
 def add_independent(emitter: Emitting, rule: RuleAutomaton, keys: IndependentKeys) -> None:
     """Adds the objects, some of which are known to exist, from the start of the rule to its end."""
-    _Emission(emitter, rule, keys).add()
+    _IndependentEmission(emitter, rule, keys).add()
 
 
-class _Emission:
+class _IndependentEmission:
     def __init__(self, emitter: Emitting, rule: RuleAutomaton, keys: IndependentKeys) -> None:
         self.emitter = emitter
         self.rule = rule

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from fractions import Fraction
 
-    from constrain.json_schema.shapes.numeric import Number
+    from constrain.json_schema.spelling.cells import Number
     from constrain.regex.scientific import Normalized
 
 MAX_SCIENTIFIC_DIVISOR = 25

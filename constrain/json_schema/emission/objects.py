@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.data import ObjectShape
 
 
-class Plan(NamedTuple):
-    """What the automaton is built from; ``minimum`` and ``maximum`` are bounds that ``counter`` has to see to."""
+class OrderedMembers(NamedTuple):
+    """The members of an object with keys in order; ``counter``, if any, keeps them from ``minimum`` to ``maximum``."""
 
     members: list[Member]
     classes: list[KeyClass]
@@ -72,14 +72,14 @@ def add_object(emitter: Emitting, automaton: RuleAutomaton, shape: ObjectShape) 
     if emitter.policies.property_order == "any":
         add_unordered(emitter, automaton, shape, opened, members, classes)
         return
-    plan = _plan(automaton, shape, members, classes, needed)
+    ordered = _ordered_members(automaton, shape, members, classes, needed)
     first = opened
     if not members:
         first = automaton.state()
         edges.append(Edge(opened, EPSILON, first))
-    last = _add_members(emitter, automaton, plan, first, needed)
+    last = _add_members(emitter, automaton, ordered, first, needed)
     if classes:
-        _add_classes(emitter, automaton, plan, last)
+        _add_classes(emitter, automaton, ordered, last)
 
 
 def declared_members(emitter: Emitting, shape: ObjectShape, *, only_required: bool) -> list[Member]:
@@ -95,69 +95,69 @@ def declared_members(emitter: Emitting, shape: ObjectShape, *, only_required: bo
     return members + [Member(key(name), goal, required=True) for name, goal in undeclared.items()]
 
 
-def _plan(
+def _ordered_members(
     automaton: RuleAutomaton, shape: ObjectShape, members: list[Member], classes: list[KeyClass], needed: int
-) -> Plan:
+) -> OrderedMembers:
     extra = sum(key_class.number for key_class in classes)
     minimum = 0 if shape.minimum <= max(needed, 1) else shape.minimum  # one member: the empty object is left out
     maximum = None if shape.maximum is None or shape.maximum >= len(members) + extra else shape.maximum
     counter = -1
     if minimum or maximum is not None:
         counter = automaton.slot(minimum if maximum is None else maximum)
-    return Plan(members, classes, extra, minimum, maximum, counter)
+    return OrderedMembers(members, classes, extra, minimum, maximum, counter)
 
 
-def _add_members(emitter: Emitting, automaton: RuleAutomaton, plan: Plan, first: int, needed: int) -> int:
+def _add_members(emitter: Emitting, automaton: RuleAutomaton, ordered: OrderedMembers, first: int, needed: int) -> int:
     """Adds the declared members; returns the state that offers an undeclared one.
 
     ``needed`` is the number of required members, all of which are still to come.
     """
     edges = automaton.edges
     add, punctuation = emitter.add, emitter.punctuation
-    members, maximum = plan.members, plan.maximum
-    counted = plan.counted()
+    members, maximum = ordered.members, ordered.maximum
+    counted = ordered.counted()
     offer = first
     for index, (key, goal, required) in enumerate(members):
         needed -= required
-        left = len(members) - index - 1 + plan.extra
-        fits = () if required or maximum is None else plan.at_most(maximum - 1 - needed)
+        left = len(members) - index - 1 + ordered.extra
+        fits = () if required or maximum is None else ordered.at_most(maximum - 1 - needed)
         value = add_key(emitter, automaton, Edge(offer, key, automaton.state(), fits, counted))
         following = automaton.state()
         edges += [Edge(value, symbol, following) for symbol in emitter.symbols(goal)]
         if left:
             next_offer = automaton.state()
             if not required:
-                edges.append(Edge(offer, EPSILON, next_offer, plan.at_least(plan.minimum - left)))
-            room = () if needed or maximum is None else plan.at_most(maximum - 1)
+                edges.append(Edge(offer, EPSILON, next_offer, ordered.at_least(ordered.minimum - left)))
+            room = () if needed or maximum is None else ordered.at_most(maximum - 1)
             edges.append(Edge(following, add(punctuation.comma), next_offer, room))
             offer = next_offer
         if needed == 0:
-            edges.append(Edge(following, add(punctuation.close_object), END, plan.at_least(plan.minimum)))
+            edges.append(Edge(following, add(punctuation.close_object), END, ordered.at_least(ordered.minimum)))
     return offer
 
 
-def _add_classes(emitter: Emitting, automaton: RuleAutomaton, plan: Plan, offer: int) -> None:
+def _add_classes(emitter: Emitting, automaton: RuleAutomaton, ordered: OrderedMembers, offer: int) -> None:
     """Adds a loop over the undeclared keys, which never come twice."""
-    edges, maximum = automaton.edges, plan.maximum
+    edges, maximum = automaton.edges, ordered.maximum
     punctuation = emitter.punctuation
     following = automaton.state()
     colon = emitter.add(punctuation.colon)
     used, total = -1, -1
-    again = plan.extra > 1 and (maximum is None or maximum > 1)
-    actions = plan.counted()
+    again = ordered.extra > 1 and (maximum is None or maximum > 1)
+    actions = ordered.counted()
     if again:
         used = automaton.slot(TEXT_SET)
         actions += ((Action.REMEMBER, used),)
-        if plan.extra != inf:
-            total = automaton.slot(int(plan.extra))
+        if ordered.extra != inf:
+            total = automaton.slot(int(ordered.extra))
             actions += ((Action.INCREMENT, total),)
-    fits = () if maximum is None else plan.at_most(maximum - 1)
-    for key_class in plan.classes:
+    fits = () if maximum is None else ordered.at_most(maximum - 1)
+    for key_class in ordered.classes:
         read, value = automaton.state(), automaton.state()
         edges.append(Edge(offer, emitter.undeclared_key(key_class.expression), read, fits, actions, used))
         edges.append(Edge(read, colon, value))
         edges += [Edge(value, symbol, following) for symbol in emitter.symbols(key_class.goal)]
-    edges.append(Edge(following, emitter.add(punctuation.close_object), END, plan.at_least(plan.minimum)))
+    edges.append(Edge(following, emitter.add(punctuation.close_object), END, ordered.at_least(ordered.minimum)))
     if again:
-        left = () if total < 0 else (Condition(total, 0, int(plan.extra) - 1),)
+        left = () if total < 0 else (Condition(total, 0, int(ordered.extra) - 1),)
         edges.append(Edge(following, emitter.add(punctuation.comma), offer, fits + left))

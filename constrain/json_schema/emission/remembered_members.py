@@ -14,7 +14,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from constrain.json_schema.emission.unordered_objects import add_key
-from constrain.json_schema.formulas.formulas import FALSE, TRUE
+from constrain.json_schema.formulas.formulas import ALWAYS, NEVER
 from constrain.json_schema.formulas.remembered.questions import LEVEL, PRESENT, Key, UndeclaredKeys
 from constrain.language.grammar import EPSILON, TEXT_SET, Action, Condition, Edge
 from constrain.language.rule_automaton import END, START, RuleAutomaton
@@ -22,24 +22,24 @@ from constrain.language.rule_automaton import END, START, RuleAutomaton
 if TYPE_CHECKING:
     from constrain.json_schema.emission.emitting import Emitting
     from constrain.json_schema.formulas.remembered.members import RememberedMembers
-    from constrain.json_schema.formulas.remembered.questions import Cell
+    from constrain.json_schema.formulas.remembered.questions import ValueCell
 
 Effects = tuple[tuple[Action, int], ...]
 
 
 def add_remembered(emitter: Emitting, rule: RuleAutomaton, members: RememberedMembers) -> None:
     """Adds the objects, some of which are known to exist, from the start of the rule to its end."""
-    _Emission(emitter, rule, members).add()
+    _RememberedEmission(emitter, rule, members).add()
 
 
-class _Emission:
+class _RememberedEmission:
     def __init__(self, emitter: Emitting, rule: RuleAutomaton, members: RememberedMembers) -> None:
         self.emitter = emitter
         self.rule = rule
         self.decisions = members.decisions
         self.variables = members.variables
         self.viability = members.viability
-        self.ways: dict[Key | UndeclaredKeys, list[tuple[int, Cell]]] = {}
+        self.ways: dict[Key | UndeclaredKeys, list[tuple[int, ValueCell]]] = {}
         self.used: dict[Key, int] = {}  # 0: not read; n: its value is of the nth cell
         self.number: dict[UndeclaredKeys, int] = {}  # how many members, where that matters
         self.texts = -1  # the slot of undeclared keys that were read
@@ -84,13 +84,13 @@ class _Emission:
         for part in self.viability.enough():
             variable, low, high = self.decisions.question(part)
             kind, owner, _ = self.variables[variable]
-            if kind == PRESENT and isinstance(owner, Key) and (low, high) == (FALSE, TRUE):
+            if kind == PRESENT and isinstance(owner, Key) and (low, high) == (NEVER, ALWAYS):
                 present += (Condition(self.used[owner], 1, None),)
             else:
                 source = self._tested(source, part)
         edges.append(Edge(source, closing, END, present))
 
-    def _add_key(self, source: int, key: Key, number: int, cell: Cell, target: int) -> None:
+    def _add_key(self, source: int, key: Key, number: int, cell: ValueCell, target: int) -> None:
         slot = self.used[key]
         edge = Edge(
             source,
@@ -102,7 +102,7 @@ class _Emission:
         value = add_key(self.emitter, self.rule, edge)
         self.rule.edges += [Edge(value, symbol, target) for symbol in self.emitter.symbols(cell.goal)]
 
-    def _add_undeclared(self, source: int, each: UndeclaredKeys, cell: Cell, target: int) -> None:
+    def _add_undeclared(self, source: int, each: UndeclaredKeys, cell: ValueCell, target: int) -> None:
         rule, edges = self.rule, self.rule.edges
         if self.texts < 0:
             self.texts = rule.slot(TEXT_SET)
@@ -125,7 +125,7 @@ class _Emission:
         for owner, ways in self.ways.items():
             left = (Condition(self.used[owner], 0, 0),) if isinstance(owner, Key) else self._keys_left(owner)
             needed.update(dict.fromkeys((condition, left) for condition, _ in ways))
-        if (TRUE, ()) in needed:
+        if (ALWAYS, ()) in needed:
             return [(following, ())]
         return [(self._tested(following, condition), left) for condition, left in needed]
 
@@ -133,16 +133,16 @@ class _Emission:
 
     def _tested(self, source: int, condition: int) -> int:
         """The state where the condition turned out to hold."""
-        if condition == TRUE:
+        if condition == ALWAYS:
             return source
         target = self.rule.state()
-        states = {condition: source, TRUE: target}
+        states = {condition: source, ALWAYS: target}
         stack = [condition]
         while stack:
             node = stack.pop()
             variable, low, high = self.decisions.question(node)
             for after, answer in ((low, False), (high, True)):
-                if after == FALSE:
+                if after == NEVER:
                     continue
                 guards = self._guards(variable, answer)
                 if guards and after not in states:

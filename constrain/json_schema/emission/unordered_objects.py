@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
 
 MAX_NEW_KEYS = 300
-"""Undeclared keys that an object must have: to finish takes all of them, each apart from those before."""
+"""Undeclared keys that an object must have: to finish takes all of them, each apart from those before. Beyond:
+LimitError."""
 
 MAX_KEY_CHOICES = 200_000
-"""Choices of keys in any order on the way to a least number of members: what it takes to find one way to finish."""
+"""Choices of keys in any order on the way to a least number of members: keys, times ``minProperties``. Beyond:
+LimitError."""
 
 
 class Member(NamedTuple):
@@ -58,6 +60,19 @@ def add_key(emitter: Emitting, automaton: RuleAutomaton, edge: Edge) -> int:
     return value
 
 
+class _Counted(NamedTuple):
+    """What edges that read keys do, and which conditions hold, where the members of an object are counted."""
+
+    required_actions: tuple[tuple[Action, int], ...]
+    optional_actions: tuple[tuple[Action, int], ...]
+    more: tuple[Condition, ...]
+    """Under which another member may follow."""
+    fits: tuple[Condition, ...]
+    """Under which one may follow that is not required, so that the required ones still find room."""
+    enough: tuple[Condition, ...]
+    """Under which the object may end."""
+
+
 def add_unordered(
     emitter: Emitting,
     automaton: RuleAutomaton,
@@ -69,48 +84,67 @@ def add_unordered(
     """Adds the members and the end of an object, from the state after the opening brace to END."""
     _check_choices(shape, members)
     edges = automaton.edges
-    needed = sum(member.required for member in members)
     available = len(members) + sum(key_class.number for key_class in classes)
     greatest = available if shape.maximum is None else min(available, shape.maximum)
     offer, following = automaton.state(), automaton.state()
     edges.append(Edge(opened, EPSILON, offer))
+    counted = _count(automaton, shape, sum(member.required for member in members), greatest, available)
+    for member in members:
+        _add_named(emitter, automaton, member, (offer, following), counted)
+    if classes:
+        _add_undeclared(emitter, automaton, classes, (offer, following), counted)
+    if greatest > 1:
+        edges.append(Edge(following, emitter.add(emitter.punctuation.comma), offer, counted.more))
+    edges.append(Edge(following, emitter.add(emitter.punctuation.close_object), END, counted.enough))
 
-    every: list[tuple[Action, int]] = []
+
+def _count(automaton: RuleAutomaton, shape: ObjectShape, needed: int, greatest: float, available: float) -> _Counted:
+    """Counters of all members, of those that are not required, and of required ones, where each matters."""
+    actions: tuple[tuple[Action, int], ...] = ()
     more: tuple[Condition, ...] = ()
     enough: tuple[Condition, ...] = ()
     if greatest != inf or shape.minimum > max(needed, 1):
         total = automaton.slot(shape.minimum if greatest == inf else int(greatest))
-        every.append((Action.INCREMENT, total))
+        actions = ((Action.INCREMENT, total),)
         if greatest != inf:
             more = (Condition(total, 0, int(greatest) - 1),)
         if shape.minimum > max(needed, 1):
             enough = (Condition(total, shape.minimum, None),)
-    optional = list(every)
+    optional = required = actions
     fits: tuple[Condition, ...] = ()
     if greatest < available:
         others = automaton.slot(int(greatest) - needed)
-        optional.append((Action.INCREMENT, others))
+        optional = (*actions, (Action.INCREMENT, others))
         fits = (Condition(others, 0, int(greatest) - needed - 1),)
     if needed:
         found = automaton.slot(needed)
+        required = (*actions, (Action.INCREMENT, found))
         enough += (Condition(found, needed, None),)
+    return _Counted(required, optional, more, fits, enough)
 
-    for key, goal, required in members:
-        used = automaton.slot(1)
-        actions = [*every, (Action.INCREMENT, found)] if required else optional
-        conditions = (Condition(used, 0, 0), *(() if required else fits))
-        edge = Edge(offer, key, automaton.state(), conditions, (*actions, (Action.INCREMENT, used)))
-        value = add_key(emitter, automaton, edge)
-        edges += [Edge(value, symbol, following) for symbol in emitter.symbols(goal)]
-    if classes:
-        texts = automaton.slot(TEXT_SET)
-        colon = emitter.add(emitter.punctuation.colon)
-        for key_class in classes:
-            read, value = automaton.state(), automaton.state()
-            symbol = emitter.undeclared_key(key_class.expression)
-            edges.append(Edge(offer, symbol, read, fits, (*optional, (Action.REMEMBER, texts)), texts))
-            edges.append(Edge(read, colon, value))
-            edges += [Edge(value, symbol, following) for symbol in emitter.symbols(key_class.goal)]
-    if greatest > 1:
-        edges.append(Edge(following, emitter.add(emitter.punctuation.comma), offer, more))
-    edges.append(Edge(following, emitter.add(emitter.punctuation.close_object), END, enough))
+
+def _add_named(
+    emitter: Emitting, automaton: RuleAutomaton, member: Member, around: tuple[int, int], counted: _Counted
+) -> None:
+    offer, following = around
+    used = automaton.slot(1)
+    actions = counted.required_actions if member.required else counted.optional_actions
+    conditions = (Condition(used, 0, 0), *(() if member.required else counted.fits))
+    edge = Edge(offer, member.key, automaton.state(), conditions, (*actions, (Action.INCREMENT, used)))
+    value = add_key(emitter, automaton, edge)
+    automaton.edges += [Edge(value, symbol, following) for symbol in emitter.symbols(member.goal)]
+
+
+def _add_undeclared(
+    emitter: Emitting, automaton: RuleAutomaton, classes: list[KeyClass], around: tuple[int, int], counted: _Counted
+) -> None:
+    edges, (offer, following) = automaton.edges, around
+    texts = automaton.slot(TEXT_SET)
+    actions = (*counted.optional_actions, (Action.REMEMBER, texts))
+    colon = emitter.add(emitter.punctuation.colon)
+    for key_class in classes:
+        read, value = automaton.state(), automaton.state()
+        symbol = emitter.undeclared_key(key_class.expression)
+        edges.append(Edge(offer, symbol, read, counted.fits, actions, texts))
+        edges.append(Edge(read, colon, value))
+        edges += [Edge(value, symbol, following) for symbol in emitter.symbols(key_class.goal)]

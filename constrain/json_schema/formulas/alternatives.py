@@ -30,7 +30,7 @@ from constrain.json_schema.shapes.data import (
     Alternative,
     And,
     Atom,
-    Combined,
+    Combination,
     Formula,
     Not,
     ObjectShape,
@@ -47,7 +47,8 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.goals import Goals
 
 MAX_TOGETHER = 40
-"""Alternatives that those of one object make together: all that five can make, and many more that are much alike."""
+"""Alternatives that those of one object make together: all that five can make, and many more that are much alike.
+Beyond: each object has the keys of one alternative only, and a warning says so."""
 
 FEW_ALTERNATIVES = 8
 """So many are compared pair by pair; of more, at first only a key is looked for whose value tells them apart."""
@@ -71,14 +72,14 @@ def _together(goals: Goals, members: list[Alternative], pointer: str) -> Togethe
         ] = None
     closed = [_closed(goals, each) for each in found or members]
     for each in closed:
-        if isinstance(each, Combined) and each.automaton is None:
+        if isinstance(each, Combination) and each.automaton is None:
             each.automaton = object_automaton(goals, each, pointer)
     return Together(tuple(members), tuple(closed))
 
 
 def _closed(goals: Goals, shape: Alternative) -> Alternative:
     """The alternative without the keys that it does not declare, and be it without any key."""
-    if isinstance(shape, Combined):
+    if isinstance(shape, Combination):
         return shape.closed or closed_combination(goals, shape) or shape
     return _closed_shape(shape)
 
@@ -123,7 +124,7 @@ def _without_absorbed(
 
 
 def _intersection(goals: Goals, a: Alternative, b: Alternative) -> Alternative | None:
-    if isinstance(a, Combined) or isinstance(b, Combined):
+    if isinstance(a, Combination) or isinstance(b, Combination):
         combined = intersect_combined(goals, _as_shapes(a), _as_shapes(b))
         return combined[0] if combined else None
     both = intersect_objects(goals, a, b)
@@ -136,17 +137,17 @@ def _intersection(goals: Goals, a: Alternative, b: Alternative) -> Alternative |
 
 
 def _as_shapes(shape: Alternative) -> Shapes:
-    return Shapes(combined=(shape,)) if isinstance(shape, Combined) else Shapes(objects=(shape,))
+    return Shapes(combined=(shape,)) if isinstance(shape, Combination) else Shapes(objects=(shape,))
 
 
 def _base(shape: Alternative) -> ObjectShape:
-    base = shape.base if isinstance(shape, Combined) else shape
+    base = shape.base if isinstance(shape, Combination) else shape
     assert isinstance(base, ObjectShape)
     return base
 
 
 def _formulas(shape: Alternative) -> tuple[Formula, ...]:
-    return shape.formulas if isinstance(shape, Combined) else ()
+    return shape.formulas if isinstance(shape, Combination) else ()
 
 
 # Which alternatives may hold together.
@@ -196,7 +197,7 @@ def _profile(goals: Goals, shape: Alternative) -> object:
 
 def _declaring(shape: Alternative) -> frozenset[Formula]:
     """The formulas by which keys are declared."""
-    return frozenset(each for each in _formulas(shape) if declares_keys(Combined(ANY_OBJECT, (each,))))
+    return frozenset(each for each in _formulas(shape) if declares_keys(Combination(ANY_OBJECT, (each,))))
 
 
 def _concerned(one: Alternative, two: Alternative) -> bool:
@@ -305,7 +306,7 @@ def _absorbs(goals: Goals, larger: Alternative, shape: Alternative) -> bool:
 
     And that whatever else is asked of the keys that ``shape`` declares.
     """
-    if isinstance(larger, Combined) or isinstance(shape, Combined):
+    if isinstance(larger, Combination) or isinstance(shape, Combination):
         return False
     if not set(shape.required) >= set(larger.required) or _late(shape) != _late(larger):
         return False
@@ -334,7 +335,7 @@ def _late(shape: ObjectShape) -> list[str]:
 
 def _absorbs_with(larger: Alternative, shape: Alternative, member: Alternative) -> bool:
     """Whether ``larger`` still absorbs ``shape`` where both must have the shape of ``member``, too."""
-    if isinstance(larger, Combined) or isinstance(shape, Combined) or isinstance(member, Combined):
+    if isinstance(larger, Combination) or isinstance(shape, Combination) or isinstance(member, Combination):
         return False
     return not shape.open or _asks_for(_closed_shape(member), larger, except_for=shape.properties)
 

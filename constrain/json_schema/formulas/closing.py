@@ -23,7 +23,7 @@ from constrain.json_schema.shapes.data import (
     NOTHING,
     And,
     Atom,
-    Combined,
+    Combination,
     Formula,
     KeyPattern,
     Not,
@@ -31,7 +31,7 @@ from constrain.json_schema.shapes.data import (
     Or,
 )
 from constrain.json_schema.shapes.keys import capacity
-from constrain.json_schema.shapes.objects import apart, unproductive_member
+from constrain.json_schema.shapes.objects import divide_keys, unproductive_member
 from constrain.json_schema.spelling.languages import has_text, is_surely_empty, matching
 
 if TYPE_CHECKING:
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.strings import StringShape
 
 MAX_OCCURRENCES = 20_000
-"""Places of shapes in the formulas of one object."""
+"""Places of shapes in the formulas of one object. Beyond: LimitError."""
 
 
-def emitted(goal: Goal, *, close_objects: bool) -> tuple[list[ObjectShape], list[Combined]]:
+def emitted(goal: Goal, *, close_objects: bool) -> tuple[list[ObjectShape], list[Combination]]:
     """The objects of a productive goal, and its combinations, as the grammar has them.
 
     Those that have a value are there, closed if that is asked for.
@@ -63,7 +63,7 @@ def emitted(goal: Goal, *, close_objects: bool) -> tuple[list[ObjectShape], list
     for group in goal.together:
         left = [each for each in group.closed if has_value(each)]
         for shape in left or filter(has_value, group.members):
-            if isinstance(shape, Combined):
+            if isinstance(shape, Combination):
                 combined.append(shape)
             else:
                 objects.append(shape)
@@ -79,7 +79,7 @@ def emitted_strings(goal: Goal, *, close_objects: bool) -> tuple[StringShape, ..
     return tuple(map(generated, strings))
 
 
-def closed_forms(goal: Goal) -> tuple[list[ObjectShape], list[Combined]]:
+def closed_forms(goal: Goal) -> tuple[list[ObjectShape], list[Combination]]:
     """The objects of a goal, and its combinations: closed, and be it that nothing is left, but for those left open."""
     shapes = goal.shapes
     assert shapes is not None
@@ -92,7 +92,7 @@ def closed_forms(goal: Goal) -> tuple[list[ObjectShape], list[Combined]]:
     combined = [shape.closed or shape for shape in shapes.combined if id(shape) not in apart]
     for group in goal.together:
         for shape in group.closed or group.members:
-            if isinstance(shape, Combined):
+            if isinstance(shape, Combination):
                 combined.append(shape)
             else:
                 objects.append(shape)
@@ -129,9 +129,9 @@ def leave_open(goal: Goal) -> bool:
     return bool(objects or combined or any(groups))
 
 
-def has_value(shape: ObjectShape | Combined) -> bool:
+def has_value(shape: ObjectShape | Combination) -> bool:
     """Whether some object has this shape, or some array or object is of this combination."""
-    if isinstance(shape, Combined):
+    if isinstance(shape, Combination):
         return shape.automaton is not None and shape.automaton.is_productive()
     return is_productive(shape)
 
@@ -157,9 +157,9 @@ def _without_undeclared(shape: ObjectShape) -> ObjectShape:
     return shape._replace(additional=NOTHING)
 
 
-def declares_keys(shape: ObjectShape | Combined) -> bool:
+def declares_keys(shape: ObjectShape | Combination) -> bool:
     """Whether it names keys that may be there; those that ``not`` and ``propertyNames`` exclude do not count."""
-    if isinstance(shape, Combined):
+    if isinstance(shape, Combination):
         assert isinstance(shape.base, ObjectShape)
         return _names_keys(shape.base) or any(_names_keys(each.shape) for each in _asserted(shape.formulas))
     return _names_keys(shape)
@@ -171,7 +171,7 @@ def _names_keys(shape: ObjectShape) -> bool:
     )
 
 
-def closed_combination(goals: Goals, shape: Combined) -> Combined | None:
+def closed_combination(goals: Goals, shape: Combination) -> Combination | None:
     """The combination without the keys that no schema that holds declares; ``None`` for one that stays as it is."""
     base = shape.base
     assert isinstance(base, ObjectShape)
@@ -182,7 +182,7 @@ def closed_combination(goals: Goals, shape: Combined) -> Combined | None:
     free = [each.holding for each in asserted if not each.shape.open]  # they say what all other keys are to be
     patterns = list(base.patterns)
     for each in declaring:
-        cells = apart(goals, patterns, [pattern._replace(goal=ANY) for pattern in each.shape.patterns])
+        cells = divide_keys(goals, patterns, [pattern._replace(goal=ANY) for pattern in each.shape.patterns])
         patterns = [*cells.both, *cells.left, *cells.right]
     formulas: list[Formula] = []
     properties: dict[str, Goal] = {}
@@ -206,7 +206,7 @@ def closed_combination(goals: Goals, shape: Combined) -> Combined | None:
         formulas.append(Or((Atom(ObjectShape(named, (), declared, NOTHING)), *free)))
     additional = base.additional if free else NOTHING
     closed = base._replace(properties=properties, patterns=tuple(patterns), additional=additional, open=False)
-    return Combined(closed, (*formulas, *shape.formulas))  # diagrams stay smaller if a key comes before its shapes
+    return Combination(closed, (*formulas, *shape.formulas))  # diagrams stay smaller if a key comes before its shapes
 
 
 class _Asserted(NamedTuple):

@@ -28,7 +28,7 @@ from constrain.json_schema.shapes.data import (
     And,
     ArrayShape,
     Atom,
-    Combined,
+    Combination,
     Formula,
     Not,
     ObjectShape,
@@ -66,8 +66,8 @@ def complement(goals: Goals, shapes: Shapes) -> Shapes:
 
 
 def _complement_arrays(
-    goals: Goals, shapes: tuple[ArrayShape | Combined, ...]
-) -> Iterable[ArrayShape | ObjectShape | Combined]:
+    goals: Goals, shapes: tuple[ArrayShape | Combination, ...]
+) -> Iterable[ArrayShape | ObjectShape | Combination]:
     base = ANY_ARRAY
     formulas: list[Formula] = []
     for shape in shapes:
@@ -83,8 +83,8 @@ def _complement_arrays(
 
 
 def _complement_objects(
-    goals: Goals, shapes: tuple[ObjectShape | Combined, ...]
-) -> Iterable[ArrayShape | ObjectShape | Combined]:
+    goals: Goals, shapes: tuple[ObjectShape | Combination, ...]
+) -> Iterable[ArrayShape | ObjectShape | Combination]:
     base = ANY_OBJECT
     formulas: list[Formula] = []
     for shape in shapes:
@@ -151,7 +151,7 @@ def conditional(goals: Goals, condition: Shapes, then: Shapes, otherwise: Shapes
         return then
     if condition is NO_SHAPES:
         return otherwise
-    structures: list[ArrayShape | ObjectShape | Combined] = []
+    structures: list[ArrayShape | ObjectShape | Combination] = []
     declaring = goals.policies.close_objects
     for formula, base in ((array_formula, ANY_ARRAY), (object_formula, ANY_OBJECT)):
         test, yes, no = formula(condition), formula(then), formula(otherwise)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.goals import Goals
 
 MAX_BRANCH_PAIRS = 50_000
-"""Pairs of ``oneOf`` branches compared: about 300 branches."""
+"""Pairs of ``oneOf`` branches that are compared: about 300 branches. Beyond: LimitError."""
 
 COMPARISON_STEPS = 10
 """Steps of a compilation that comparing two alternatives takes, or two arrays or objects of them."""

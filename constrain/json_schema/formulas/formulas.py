@@ -27,7 +27,7 @@ CHOICE_STEPS = 1
 MEMORY_SHARE = 100
 
 MAX_DECISIONS = 30_000
-"""Nodes of the decision diagrams of one value: real schemas need some dozens."""
+"""Nodes of the decision diagrams of one value; real schemas need some dozens. Beyond: LimitError."""
 
 
 def negated(formula: Formula) -> Formula:
@@ -48,7 +48,12 @@ def too_many(limit: int) -> LimitError:
     return LimitError(f"schemas combine to more cases than MAX_DECISIONS = {limit} allows")
 
 
-FALSE, TRUE = 0, 1
+def bits(variables: Iterable[int]) -> int:
+    """The variables as a set: one bit each."""
+    return sum(1 << variable for variable in variables)
+
+
+NEVER, ALWAYS = 0, 1
 """The diagrams of the conditions that never and always hold."""
 
 NO_VARIABLE = 1 << 60
@@ -72,14 +77,14 @@ class Decisions:
 
     def variable(self, number: int) -> int:
         """The condition that this variable is true."""
-        return self._node(number, FALSE, TRUE)
+        return self._node(number, NEVER, ALWAYS)
 
     def conjunction(self, literals: Iterable[tuple[int, bool]]) -> int:
         """The condition that these variables have these values."""
-        node = TRUE
+        node = ALWAYS
         for variable, wanted in sorted(set(literals), reverse=True):
             asked = self.variable(variable)
-            node = self.choose(asked, node, FALSE) if wanted else self.choose(asked, FALSE, node)
+            node = self.choose(asked, node, NEVER) if wanted else self.choose(asked, NEVER, node)
         return node
 
     def support(self, node: int) -> int:
@@ -92,7 +97,7 @@ class Decisions:
         stack = [node]
         while stack:
             top = stack.pop()
-            if top > TRUE and top not in seen:
+            if top > ALWAYS and top not in seen:
                 seen.add(top)
                 stack += self._nodes[top][1:]
         return len(seen)
@@ -118,7 +123,7 @@ class Decisions:
 
     def choose(self, condition: int, then: int, otherwise: int) -> int:  # noqa: C901  (the innermost loop: in one piece)
         """``then`` where ``condition`` holds, ``otherwise`` elsewhere."""
-        if condition <= TRUE:
+        if condition <= ALWAYS:
             return then if condition else otherwise
         if then == otherwise:
             return then
@@ -141,7 +146,7 @@ class Decisions:
                 if other_asked != variable:
                     other_low = other_high = otherwise
                 lower: int | None
-                if low <= TRUE:
+                if low <= ALWAYS:
                     lower = then_low if low else other_low
                 elif then_low == other_low:
                     lower = then_low
@@ -150,7 +155,7 @@ class Decisions:
                     if lower is None:
                         stack.append((low, then_low, other_low))
                 higher: int | None
-                if high <= TRUE:
+                if high <= ALWAYS:
                     higher = then_high if high else other_high
                 elif then_high == other_high:
                     higher = then_high
@@ -195,9 +200,22 @@ class Decisions:
             stack.pop()
         return known[node]
 
+    def set_all(self, node: int, variables: Iterable[int], *, value: bool) -> int:
+        """What is left of a condition once these variables are known to have the same value."""
+        for variable in variables:
+            node = self.set(node, variable, value)
+        return node
+
+    def reach(self, node: int, thresholds: Mapping[int, int], number: int) -> int:
+        """What is left of a condition once a count is ``number``; ``thresholds``: variables "at least n", by n."""
+        for threshold, variable in thresholds.items():
+            if threshold <= number:
+                node = self.set(node, variable, True)  # noqa: FBT003
+        return node
+
     def cofactor(self, node: int, answers: Mapping[int, bool]) -> int:
         """What is left of a condition once several variables are known."""
-        bits = sum(1 << variable for variable in answers)
+        asked_for = bits(answers)
         nodes, supports = self._nodes, self._supports
         found: dict[int, int] = {}
         stack = [node]
@@ -207,7 +225,7 @@ class Decisions:
                 stack.pop()
                 continue
             asked, low, high = nodes[top]
-            if not supports[top] & bits:
+            if not supports[top] & asked_for:
                 found[top] = top
             elif asked in answers:
                 branch = high if answers[asked] else low
@@ -225,7 +243,7 @@ class Decisions:
         """A condition that agrees with ``node`` where ``known`` holds (and ``unset`` is false), smaller if it can be.
 
         Where one branch of ``known`` never holds, the other branch of ``node`` is taken without asking (Coudert and
-        Madre 1990). So it is TRUE if ``known`` implies it. ``node`` does not ask for ``unset``.
+        Madre 1990). So it is ALWAYS if ``known`` implies it. ``node`` does not ask for ``unset``.
         """
         nodes = self._nodes
         found: dict[tuple[int, int], int] = {}
@@ -235,10 +253,10 @@ class Decisions:
             node, known = key
             asked, low, high = nodes[node]
             known_asked, known_low, known_high = nodes[known]
-            if node <= TRUE or known <= TRUE:
+            if node <= ALWAYS or known <= ALWAYS:
                 found[key] = node
             elif known_asked < asked:
-                either = known_low if known_asked == unset else self.choose(known_low, TRUE, known_high)
+                either = known_low if known_asked == unset else self.choose(known_low, ALWAYS, known_high)
                 if (node, either) not in found:
                     stack.append((node, either))
                     continue
@@ -247,11 +265,11 @@ class Decisions:
                 if known_asked > asked:
                     known_low = known_high = known
                 lower, higher = found.get((low, known_low)), found.get((high, known_high))
-                if known_low == FALSE:
+                if known_low == NEVER:
                     lower = higher
                 elif lower is None:
                     stack.append((low, known_low))
-                if known_high == FALSE:
+                if known_high == NEVER:
                     higher = lower
                 elif higher is None:
                     stack.append((high, known_high))
@@ -263,7 +281,7 @@ class Decisions:
 
     def follow(self, node: int, answers: Sequence[bool]) -> int:
         """What a condition comes to if each variable has the value at its index in ``answers``."""
-        while node > TRUE:
+        while node > ALWAYS:
             variable, low, high = self._nodes[node]
             node = high if answers[variable] else low
         return node
@@ -276,14 +294,21 @@ class Decisions:
                 case Atom():
                     found = of_atom(formula)
                 case Not(part):
-                    found = self.choose(self.build(part, of_atom, known), FALSE, TRUE)
+                    found = self.choose(self.build(part, of_atom, known), NEVER, ALWAYS)
                 case And(parts):
-                    found = TRUE
+                    found = ALWAYS
                     for part in parts:
-                        found = self.choose(found, self.build(part, of_atom, known), FALSE)
+                        found = self.choose(found, self.build(part, of_atom, known), NEVER)
                 case Or(parts):
-                    found = FALSE
+                    found = NEVER
                     for part in parts:
-                        found = self.choose(found, TRUE, self.build(part, of_atom, known))
+                        found = self.choose(found, ALWAYS, self.build(part, of_atom, known))
             known[formula] = found
         return found
+
+    def build_all(self, node: int, formulas: Iterable[Formula], of_atom: Callable[[Atom], int]) -> int:
+        """The diagram of ``node`` and all the formulas, which share their parts."""
+        known: dict[Formula, int] = {}
+        for formula in formulas:
+            node = self.choose(node, self.build(formula, of_atom, known), NEVER)
+        return node

@@ -15,11 +15,11 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.errors import LimitError
-from constrain.json_schema.formulas.formulas import FALSE
+from constrain.json_schema.formulas.cases import Case, Cases
+from constrain.json_schema.formulas.formulas import NEVER
 from constrain.json_schema.formulas.object_questions import AboutKeys, AboutShapes, ObjectQuestions
-from constrain.json_schema.formulas.shape_automaton import Case, Cases
 from constrain.json_schema.shapes.combined import atoms
-from constrain.json_schema.shapes.data import ANY, NOTHING, Combined, Goal, ObjectShape
+from constrain.json_schema.shapes.data import ANY, NOTHING, Combination, Goal, ObjectShape
 from constrain.json_schema.shapes.key_partition import partition
 from constrain.json_schema.shapes.objects import key_goals
 
@@ -121,7 +121,7 @@ class IndependentKeys:
         return [goal for goal in self.goals() if not goal.productive]
 
 
-def independent_keys(goals: Goals, shape: Combined) -> IndependentKeys | None:
+def independent_keys(goals: Goals, shape: Combination) -> IndependentKeys | None:
     """The groups of a combination, or ``None`` where there are few or they depend on one another."""
     base = shape.base
     assert isinstance(base, ObjectShape)
@@ -151,7 +151,7 @@ def independent_keys(goals: Goals, shape: Combined) -> IndependentKeys | None:
         kept = ObjectShape(
             {name: base_goals[name] for name in own}, tuple(name for name in own if name in required), (), NOTHING
         )
-        group = _group(goals, Combined(kept, formulas), [places[name] for name in own], any_order=any_order)
+        group = _group(goals, Combination(kept, formulas), [places[name] for name in own], any_order=any_order)
         if group is None:
             return None
         result.groups.append(group)
@@ -182,7 +182,7 @@ def _parts(formulas: tuple[Formula, ...]) -> list[tuple[set[str], tuple[Formula,
     return [(keys, tuple(together)) for keys, together in parts.values()]
 
 
-def _group(goals: Goals, shape: Combined, places: list[int], *, any_order: bool) -> Group | None:
+def _group(goals: Goals, shape: Combination, places: list[int], *, any_order: bool) -> Group | None:
     if not any_order:
         try:
             return _explored(goals, AboutShapes(shape, any_order=False), places)
@@ -191,64 +191,92 @@ def _group(goals: Goals, shape: Combined, places: list[int], *, any_order: bool)
     return _explored(goals, AboutKeys(shape, any_order=any_order), places)
 
 
-def _explored(  # noqa: C901  (two short loops over the same few names)
-    goals: Goals, questions: ObjectQuestions, places: list[int]
-) -> Group | None:
-    cases = Cases(goals, questions.decisions)
+def _explored(goals: Goals, questions: ObjectQuestions, places: list[int]) -> Group | None:
+    search = _GroupSearch(goals, questions)
+    found = search.in_any_order() if questions.any_order else search.in_schema_order()
+    if not found:
+        return None
     group = Group(places)
-    required = set(questions.base.required)
-    names = questions.names
-    base_goals = questions.key_goals[0]
-    found: list[tuple[int, int, int, Goal | None]] = []  # index of a key, the diagrams before and after it
-
-    def read(node: int, index: int, position: int) -> Iterable[tuple[int, Goal]]:
-        case = Case(base_goals[names[index]], questions.present(node, index), (0,))
-        for each in cases.split(case, questions.about_value(index)):
-            yield questions.settled(each.node, position), each.goal
-
-    nodes = {questions.node: None} if questions.node != FALSE else {}
-    if questions.any_order:
-        queue = list(nodes)
-        for node in queue:
-            goals.explore()
-            for index in range(len(names)):
-                for after, goal in read(node, index, 0):
-                    if after != FALSE:
-                        found.append((index, node, after, goal))
-                        if after not in nodes:
-                            nodes[after] = None
-                            queue.append(after)
-            if len(queue) > MAX_GROUP_STATES:
-                return None
-        ends = queue
-    else:
-        level = dict(nodes)
-        for index, name in enumerate(names):
-            following: dict[int, None] = {}
-            for node in level:
-                goals.explore()
-                ways: list[tuple[int, Goal | None]] = list(read(node, index, index + 1))
-                if name not in required:
-                    ways.append((questions.settled(questions.skipped(node, index), index + 1), None))
-                for after, wanted in ways:
-                    if after != FALSE:
-                        found.append((index, node, after, wanted))
-                        following[after] = None
-            nodes.update(following)
-            level = following
-            if len(nodes) > MAX_GROUP_STATES:
-                return None
-        ends = list(level)
-    numbers = _numbered(nodes, found)
+    numbers = _numbered(search.nodes, search.ways)
     group.states = len(numbers)
-    group.accepting = {numbers[node] for node in ends if questions.closes(node, len(names))}
-    group.changes = [
-        Change(places[index], numbers[before], numbers[after], goal) for index, before, after, goal in found
-    ]
+    last = len(questions.names)
+    group.accepting = {numbers[node] for node in search.ends if questions.closes(node, last)}
+    group.changes = [Change(places[way.key], numbers[way.before], numbers[way.after], way.goal) for way in search.ways]
     return group
 
 
-def _numbered(nodes: Iterable[int], ways: list[tuple[int, int, int, Goal | None]]) -> dict[int, int]:
+class _Way(NamedTuple):
+    """A change before states have numbers: the index of its key, and the diagrams before and after it."""
+
+    key: int
+    before: int
+    after: int
+    goal: Goal | None
+
+
+class _GroupSearch:
+    """Finds the diagrams of a group, and the ways between them. ``ends``: those where all keys have had their turn.
+
+    Other than the states of ``constrain.json_schema.formulas.exploration``, these do not say which key is next.
+    """
+
+    def __init__(self, goals: Goals, questions: ObjectQuestions) -> None:
+        self.goals = goals
+        self.questions = questions
+        self.cases = Cases(goals, questions.decisions)
+        self.nodes: dict[int, None] = {questions.node: None} if questions.node != NEVER else {}
+        self.ends: list[int] = []
+        self.ways: list[_Way] = []
+
+    def in_any_order(self) -> bool:
+        """Searches with any key next; returns whether at most MAX_GROUP_STATES were found."""
+        queue = self.ends = list(self.nodes)
+        for node in queue:
+            self.goals.explore()
+            for index in range(len(self.questions.names)):
+                for after in self._add(node, index, self._read(node, index, 0)):
+                    if after not in self.nodes:
+                        self.nodes[after] = None
+                        queue.append(after)
+            if len(queue) > MAX_GROUP_STATES:
+                return False
+        return True
+
+    def in_schema_order(self) -> bool:
+        """Searches key by key; returns whether at most MAX_GROUP_STATES were found."""
+        questions = self.questions
+        required = set(questions.base.required)
+        level = dict(self.nodes)
+        for index, name in enumerate(questions.names):
+            following: dict[int, None] = {}
+            for node in level:
+                self.goals.explore()
+                ways = self._read(node, index, index + 1)
+                if name not in required:
+                    ways.append((questions.settled(questions.skipped(node, index), index + 1), None))
+                following.update(dict.fromkeys(self._add(node, index, ways)))
+            self.nodes.update(following)
+            level = following
+            if len(self.nodes) > MAX_GROUP_STATES:
+                return False
+        self.ends = list(level)
+        return True
+
+    def _read(self, node: int, index: int, position: int) -> list[tuple[int, Goal | None]]:
+        """What is left once the key is read, in each case of its value, with the goal of that case."""
+        questions = self.questions
+        case = Case(questions.key_goals[0][questions.names[index]], questions.present(node, index), (0,))
+        cases = self.cases.split(case, questions.about_value(index))
+        return [(questions.settled(each.node, position), each.goal) for each in cases]
+
+    def _add(self, node: int, index: int, ways: list[tuple[int, Goal | None]]) -> list[int]:
+        """Adds the ways by which the formulas can still hold, and returns where they lead to."""
+        possible = [(after, goal) for after, goal in ways if after != NEVER]
+        self.ways += (_Way(index, node, after, goal) for after, goal in possible)
+        return [after for after, _ in possible]
+
+
+def _numbered(nodes: Iterable[int], ways: list[_Way]) -> dict[int, int]:
     """A number for each diagram, greater than those of the diagrams that lead to it."""
     after: dict[int, set[int]] = {node: set() for node in nodes}
     waiting = dict.fromkeys(after, 0)

@@ -11,15 +11,15 @@ any order need, where it depends on the keys that are left whether a shape can s
 are open has not been read, so the members that are needed can always come.
 """
 
-# ruff: noqa: ARG002, D102, FBT001, FBT003  (the two kinds of questions have the same methods; truth values are what it is about)
+# ruff: noqa: ARG002, D102, FBT003  (the two kinds of questions have the same methods; truth values are what it is about)
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from constrain.json_schema.formulas.formulas import FALSE, MAX_DECISIONS, TRUE, Decisions, listed_atoms
-from constrain.json_schema.formulas.shape_automaton import Question
+from constrain.json_schema.formulas.cases import Question, question_about
+from constrain.json_schema.formulas.formulas import ALWAYS, MAX_DECISIONS, Decisions, listed_atoms
 from constrain.json_schema.shapes.combined import names_in_order
 from constrain.json_schema.shapes.data import ANY, NOTHING, Goal, ObjectShape
 from constrain.json_schema.shapes.key_partition import SharedKeys, partition
@@ -29,13 +29,10 @@ from constrain.work import spend
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from constrain.json_schema.shapes.data import Combined, Formula
+    from constrain.json_schema.shapes.data import Combination
 
 MAX_SHAPE_DECISIONS = 10_000
 """Nodes of the diagrams over shapes: where they get larger, keys may do better."""
-
-Counters = tuple[int, ...]
-"""Members so far, then members of each finite key class."""
 
 
 class ObjectQuestions(ABC):
@@ -46,7 +43,7 @@ class ObjectQuestions(ABC):
 
     limit = MAX_DECISIONS
 
-    def __init__(self, shape: Combined, *, any_order: bool) -> None:
+    def __init__(self, shape: Combination, *, any_order: bool) -> None:
         self.any_order = any_order
         base = shape.base
         assert isinstance(base, ObjectShape)
@@ -67,14 +64,10 @@ class ObjectQuestions(ABC):
         self.asked: dict[int, list[Question]] = {}  # by index of a key, or ~index of a class
         self.number_variables()
         indices = {atom: index for index, atom in enumerate(self.atoms, 1)}
-        known: dict[Formula, int] = {}
-        self.node = self.decisions.conjunction([*self.base_literals(), *self.size_literals(base)])
-        for formula in shape.formulas:
-            diagram = self.decisions.build(
-                formula, lambda atom: self.decisions.conjunction(self.literals(indices[atom])), known
-            )
-            self.node = self.decisions.choose(self.node, diagram, FALSE)
-        self.node = self.settled(self.node, 0)
+        conjunction = self.decisions.conjunction
+        node = conjunction([*self.base_literals(), *self.size_literals(base)])
+        node = self.decisions.build_all(node, shape.formulas, lambda atom: conjunction(self.literals(indices[atom])))
+        self.node = self.settled(node, 0)
 
     def size_literals(self, shape: ObjectShape) -> list[tuple[int, bool]]:
         """What a shape says about the number of members."""
@@ -84,27 +77,6 @@ class ObjectQuestions(ABC):
         if shape.maximum is not None:
             literals.append((self.sizes[shape.maximum + 1], False))
         return literals
-
-    def single(self, goal: Goal, variables: list[int], *, if_satisfied: bool) -> Question:
-        """A question that the value at hand answers; the variables are false if it does not satisfy the goal.
-
-        Otherwise they are true, or (unless ``if_satisfied``) still open.
-        """
-
-        def answer(node: int, counters: Counters, value: bool) -> tuple[int, Counters]:
-            for variable in variables:
-                node = self.decisions.set(node, variable, value)
-            return node, counters
-
-        bits = sum(1 << variable for variable in variables)
-        return Question(
-            goal,
-            bits,
-            (lambda node, counters: answer(node, counters, True))
-            if if_satisfied
-            else (lambda node, counters: (node, counters)),
-            lambda node, counters: answer(node, counters, False),
-        )
 
     # What the two kinds of variables make of it.
 
@@ -177,9 +149,7 @@ class AboutShapes(ObjectQuestions):
         return node
 
     def skipped(self, node: int, index: int) -> int:
-        for variable in self.requiring[index]:
-            node = self.decisions.set(node, variable, False)
-        return node
+        return self.decisions.set_all(node, self.requiring[index], value=False)
 
     def about_value(self, index: int) -> list[Question]:
         found = self.asked.get(index)
@@ -199,19 +169,17 @@ class AboutShapes(ObjectQuestions):
         for place, goal in enumerate(goals, 1):
             if goal is not ANY:
                 variables.setdefault(goal, []).append(self.first + place)
-        return [self.single(goal, among, if_satisfied=False) for goal, among in variables.items()]
+        return [question_about(self.decisions, goal, among, if_satisfied=False) for goal, among in variables.items()]
 
     def settled(self, node: int, position: int) -> int:
-        for variable in self.settling[position]:
-            node = self.decisions.set(node, variable, True)
-        return node
+        return self.decisions.set_all(node, self.settling[position], value=True)
 
     def closes(self, node: int, position: int) -> bool:
         if self.required_until[0] > position:
             return False
         answers = [False] * len(self.sizes)
         answers += (until <= position for until in self.required_until[1:])
-        return self.decisions.follow(node, answers) == TRUE
+        return self.decisions.follow(node, answers) == ALWAYS
 
 
 class AboutKeys(ObjectQuestions):
@@ -270,15 +238,13 @@ class AboutKeys(ObjectQuestions):
         name = self.names[index]
         if name in self.present_ids:
             node = self.decisions.set(node, self.present_ids[name], False)
-        for variable in self.valued[name].values():
-            node = self.decisions.set(node, variable, True)
-        return node
+        return self.decisions.set_all(node, self.valued[name].values(), value=True)
 
     def about_value(self, index: int) -> list[Question]:
         found = self.asked.get(index)
         if found is None:
             valued = self.valued[self.names[index]].items()
-            found = [self.single(goal, [variable], if_satisfied=True) for goal, variable in valued]
+            found = [question_about(self.decisions, goal, [variable], if_satisfied=True) for goal, variable in valued]
             self.asked[index] = found
         return found
 
@@ -286,7 +252,7 @@ class AboutKeys(ObjectQuestions):
         found = self.asked.get(~index)
         if found is None:
             valued = self.all_valued[index].items()
-            found = [self.single(goal, [variable], if_satisfied=False) for goal, variable in valued]
+            found = [question_about(self.decisions, goal, [variable], if_satisfied=False) for goal, variable in valued]
             self.asked[~index] = found
         return found
 
@@ -296,7 +262,7 @@ class AboutKeys(ObjectQuestions):
     def closes(self, node: int, position: int) -> bool:
         if not self.any_order and self.required_until > position:
             return False
-        return self.decisions.follow(node, self.absent_is_true) == TRUE
+        return self.decisions.follow(node, self.absent_is_true) == ALWAYS
 
 
 def _sizes(shape: ObjectShape) -> list[int]:

@@ -19,10 +19,10 @@ from constrain.json_schema.keywords.assertions import (
 )
 from constrain.json_schema.keywords.objects import constant_object
 from constrain.json_schema.shapes.data import FALSE, NULL, TRUE, Shapes
-from constrain.json_schema.shapes.numeric import Number, NumberShape, exact
+from constrain.json_schema.shapes.numeric import NumberShape, exact
 from constrain.json_schema.shapes.shapes import union
 from constrain.json_schema.shapes.strings import StringShape
-from constrain.json_schema.spelling.cells import is_long_integer
+from constrain.json_schema.spelling.cells import Number, is_long_integer
 from constrain.work import spend
 
 if TYPE_CHECKING:
@@ -68,18 +68,13 @@ def enum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
 
 
 MAX_STRUCTURED_VALUES = 50_000
-"""Arrays and objects that one ``enum`` lists: each becomes goals, of which there are no more (``MAX_GOALS``)."""
+"""Arrays and objects that one ``enum`` lists: each becomes goals, of which there are no more (``MAX_GOALS``). Beyond:
+LimitError."""
 
 
 def constants(goals: Goals, at: Location, values: list[object], keyword: str) -> Shapes:
     """Exactly these values; equal ones (1 and 1.0) count once."""
-    if len(values) > MAX_STRUCTURED_VALUES:
-        structured = sum(isinstance(value, (list, dict)) for value in values)
-        if structured > MAX_STRUCTURED_VALUES:
-            raise LimitError(
-                f"{keyword} lists more arrays and objects than MAX_STRUCTURED_VALUES = {MAX_STRUCTURED_VALUES}",
-                pointer=at.pointer(keyword),
-            )
+    _require_few_structured(at, values, keyword)
     spend(len(values) + 1)
     simple = 0
     numbers: dict[Number, None] = {}
@@ -113,6 +108,16 @@ def constants(goals: Goals, at: Location, values: list[object], keyword: str) ->
         tuple(arrays),
         tuple(objects),
     )
+
+
+def _require_few_structured(at: Location, values: list[object], keyword: str) -> None:
+    if len(values) <= MAX_STRUCTURED_VALUES:
+        return
+    if sum(isinstance(value, (list, dict)) for value in values) > MAX_STRUCTURED_VALUES:
+        raise LimitError(
+            f"{keyword} lists more arrays and objects than MAX_STRUCTURED_VALUES = {MAX_STRUCTURED_VALUES}",
+            pointer=at.pointer(keyword),
+        )
 
 
 def ref(goals: Goals, at: Location, value: object, found: Assertions) -> None:

@@ -27,22 +27,25 @@ if TYPE_CHECKING:
     from constrain.json_schema.keywords.unevaluated import Variants
     from constrain.json_schema.policies import Policies
     from constrain.json_schema.shapes.data import Formula
-    from constrain.json_schema.shapes.numeric import Number
     from constrain.json_schema.shapes.strings import StringShape
+    from constrain.json_schema.spelling.cells import Number
     from constrain.json_schema.values.counting import Value
     from constrain.language.tree import Expression
 
 MAX_EXPLORED = 60_000
-"""States of all automata that one schema's formulas make: the largest real schemas need 50,000."""
+"""States of all automata that one schema's formulas make; the largest real schemas need 50,000. Beyond: LimitError."""
 
 MAX_CASES = 60_000
-"""Questions by which the values of members are split into cases, over all those states: real schemas need 41,000."""
+"""Questions by which the values of members are split into cases, over all automata of one schema; real ones need
+41,000. Beyond: LimitError."""
 
 MAX_IN_PLACE_DEPTH = 60
-"""Schemas that apply to the same value by way of each other (``$ref`` to ``allOf`` to ``$ref`` ...)."""
+"""Schemas that apply to the same value by way of each other (``$ref`` to ``allOf`` to ``$ref`` ...). Beyond:
+LimitError."""
 
 MAX_COMBINED_PARTS = 150_000
-"""Parts of all goals that combine several: recursion under ``allOf`` could combine exponentially many sets of them."""
+"""Parts of all goals that combine several; recursion under ``allOf`` could combine exponentially many sets of them.
+Beyond: LimitError."""
 
 LOCATION_STEPS = 15
 """Steps of a compilation that a subschema takes, keywords apart; ``KEYWORD_STEPS``: each keyword."""

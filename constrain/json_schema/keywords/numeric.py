@@ -6,8 +6,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from constrain.errors import SchemaError
-from constrain.json_schema.shapes.numeric import Number, NumberShape, exact
-from constrain.json_schema.spelling.cells import is_no_double
+from constrain.json_schema.shapes.numeric import NumberShape, exact
+from constrain.json_schema.spelling.cells import Number, is_no_double
 
 if TYPE_CHECKING:
     from constrain.json_schema.documents.locations import Location

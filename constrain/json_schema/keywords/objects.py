@@ -10,7 +10,7 @@ from constrain.errors import SchemaError
 from constrain.json_schema.documents.dialects import escape
 from constrain.json_schema.documents.keyword_sets import IN_PLACE_APPLICATORS
 from constrain.json_schema.shapes.data import ANY, ANY_OBJECT, NOTHING, KeyPattern, ObjectShape
-from constrain.json_schema.shapes.objects import MAX_KEY_PATTERNS, apart, too_many_key_patterns
+from constrain.json_schema.shapes.objects import MAX_KEY_PATTERNS, divide_keys, too_many_key_patterns
 from constrain.json_schema.shapes.strings import ANY_CONTENT, ANY_STRING, StringShape, content, pattern_expression
 from constrain.json_schema.spelling.canonical import spell_content
 from constrain.json_schema.spelling.languages import matching
@@ -122,7 +122,7 @@ def object_shape(goals: Goals, found: Assertions) -> ObjectShape | None:
         if len(found.key_patterns) > MAX_KEY_PATTERNS:
             raise too_many_key_patterns()
         for pattern in found.key_patterns:
-            cells = apart(goals, patterns, [pattern])
+            cells = divide_keys(goals, patterns, [pattern])
             patterns = [*cells.both, *cells.left, *cells.right]
         for pattern in found.key_patterns:  # a declared key that matches a pattern must satisfy both
             if pattern.goal is not ANY:

@@ -18,9 +18,20 @@ from constrain.json_schema.keywords.asserted import asserted_shapes
 from constrain.json_schema.keywords.assertions import Assertions
 from constrain.json_schema.keywords.conditionals import dependencies
 from constrain.json_schema.keywords.table import keywords_of
-from constrain.json_schema.shapes.data import ANY, ANY_SHAPES, ArrayShape, Goal, KeyPattern, Not, ObjectShape, Shapes
+from constrain.json_schema.shapes.data import (
+    ANY,
+    ANY_SHAPES,
+    NOTHING,
+    PLAIN,
+    ArrayShape,
+    Goal,
+    KeyPattern,
+    Not,
+    ObjectShape,
+    Shapes,
+)
 from constrain.json_schema.shapes.goals import endless
-from constrain.json_schema.shapes.objects import apart
+from constrain.json_schema.shapes.objects import divide_keys
 from constrain.json_schema.shapes.shapes import all_but_one, intersect, union
 from constrain.json_schema.shapes.strings import pattern_expression
 
@@ -31,10 +42,10 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.goals import Goals
 
 MAX_VARIANTS = 300
-"""Ways in which one schema can hold that evaluate different members."""
+"""Ways in which one schema can hold that evaluate different members. Beyond: LimitError."""
 
 MAX_SCHEMAS_WITH_VARIANTS = 500
-"""Schemas whose variants one compilation works out: they may lie deeply within one another."""
+"""Schemas whose variants one compilation works out: they may lie deeply within one another. Beyond: LimitError."""
 
 UNEVALUATED = frozenset(("unevaluatedProperties", "unevaluatedItems"))
 SPLIT = IN_PLACE_APPLICATORS | UNEVALUATED
@@ -242,7 +253,7 @@ def _properties(goals: Goals, goal: Goal, evaluated: Evaluated, shapes: Shapes) 
     if goal is not ANY and not evaluated.all_keys:
         patterns: list[KeyPattern] = []
         for text in sorted(evaluated.patterns):
-            cells = apart(goals, patterns, [KeyPattern(text, goals.pattern_expressions[text], ANY)])
+            cells = divide_keys(goals, patterns, [KeyPattern(text, goals.pattern_expressions[text], ANY)])
             patterns = [*cells.both, *cells.left, *cells.right]
         keys = dict.fromkeys(sorted(evaluated.keys), ANY)
         shape = ObjectShape(keys, (), tuple(patterns), goal, open=False)
@@ -253,8 +264,16 @@ def _properties(goals: Goals, goal: Goal, evaluated: Evaluated, shapes: Shapes) 
 def _items(goals: Goals, goal: Goal, evaluated: Evaluated, shapes: Shapes) -> tuple[Evaluated, Shapes]:
     if goal is not ANY and not evaluated.all_items:
         rest = goal
-        for contained in evaluated.contained:
+        for contained in sorted(evaluated.contained, key=_order):
             rest = goals.either(rest, contained)
         shape = ArrayShape((ANY,) * evaluated.prefix, rest)
         shapes = intersect(goals, shapes, ANY_SHAPES._replace(arrays=(shape,)))
     return evaluated._replace(all_items=True, prefix=0, contained=frozenset()), shapes
+
+
+_FIXED = (ANY, NOTHING, *PLAIN.values())
+
+
+def _order(goal: Goal) -> tuple[int, int]:
+    """Sorts the goals of ``contains`` by where they stand, so that one schema always has the same grammar."""
+    return (-1, _FIXED.index(goal)) if goal.location is None else (goal.location.order, 0)

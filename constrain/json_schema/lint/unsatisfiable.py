@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from constrain.json_schema.documents.locations import Location
 
 MAX_QUESTIONS = 2_000
-"""Parts of one schema that are asked about; large hand-written schemas have some hundreds."""
+"""Parts of one schema that ``check`` asks about; large hand-written schemas have some hundreds. Beyond: the rest is not
+looked at, and a finding says so."""
 
 MAX_LISTED_VALUES = 100
 """Values of one ``enum`` that are asked about one by one."""

@@ -17,7 +17,7 @@ from constrain.json_schema.shapes.data import (
     And,
     ArrayShape,
     Atom,
-    Combined,
+    Combination,
     Formula,
     ItemCount,
     Not,
@@ -32,21 +32,21 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.shapes.goals import Goals
 
-    FormulaOf = Callable[["ArrayShape | ObjectShape | Combined"], Formula]
+    FormulaOf = Callable[["ArrayShape | ObjectShape | Combination"], Formula]
 
 MAX_COMBINED = 1_000
-"""Alternatives of one value that have formulas."""
+"""Alternatives of one value that have formulas. Beyond: LimitError."""
 
 TRUE_FORMULA = And(())
 
 
-def intersect_combined(goals: Goals, a: Shapes, b: Shapes) -> tuple[Combined, ...]:
+def intersect_combined(goals: Goals, a: Shapes, b: Shapes) -> tuple[Combination, ...]:
     """Of the arrays and objects of both disjunctions, those that have a formula from either side."""
-    found: list[Combined | None] = []
-    ours: tuple[Combined | Structure, ...] = (*a.combined, *a.arrays, *a.objects)
-    theirs: tuple[Combined | Structure, ...] = (*b.combined, *b.arrays, *b.objects)
+    found: list[Combination | None] = []
+    ours: tuple[Combination | Structure, ...] = (*a.combined, *a.arrays, *a.objects)
+    theirs: tuple[Combination | Structure, ...] = (*b.combined, *b.arrays, *b.objects)
     for one in ours:
-        others: tuple[Combined | Structure, ...] = theirs if isinstance(one, Combined) else b.combined
+        others: tuple[Combination | Structure, ...] = theirs if isinstance(one, Combination) else b.combined
         found += [_both(goals, one, two) for two in others]
     if len(found) > MAX_COMBINED:
         raise LimitError(f"schemas combine to more alternatives than MAX_COMBINED = {MAX_COMBINED}")
@@ -56,15 +56,15 @@ def intersect_combined(goals: Goals, a: Shapes, b: Shapes) -> tuple[Combined, ..
 Structure = ArrayShape | ObjectShape
 
 
-def _both(goals: Goals, one: Combined | Structure, two: Combined | Structure) -> Combined | None:
-    ours, formulas = (one.base, one.formulas) if isinstance(one, Combined) else (one, ())
-    theirs, others = (two.base, two.formulas) if isinstance(two, Combined) else (two, ())
+def _both(goals: Goals, one: Combination | Structure, two: Combination | Structure) -> Combination | None:
+    ours, formulas = (one.base, one.formulas) if isinstance(one, Combination) else (one, ())
+    theirs, others = (two.base, two.formulas) if isinstance(two, Combination) else (two, ())
     base = _intersect(goals, ours, theirs)
     if base is None:
         return None
-    if isinstance(one, Combined) and base is ours and not others:
+    if isinstance(one, Combination) and base is ours and not others:
         return one
-    return Combined(base, tuple(dict.fromkeys(formulas + others)))
+    return Combination(base, tuple(dict.fromkeys(formulas + others)))
 
 
 def _intersect(
@@ -75,7 +75,7 @@ def _intersect(
     return intersect_objects(goals, a, b) if isinstance(b, ObjectShape) else None
 
 
-def names_in_order(shape: Combined) -> list[str]:
+def names_in_order(shape: Combination) -> list[str]:
     """The keys that any of the shapes of objects names, in the order in which they come."""
     base = shape.base
     assert isinstance(base, ObjectShape)
@@ -87,14 +87,14 @@ def names_in_order(shape: Combined) -> list[str]:
     return list(names)
 
 
-def is_array(shape: Combined) -> bool:
+def is_array(shape: Combination) -> bool:
     """Whether arrays are meant, and not objects."""
     return isinstance(shape.base, ArrayShape)
 
 
-def formula_of(shape: ArrayShape | ObjectShape | Combined) -> Formula:
+def formula_of(shape: ArrayShape | ObjectShape | Combination) -> Formula:
     """The formula that holds for exactly the arrays or objects of this shape."""
-    if isinstance(shape, Combined):
+    if isinstance(shape, Combination):
         base = shape.base
         parts: list[Formula] = [] if base is ANY_ARRAY or base is ANY_OBJECT else [Atom(base)]
         parts += shape.formulas
@@ -112,14 +112,14 @@ def object_formula(shapes: Shapes, of: FormulaOf = formula_of) -> Formula:
     return _any_of((*shapes.objects, *(shape for shape in shapes.combined if not is_array(shape))), of)
 
 
-def _any_of(shapes: Iterable[ArrayShape | ObjectShape | Combined], of: FormulaOf) -> Formula:
+def _any_of(shapes: Iterable[ArrayShape | ObjectShape | Combination], of: FormulaOf) -> Formula:
     parts = tuple(map(of, shapes))
     return parts[0] if len(parts) == 1 else Or(parts)
 
 
 def restricted(
     goals: Goals, base: ArrayShape | ObjectShape, formulas: Iterable[Formula]
-) -> Iterator[ArrayShape | ObjectShape | Combined]:
+) -> Iterator[ArrayShape | ObjectShape | Combination]:
     """The alternative of this shape that satisfies the formulas, if there is one; a plain shape where that is all."""
     kept: dict[Formula, None] = {}
     stack = list(formulas)[::-1]
@@ -136,7 +136,7 @@ def restricted(
             base = both
         else:
             kept[formula] = None
-    yield Combined(base, tuple(kept)) if kept else base
+    yield Combination(base, tuple(kept)) if kept else base
 
 
 def atoms(formulas: tuple[Formula, ...]) -> Iterator[Atom]:
@@ -165,23 +165,23 @@ def as_one(goals: Goals, shapes: Shapes) -> Shapes:
     """
     known = goals.formulas
 
-    def shared(shape: ArrayShape | ObjectShape | Combined) -> Formula:
+    def shared(shape: ArrayShape | ObjectShape | Combination) -> Formula:
         found = known.get(id(shape))
         if found is None:
             found = known[id(shape)] = shape, formula_of(shape)
         return found[1]
 
-    structures: list[ArrayShape | ObjectShape | Combined] = []
+    structures: list[ArrayShape | ObjectShape | Combination] = []
     structures += restricted(goals, ANY_ARRAY, (array_formula(shapes, shared),))
     structures += restricted(goals, ANY_OBJECT, (object_formula(shapes, shared),))
     return with_structures(scalars_of(shapes), structures)
 
 
-def with_structures(scalars: Shapes, structures: Iterable[ArrayShape | ObjectShape | Combined]) -> Shapes:
+def with_structures(scalars: Shapes, structures: Iterable[ArrayShape | ObjectShape | Combination]) -> Shapes:
     """The scalars of some shapes, with these arrays and objects."""
     arrays, objects, combined = [], [], []
     for shape in structures:
-        if isinstance(shape, Combined):
+        if isinstance(shape, Combination):
             combined.append(shape)
         elif isinstance(shape, ArrayShape):
             arrays.append(shape)

@@ -154,7 +154,7 @@ class Automaton(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class Combined:
+class Combination:
     """The arrays, or the objects, of the shape ``base`` that satisfy all ``formulas``.
 
     ``closed``: the same for generation, if objects are closed there.
@@ -163,16 +163,16 @@ class Combined:
     base: ArrayShape | ObjectShape
     formulas: tuple[Formula, ...]
     automaton: Automaton | None = field(default=None, init=False)
-    closed: Combined | None = field(default=None, init=False)
+    closed: Combination | None = field(default=None, init=False)
 
     @property
-    def emitted(self) -> Combined:
+    def emitted(self) -> Combination:
         """What the grammar is made of: the closed form, unless that has no value."""
         closed = self.closed
         return closed if closed and closed.automaton and closed.automaton.is_productive() else self
 
 
-Alternative = ObjectShape | Combined
+Alternative = ObjectShape | Combination
 
 
 class Together(NamedTuple):
@@ -199,7 +199,7 @@ class Shapes(NamedTuple):
     strings: tuple[StringShape, ...] = ()
     arrays: tuple[ArrayShape, ...] = ()
     objects: tuple[ObjectShape, ...] = ()
-    combined: tuple[Combined, ...] = ()
+    combined: tuple[Combination, ...] = ()
 
 
 NO_SHAPES = Shapes()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.data import ObjectShape
 
 MAX_KEY_CLASSES = 500
-"""Classes of undeclared keys: patterns of several schemas at once may divide them exponentially."""
+"""Classes of undeclared keys; patterns of several schemas at once may divide them exponentially. Beyond: LimitError."""
 
 
 class SharedKeys(NamedTuple):

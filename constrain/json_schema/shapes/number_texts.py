@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 from constrain.json_schema.shapes.numeric import (
     VALUE_STEPS,
-    Number,
     NumberShape,
     list_numbers,
     nonempty,
     step_of,
     to_decimal,
 )
-from constrain.json_schema.spelling.cells import is_long_integer, least_double
+from constrain.json_schema.spelling.cells import Number, is_long_integer, least_double
 from constrain.json_schema.spelling.numbers import MAX_LISTED_MULTIPLES, number_expression, number_literal_expression
 from constrain.language.tree import Expression
 from constrain.regex.decimals import union

@@ -18,27 +18,26 @@ from math import gcd
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.errors import LimitError
+from constrain.json_schema.spelling.cells import Number
 from constrain.json_schema.spelling.numbers import MAX_INTEGER_DIGITS
 from constrain.work import spend
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-
-Number = int | Decimal
-"""An exact decimal number; whole ones are ``int``."""
-
 MAX_WHOLE_EXPONENT = 400
 """Whole decimals up to here become ``int``: more than any float reaches."""
 
 MAX_EXPONENT = 10_000
-"""Exponents beyond make fractions that take seconds to reckon with."""
+"""Exponent of a number in a schema, of either sign: greater ones make fractions that take seconds to reckon with.
+Beyond: LimitError."""
 
 MAX_EXCLUDED_IN_A_ROW = 10_000
-"""Multiples that other divisors exclude one after the other: real divisors leave one out of any few."""
+"""Multiples that other divisors exclude one after the other; real divisors leave one out of any few. Beyond:
+LimitError."""
 
 MAX_COMPLEMENT_PIECES = 1_000
-"""Pieces of a complement: real schemas make a handful."""
+"""Intervals, and alternatives, of the numbers that ``not`` leaves; real schemas make a handful. Beyond: LimitError."""
 
 VALUE_STEPS = 2
 """Steps of a compilation that it takes to compare a listed or excluded number with bounds."""
@@ -96,19 +95,7 @@ def intersect_numbers(a: NumberShape, b: NumberShape) -> NumberShape | None:
     if b is ANY_NUMBER:
         return a
     if a.values is not None or b.values is not None:
-        if a.values is None:
-            a, b = b, a
-        assert a.values is not None
-        spend(len(a.values) * VALUE_STEPS)
-        if b.values is not None or b.excluded:  # looked up, not searched, in lists of thousands
-            listed = frozenset(b.excluded if b.values is None else b.values)
-            a = a._replace(values=tuple(value for value in a.values if (value in listed) == (b.values is not None)))
-            bounds = b._replace(excluded=(), values=None)
-        else:
-            bounds = b
-        assert a.values is not None
-        values = tuple(value for value in a.values if admits_number(bounds, value))
-        return a._replace(values=values, integer=a.integer or b.integer) if values else None
+        return _among_values(b, a) if a.values is None else _among_values(a, b)
     divisors = len(a.not_multiples) + len(b.not_multiples)
     spend((1 + len(a.excluded) + len(b.excluded) + divisors * divisors // 2) * VALUE_STEPS)
     minimum, exclusive_minimum = a.minimum, a.exclusive_minimum
@@ -134,6 +121,19 @@ def intersect_numbers(a: NumberShape, b: NumberShape) -> NumberShape | None:
             a.excluded + b.excluded,
         )
     )
+
+
+def _among_values(a: NumberShape, b: NumberShape) -> NumberShape | None:
+    """Those of the values that ``a`` lists which have the other shape, too."""
+    assert a.values is not None
+    spend(len(a.values) * VALUE_STEPS)
+    values, bounds = a.values, b
+    if b.values is not None or b.excluded:  # looked up, not searched, in lists of thousands
+        listed = frozenset(b.excluded if b.values is None else b.values)
+        values = tuple(value for value in values if (value in listed) == (b.values is not None))
+        bounds = b._replace(excluded=(), values=None)
+    values = tuple(value for value in values if admits_number(bounds, value))
+    return a._replace(values=values, integer=a.integer or b.integer) if values else None
 
 
 def lcm(a: Fraction, b: Fraction) -> Fraction:
@@ -329,18 +329,18 @@ def to_decimal(fraction: Fraction) -> Number:
 
 
 # The complement. A cut lies just before (0) or just after (1) a value; between two neighbouring cuts, the same shapes
-# hold. ``Condition``: a shape between its bounds, its divisor and the divisors it excludes.
+# hold. ``Divisibility``: a shape between its bounds, its divisor and the divisors it excludes.
 
 Cut = tuple[Number, int]
-Condition = tuple[Fraction | None, tuple[Fraction, ...]]
+Divisibility = tuple[Fraction | None, tuple[Fraction, ...]]
 
 
 def complement_numbers(shapes: tuple[NumberShape, ...]) -> tuple[NumberShape, ...]:
     """Shapes that have exactly the numbers that none of ``shapes`` has, by value."""
     removed: set[Number] = set()
     returned: dict[Number, None] = {}
-    events: dict[Cut, list[tuple[Condition, int]]] = {}
-    active: Counter[Condition] = Counter()
+    events: dict[Cut, list[tuple[Divisibility, int]]] = {}
+    active: Counter[Divisibility] = Counter()
     for shape in shapes:
         if shape.values is not None:
             removed.update(shape.values)
@@ -387,7 +387,7 @@ def _returned_values(shapes: tuple[NumberShape, ...], candidates: Collection[Num
 
 
 def _segments(
-    events: dict[Cut, list[tuple[Condition, int]]], active: Counter[Condition]
+    events: dict[Cut, list[tuple[Divisibility, int]]], active: Counter[Divisibility]
 ) -> Iterator[tuple[Cut | None, Cut | None, list[NumberShape]]]:
     """Intervals, and what numbers in there must be to satisfy none of the conditions that hold there."""
     start: Cut | None = None
@@ -402,7 +402,7 @@ def _segments(
     yield start, None, current
 
 
-def _alternatives(active: Counter[Condition]) -> list[NumberShape]:
+def _alternatives(active: Counter[Divisibility]) -> list[NumberShape]:
     """Shapes without bounds, together the numbers that satisfy none of the conditions."""
     alternatives = [NumberShape()]
     for (step, divisors), count in active.items():

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from constrain.json_schema.shapes.goals import Goals
 
 MAX_KEY_PATTERNS = 200
-"""Patterns for the keys of one object, compared in pairs; real schemas stay below 20."""
+"""Patterns for the keys of one object, and classes that they divide the keys into; real schemas stay below 20. Beyond:
+LimitError."""
 
 
 KEYS_PER_STEP = 2
@@ -92,7 +93,7 @@ def _intersect_patterns(goals: Goals, a: ObjectShape, b: ObjectShape) -> tuple[K
     only_theirs = [pattern for pattern in b.patterns if pattern.text not in ours]
     if only_ours and only_theirs and all(pattern.goal is NOTHING for pattern in only_ours + only_theirs):
         return (*shared, _excluded(only_ours + only_theirs))
-    cells = apart(goals, only_ours, only_theirs)
+    cells = divide_keys(goals, only_ours, only_theirs)
     return (
         *shared,
         *(cell for cell in cells.both),
@@ -109,7 +110,7 @@ def _excluded(patterns: list[KeyPattern]) -> KeyPattern:
     return KeyPattern(" or ".join(each.text for each in patterns), Alternation(tuple(expressions)), NOTHING)
 
 
-class Cells(NamedTuple):
+class KeyCells(NamedTuple):
     """Keys that match a pattern of both lists, of the left one only, of the right one only."""
 
     both: list[KeyPattern]
@@ -117,11 +118,11 @@ class Cells(NamedTuple):
     right: list[KeyPattern]
 
 
-def apart(goals: Goals, left: list[KeyPattern], right: list[KeyPattern]) -> Cells:
+def divide_keys(goals: Goals, left: list[KeyPattern], right: list[KeyPattern]) -> KeyCells:
     """Divides the keys of two lists of patterns; no two patterns of one list match the same key."""
     if len(left) + len(right) > MAX_KEY_PATTERNS:
         raise too_many_key_patterns()
-    cells = Cells([], [], [])
+    cells = KeyCells([], [], [])
     remaining: list[KeyPattern | None] = list(right)
     for pattern in left:
         rest: KeyPattern | None = pattern

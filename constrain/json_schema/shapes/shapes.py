@@ -10,11 +10,11 @@ from constrain.json_schema.shapes.combined import intersect_combined
 from constrain.json_schema.shapes.data import (
     ANY_SHAPES,
     ArrayShape,
-    Combined,
+    Combination,
     ObjectShape,
     Shapes,
 )
-from constrain.json_schema.shapes.numeric import ANY_NUMBER, Number, NumberShape, intersect_numbers
+from constrain.json_schema.shapes.numeric import ANY_NUMBER, NumberShape, intersect_numbers
 from constrain.json_schema.shapes.objects import intersect_objects
 from constrain.json_schema.shapes.strings import ANY_STRING, StringShape, intersect_many_strings, intersect_strings
 from constrain.work import spend
@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from constrain.json_schema.shapes.goals import Goals
+    from constrain.json_schema.spelling.cells import Number
 
 MAX_ALTERNATIVES = 1_000
-"""Alternatives of one JSON type at one place: ``anyOf`` under ``allOf`` multiplies, and real schemas stay below 100."""
+"""Alternatives of one JSON type at one place; ``anyOf`` under ``allOf`` multiplies, and real schemas stay below 100.
+Beyond: LimitError."""
 
 MAX_PRODUCT = 64
 """Pairs of alternatives that are intersected one by one; more become formulas, which do not multiply."""
@@ -53,7 +55,7 @@ def union(alternatives: Iterable[Shapes]) -> Shapes:
     strings: list[StringShape] = []
     arrays: dict[ArrayShape, None] = {}
     objects: list[ObjectShape] = []
-    combined: dict[Combined, None] = {}
+    combined: dict[Combination, None] = {}
     listed_numbers: dict[bool, dict[Number, None]] = {}
     listed_strings: dict[str, None] = {}
     for shapes in alternatives:

@@ -183,7 +183,7 @@ def admitted(shape: StringShape, values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 MAX_LENGTH_RANGES = 1_000
-"""Ranges of lengths that a complement leaves: each is an alternative."""
+"""Ranges of lengths that a complement leaves: each is an alternative. Beyond: LimitError."""
 
 
 def complement_strings(shapes: tuple[StringShape, ...]) -> tuple[StringShape, ...]:

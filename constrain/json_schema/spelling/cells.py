@@ -18,6 +18,7 @@ from math import inf, isinf, nextafter
 from typing import NamedTuple
 
 Number = int | Decimal
+"""An exact decimal number; whole ones are ``int``."""
 
 SIGNIFICANT_DIGITS = 20
 """Digits, from the first that is not 0, by which a number is compared with the end of a cell."""
@@ -34,7 +35,7 @@ MAX_UNDERFLOW_DIGITS = 320
 LEAST_DOUBLE = Decimal("5e-324")
 
 
-class Cell(NamedTuple):
+class RoundingCell(NamedTuple):
     """The numbers that read as one double: from ``low`` to ``high``, which belong to it if ``closed``."""
 
     low: Fraction
@@ -59,13 +60,13 @@ def nearest(value: Number) -> float:
         return inf if value > 0 else -inf
 
 
-def cell(double: float) -> Cell:
+def cell(double: float) -> RoundingCell:
     """The numbers that read as a finite double."""
     here = Fraction(double)
     below, above = nextafter(double, -inf), nextafter(double, inf)
     low = 2 * here - Fraction(above) if isinf(below) else Fraction(below)
     high = 2 * here - Fraction(below) if isinf(above) else Fraction(above)
-    return Cell((low + here) / 2, (here + high) / 2, closed=_bits(double) % 2 == 0)
+    return RoundingCell((low + here) / 2, (here + high) / 2, closed=_bits(double) % 2 == 0)
 
 
 def around(value: Number) -> Interval:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from constrain.language.tree import Expression
 
 MAX_PATTERN_WORK = 2_000_000
-"""What all questions of one compilation may take, in the kernel's count of work: up to a second. Real schemas take a
-few hundredths of it."""
+"""Derivatives that all questions of one compilation about patterns take: up to a second. Real schemas take a few
+hundredths of it. Beyond: LimitError."""
 
 MANY = 10_000
 """Numbers of texts above this one are not told apart: no answer of a model has as many different keys."""
@@ -50,7 +50,7 @@ _PAIRS_PER_STEP = 10
 Answer = TypeVar("Answer")
 
 
-class _Work(threading.local):
+class _PatternWork(threading.local):
     """What the compilation under way in this thread may still take for its questions."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class _Work(threading.local):
         self.matching: dict[tuple[int, tuple[str, ...]], tuple[Expression, list[str]]] = {}  # answers, by id and texts
 
 
-_work = _Work()
+_work = _PatternWork()
 
 
 def begin_compilation() -> None:

@@ -25,6 +25,7 @@ from constrain.json_schema.spelling.cells import (
     GREATEST_EXACT,
     MAX_UNDERFLOW_DIGITS,
     SIGNIFICANT_DIGITS,
+    Number,
     around,
     is_short,
 )
@@ -51,7 +52,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MAX_INTEGER_DIGITS = 4300
-"""What Python's int() reads by default (sys.int_info.default_max_str_digits)."""
+"""Digits of an integer: what Python's int() reads by default (sys.int_info.default_max_str_digits). Beyond: LimitError
+for a number of a schema; longer ones are not written."""
 
 MAX_FLOAT_DIGITS = 308
 """Digits before the point of a number that is no integer: every such number is finite as binary64."""
@@ -60,7 +62,7 @@ MAX_FRACTION_DIGITS = 64
 """Digits after the point: more than any shortest float representation without exponent has."""
 
 MAX_BOUND_FRACTION_DIGITS = 1100
-"""Digits after the point of a bound, a divisor or a constant: every float has fewer."""
+"""Digits after the point of a bound, a divisor or a constant; every float has fewer. Beyond: LimitError."""
 
 MAX_LISTED_MULTIPLES = 1000
 """That few integer multiples are listed, as long as they take at most MAX_LISTED_BYTES."""
@@ -68,12 +70,15 @@ MAX_LISTED_MULTIPLES = 1000
 MAX_LISTED_BYTES = 32_000
 
 MAX_DIVISOR_BESIDE_OTHERS = 100
-"""Multiples of a greater divisor (zeros at its end aside) that must not be multiples of others are too far apart to
-tell, digit by digit, whether one can still be reached."""
+"""The divisor, zeros at its end aside, of numbers that must not be multiples of others: multiples of a greater one are
+too far apart to tell, digit by digit, whether one can still be reached. Beyond: LimitError."""
 
 MAX_JOINT_REMAINDERS = 1_000_000
-"""Remainders that such a divisor and those of the others that are no greater have together: their least common
-multiple, which seven primes reach. All others exclude too few numbers to matter."""
+"""Least common multiple of a divisor and of the others, up to MAX_DIVISOR_BESIDE_OTHERS, whose multiples are excluded:
+seven primes reach it. Beyond: LimitError.
+
+Others that are greater exclude too few numbers to matter.
+"""
 
 FRACTION_DIGITS = 16
 """Digits, those before the point included, by which a number that must not be an integer differs from all integers."""
@@ -107,7 +112,6 @@ INTEGER: Expression = _any_integer(MAX_INTEGER_DIGITS)
 NUMBER: Expression = Concatenation((_ANY_SIGN, _SHORT_NATURAL, decimals.any_fraction(MAX_FRACTION_DIGITS)))
 """Any number."""
 
-Number = int | Decimal
 
 NUMBER_BYTES = 16 << 20
 """Bytes that the remembered expressions of numbers may take together; beyond, the least recently used go."""
@@ -362,14 +366,10 @@ def _integers(
     by_double: bool,
 ) -> Expression:
     greatest = _GREATEST_SHORT if by_double else _GREATEST_INTEGER
-    if low is not None and high is not None and low > high:
+    bounds = _bounds_within(low, high, greatest)
+    if bounds is None:
         return NOTHING
-    if (low is not None and low > greatest) or (high is not None and high < -greatest):
-        return NOTHING
-    if low is not None and low <= -greatest:
-        low = None
-    if high is not None and high >= greatest:
-        high = None
+    low, high = bounds
     digits = MAX_FLOAT_DIGITS if by_double else MAX_INTEGER_DIGITS
     divisor = 1 if multiple_of is None else _integer_divisor(multiple_of)
     if divisor == 1 and not not_multiples_of and not excluded:
@@ -381,19 +381,15 @@ def _integers(
     others = [_integer_divisor(other) for other in not_multiples_of]
     left_out = {int(value) for value in excluded if _is_integer(value)}
     cells = [_integers_around(value) for value in excluded if not is_short(value)] if by_double else []
-    if last - first < MAX_LISTED_MULTIPLES:
-        # Three bits are a little less than a digit.
-        longest = max(abs(first * divisor), abs(last * divisor)).bit_length() // 3 + 2
-        if (last - first + 1) * longest <= MAX_LISTED_BYTES or first == last:
-            numbers = [factor * divisor for factor in range(first, last + 1)]
-            texts = [
-                str(number).encode()
-                for number in numbers
-                if number not in left_out
-                and all(number % other for other in others)
-                and not any(least <= number <= most for least, most in cells)
-            ]
-            return LiteralSet(tuple(texts)) if texts else NOTHING
+    if _is_short_list(first, last, divisor):
+        texts = [
+            str(number).encode()
+            for number in range(first * divisor, last * divisor + 1, divisor)
+            if number not in left_out
+            and all(number % other for other in others)
+            and not any(least <= number <= most for least, most in cells)
+        ]
+        return LiteralSet(tuple(texts)) if texts else NOTHING
     numbers_of_divisor = _integer_range(low, high, digits)
     if divisor > 1:
         numbers_of_divisor = Intersection((numbers_of_divisor, _multiple(divisor)))
@@ -404,6 +400,23 @@ def _integers(
     outside += [_integer_range(least, most, digits + 1) for least, most in cells if least <= most]
     divisors = [_multiple(other) for other in others if other <= _GREATEST_INTEGER]
     return _without(numbers_of_divisor, divisors, outside)
+
+
+def _bounds_within(low: int | None, high: int | None, greatest: int) -> tuple[int | None, int | None] | None:
+    """The bounds, ``None`` in place of those beyond ``greatest``, of either sign; ``None`` if no integer is left."""
+    if low is not None and (low > greatest or (high is not None and low > high)):
+        return None
+    if high is not None and high < -greatest:
+        return None
+    return None if low is None or low <= -greatest else low, None if high is None or high >= greatest else high
+
+
+def _is_short_list(first: int, last: int, divisor: int) -> bool:
+    """Whether the multiples from ``first`` to ``last`` times the divisor can be listed."""
+    if last - first >= MAX_LISTED_MULTIPLES:
+        return False
+    longest = max(abs(first * divisor), abs(last * divisor)).bit_length() // 3 + 2  # 3 bits: a little less than a digit
+    return (last - first + 1) * longest <= MAX_LISTED_BYTES or first == last
 
 
 def _integer_divisor(multiple_of: Number) -> int:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Place = dict[str, object] | list[object]
 
 MAX_STRICT_SUBSCHEMAS = 50_000
-"""Subschemas of a converted schema: inlining of references could multiply them without end."""
+"""Subschemas of a converted schema; inlining of references could multiply them without end. Beyond: LimitError."""
 
 SCHEMA_MAPS = ("properties", "patternProperties", "$defs", "definitions")
 SCHEMA_LISTS = ("anyOf", "allOf", "prefixItems")

@@ -10,11 +10,27 @@ if TYPE_CHECKING:
     from constrain.json_schema.strict.merging import Schema
 
 MAX_PROPERTIES = 5000
+"""Properties of all objects of a strict schema together, as for OpenAI. Beyond: a violation, and for ``strict`` of a
+request status 400."""
+
 MAX_NESTING = 10
+"""Levels of objects and arrays in a strict schema, as for OpenAI. Beyond: a violation, and for ``strict`` of a request
+status 400."""
+
 MAX_NAME_CHARACTERS = 120_000
+"""Characters of the names of properties and definitions, and of the strings of ``enum`` and ``const``, of a strict
+schema, as for OpenAI. Beyond: a violation, and for ``strict`` of a request status 400."""
+
 MAX_ENUM_VALUES = 1000
+"""Values of every ``enum`` of a strict schema together, as for OpenAI. Beyond: a violation, and for ``strict`` of a
+request status 400."""
+
 MAX_LARGE_ENUM_CHARACTERS = 15_000
+"""Characters of the strings of one ``enum`` that has more than LARGE_ENUM values, of a strict schema, as for OpenAI.
+Beyond: a violation, and for ``strict`` of a request status 400."""
+
 LARGE_ENUM = 250
+"""Values of one ``enum`` from which on its characters are limited."""
 
 _OPT_OUT = "Consider reducing the number of enums, or use 'strict: false' to opt out of structured outputs."
 

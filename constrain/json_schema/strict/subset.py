@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 
 MAX_STRICT_DEPTH = 1000
-"""Levels of JSON in a schema; the compiler allows half as many levels of subschemas."""
+"""Levels of JSON in a schema that is read as a strict one; the compiler allows half as many levels of subschemas.
+Beyond: LimitError."""
 
 
 def strict_schema(schema: object) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 from constrain.errors import LimitError
 from constrain.json_schema.formulas.closing import emitted, emitted_strings
 from constrain.json_schema.formulas.independent_keys import IndependentKeys
-from constrain.json_schema.formulas.shape_automaton import START, ShapeAutomaton
+from constrain.json_schema.formulas.shape_automaton import OPENED, ShapeAutomaton
 from constrain.json_schema.shapes.arrays import item_goal, longest_length, unproductive_item
 from constrain.json_schema.shapes.data import FALSE, NULL, TRUE, ArrayShape, ObjectShape
 from constrain.json_schema.shapes.keys import key_classes
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.formulas.remembered.members import RememberedMembers
     from constrain.json_schema.formulas.shape_automaton import Read
-    from constrain.json_schema.shapes.data import Combined, Goal
-    from constrain.json_schema.shapes.numeric import Number
+    from constrain.json_schema.shapes.data import Combination, Goal
+    from constrain.json_schema.spelling.cells import Number
 
 Value = tuple[object, ...]
 
@@ -140,7 +140,7 @@ class Supply:
         undeclared = [key_class for key_class in key_classes(shape) if room]
         return any(each.number == float("inf") or self.is_endless(each.goal) for each in undeclared)
 
-    def _has_endless_combinations(self, shape: Combined) -> bool:
+    def _has_endless_combinations(self, shape: Combination) -> bool:
         automaton = shape.automaton
         if automaton is None:
             return False
@@ -247,7 +247,7 @@ class Supply:
                 raise _TooMany(sure=False)  # many numbers, perhaps few doubles
         return None
 
-    def _combinations(self, shape: Combined, limit: int) -> dict[object, None]:
+    def _combinations(self, shape: Combination, limit: int) -> dict[object, None]:
         """The values of an automaton: member by member, along all its ways."""
         automaton = shape.automaton
         if automaton is None or isinstance(automaton, IndependentKeys):
@@ -268,7 +268,7 @@ class Supply:
             moves.setdefault(source, []).append(target)
         found: dict[object, None] = {}
         seen: set[tuple[int, tuple[object, ...]]] = set()
-        work: list[tuple[int, tuple[object, ...]]] = [(START, ())]
+        work: list[tuple[int, tuple[object, ...]]] = [(OPENED, ())]
         while work:
             state, members = work.pop()
             if (state, members) in seen or state not in useful:

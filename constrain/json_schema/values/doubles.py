@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
     from constrain.json_schema.shapes.data import Goal
     from constrain.json_schema.shapes.goals import Goals
-    from constrain.json_schema.shapes.numeric import Number
+    from constrain.json_schema.spelling.cells import Number
 
 ONLY_DECIMALS = (
     "no number within the digits that are written is valid both as a decimal and as an IEEE double; "

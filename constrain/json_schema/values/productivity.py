@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from constrain.errors import LimitError
 from constrain.json_schema.shapes.arrays import unproductive_item
 from constrain.json_schema.shapes.combined import is_array
-from constrain.json_schema.shapes.data import Combined, Shapes
+from constrain.json_schema.shapes.data import Combination, Shapes
 from constrain.json_schema.shapes.goal import place
 from constrain.json_schema.shapes.keys import capacity
 from constrain.json_schema.shapes.objects import unproductive_member
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 
 MAX_GOALS = 50_000
-"""Goals of one schema: the largest real ones have 10,000; recursion under ``allOf`` can combine many more."""
+"""Goals of one schema; the largest real ones have 10,000, and recursion under ``allOf`` can combine many more. Beyond:
+LimitError."""
 
 
 def expand_all(goals: Goals, root: Goal) -> list[Goal]:
@@ -84,7 +85,7 @@ def children(goal: Goal) -> Iterator[Goal]:
 def _parts_together(goal: Goal) -> Iterator[Goal]:
     for group in goal.together:
         for shape in group.closed:
-            if isinstance(shape, Combined):
+            if isinstance(shape, Combination):
                 assert shape.automaton is not None
                 yield from shape.automaton.goals()
             else:
@@ -168,7 +169,7 @@ def _blockers(goal: Goal, *, closed: bool) -> list[Goal] | None:
     shapes = goal.shapes
     assert shapes is not None
     objects: Iterable[ObjectShape] = shapes.objects
-    combinations: Iterable[Combined] = shapes.combined
+    combinations: Iterable[Combination] = shapes.combined
     if closed and (objects or combinations):
         from constrain.json_schema.formulas.closing import closed_forms
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from constrain.errors import LimitError, UnsupportedSchemaError
 from constrain.json_schema.formulas.arrays import array_automaton
-from constrain.json_schema.formulas.shape_automaton import START, Read, ShapeAutomaton
+from constrain.json_schema.formulas.shape_automaton import OPENED, Read, ShapeAutomaton
 from constrain.json_schema.shapes.arrays import longest_length, unproductive_item
 from constrain.json_schema.shapes.combined import is_array
-from constrain.json_schema.shapes.data import ANY, FALSE, NULL, TRUE, ArrayShape, Combined, Goal, Shapes
+from constrain.json_schema.shapes.data import ANY, FALSE, NULL, TRUE, ArrayShape, Combination, Goal, Shapes
 from constrain.json_schema.shapes.numeric import NumberShape, admits_number, lcm, step_of, to_decimal
 from constrain.json_schema.shapes.strings import admitted
 from constrain.json_schema.values.counting import Supply, json_value
@@ -31,23 +31,27 @@ if TYPE_CHECKING:
     from constrain.json_schema.values.counting import Value
 
 MAX_DISTINCT_ITEMS = 10_000
-"""Items of an array where it is not sure that more values exist; larger supplies are not counted."""
+"""Items of an array of different items, where it is not sure that more values exist; larger supplies are not counted.
+Beyond: arrays are not made longer, and a warning says so."""
 
 MAX_DISTINCT_MINIMUM = 300
-"""Different items that an array must have: to finish takes all of them, each apart from those before."""
+"""Different items that an array must have: to finish takes all of them, each apart from those before. Beyond:
+LimitError."""
 
 MAX_COMPARED_PERIOD = 500
 """The least common multiple of divisors, some of which numbers must not be multiples of, in items that must differ.
+Beyond: LimitError.
 
 With twice as much, the kernel meets ``MAX_INTERSECTION_STATES`` when it asks whether a number goes on to differ from
 those before it.
 """
 
 MAX_SCARCE_VALUES = 2_000
-"""Values that positions of one array compete for."""
+"""Values that positions of one array of different items compete for. Beyond: LimitError, or UnsupportedSchemaError
+where one position alone has more."""
 
 MAX_UNIQUE_STATES = 20_000
-"""States of an automaton that counts values: positions times numbers of used values."""
+"""States of an automaton that counts values: positions times numbers of used values. Beyond: LimitError."""
 
 
 def settle_unique_items(goals: Goals, root: Goal, order: list[Goal]) -> list[Goal]:
@@ -142,7 +146,7 @@ class _Settlement:
         goal.shapes = new
         return True
 
-    def bounded(self, goal: Goal, shape: ArrayShape) -> ArrayShape | Combined | None:
+    def bounded(self, goal: Goal, shape: ArrayShape) -> ArrayShape | Combination | None:
         """The same arrays, bounded so that items cannot run out; ``None`` if there are none."""
         longest = longest_length(shape)
         if shape.minimum > MAX_DISTINCT_MINIMUM:
@@ -167,7 +171,7 @@ class _Settlement:
                 message = f"arrays of different items at {pointer} have at most {MAX_DISTINCT_ITEMS} items"
                 self.goals.warnings[message] = None
                 shape = shape._replace(maximum=MAX_DISTINCT_ITEMS)
-        return self.counted(goal, Combined(shape, ())) if scarce else shape
+        return self.counted(goal, Combination(shape, ())) if scarce else shape
 
     def has_more_than(self, goal: Goal, item: Goal, number: int) -> bool:
         """Whether there are more values for an item; refuses what is not known."""
@@ -189,7 +193,7 @@ class _Settlement:
             return None
         return shape._replace(maximum=number)
 
-    def counted(self, goal: Goal, shape: Combined) -> Combined:
+    def counted(self, goal: Goal, shape: Combination) -> Combination:
         """The arrays of a combination, by an automaton that counts scarce values."""
         if id(shape) in self.settled:
             return shape
@@ -202,7 +206,7 @@ class _Settlement:
         assert isinstance(shape.automaton, ShapeAutomaton)
         product = _Product(self.goals, self.supply, shape.automaton, longest_length(shape.base), pointer)
         if product.values:
-            shape = Combined(shape.base, shape.formulas)
+            shape = Combination(shape.base, shape.formulas)
             shape.automaton = product.build()
             self.goals.shortages[goal] = "the items must all be different, and there are not enough different values"
         self.settled.add(id(shape))
@@ -314,8 +318,8 @@ class _Product:
     def build(self) -> ShapeAutomaton:
         """Explores the states."""
         made = ShapeAutomaton()
-        start = (START, (0,) * len(self.classes))
-        ids: dict[tuple[int, Used], int] = {start: START}
+        start = (OPENED, (0,) * len(self.classes))
+        ids: dict[tuple[int, Used], int] = {start: OPENED}
         queue = [start]
 
         def number(state: int, used: Used) -> int:

@@ -6,7 +6,7 @@ SEEDS = 2**32 - 1
 """Number of seeds: 0 to ``SEEDS - 1``. llama.cpp takes the next number, ``LLAMA_DEFAULT_SEED``, for a fresh seed."""
 
 MAX_PENALTY = 2
-"""Size of ``presence_penalty`` and ``frequency_penalty``, which are subtracted from logits (OpenAI)."""
+"""The greatest ``presence_penalty`` and ``frequency_penalty``, either way, as for OpenAI. Beyond: ``ValueError``."""
 
 
 def later_seed(seed: int, number: int) -> int:

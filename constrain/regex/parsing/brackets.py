@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from constrain.regex.parsing.scanner import Scanner
 
 MAX_CLASS_NESTING = 100
-"""Classes inside classes; each level is a few frames of the interpreter's stack."""
+"""Levels of classes inside classes of a pattern; each is a few frames of the interpreter's stack. Beyond:
+PatternError."""
 
 _POSIX = {
     "alnum": ((0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A)),

@@ -45,13 +45,14 @@ if TYPE_CHECKING:
     from constrain.regex.lookaround import Elimination, Looking
 
 MAX_NESTING = 100
-"""Groups inside groups: trees are hashed, compared and translated recursively, a few stack frames a level."""
+"""Levels of groups inside groups of a pattern: trees are hashed, compared and translated recursively, a few stack
+frames a level. Beyond: PatternError."""
 
 MAX_REPETITION = 2**31 - 1
-"""The greatest count in ``{m,n}``: what fits into a signed 32-bit counter."""
+"""The greatest count in ``{m,n}`` of a pattern: what fits into a signed 32-bit counter. Beyond: PatternError."""
 
 MAX_ANCHORED_FACTORS = 200
-"""Parts with ``^`` or ``$`` in one sequence; the cost grows with their square."""
+"""Parts with ``^`` or ``$`` in one sequence of a pattern; the cost grows with their square. Beyond: PatternError."""
 
 ANY_TEXT = Repetition(ANY_CHAR, 0, None)
 ANY_JSON_TEXT = Repetition(ANY_JSON_CHAR, 0, None)

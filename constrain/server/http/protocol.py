@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAX_HEADER_BYTES = 64 << 10
-"""Request line and headers together."""
+"""Bytes of the request line and the headers together. Beyond: status 431."""
 
 MAX_CONNECTIONS = 512
 """Where there are as many, a new one takes the place of the one that has been idle for longest."""

@@ -9,28 +9,28 @@ from __future__ import annotations
 from constrain.llama.decoding.ranges import MAX_PENALTY
 
 MAX_CHOICES = 128
-"""Answers to one prompt: ``n`` and ``best_of`` (OpenAI)."""
+"""Answers to one prompt (``n``, ``best_of``), as for OpenAI. Beyond: status 400."""
 
 MAX_MESSAGES = 2048
-"""Messages of a conversation (OpenAI)."""
+"""Messages of a conversation, as for OpenAI. Beyond: status 400."""
 
 MAX_INPUTS = 2048
-"""Texts of one request for embeddings (OpenAI)."""
+"""Texts of one request for embeddings, as for OpenAI. Beyond: status 400."""
 
 MAX_TOOLS = 128
-"""Tools, or functions, of one request (OpenAI)."""
+"""Tools, or functions, of one request, as for OpenAI. Beyond: status 400."""
 
 MAX_STOPS = 4
-"""Texts of ``stop`` (OpenAI)."""
+"""Texts of ``stop``, as for OpenAI. Beyond: status 400."""
 
 MAX_METADATA = 16
-"""Members of ``metadata`` (OpenAI)."""
+"""Members of ``metadata``, as for OpenAI. Beyond: status 400."""
 
 MAX_COMPLETION_LOGPROBS = 5
-"""Most likely tokens that a text completion tells for each place, ``logprobs`` (OpenAI)."""
+"""Most likely tokens reported for each place of a text completion (``logprobs``), as for OpenAI. Beyond: status 400."""
 
 MAX_BIAS = 100
-"""What ``logit_bias`` adds to a logit, or subtracts from it (OpenAI)."""
+"""Added to a logit, or subtracted from it, by ``logit_bias``, as for OpenAI. Beyond: status 400."""
 
 BIAS_KEY = r"[0-9]{1,9}"
 """Pattern of the keys of ``logit_bias``: ids of tokens in decimal digits."""
@@ -51,16 +51,20 @@ GIVEN_SEEDS = (-(2**63), 2**63 - 1)
 """The least and the greatest ``seed`` (OpenAI); each stands for one of the sampler's ``SEEDS``."""
 
 MAX_COUNT = 2**31 - 1
-"""Tokens: more than any context holds, and few enough for the sampler to count. A greater ``top_k`` is a 400; greater
-limits on tokens stand for this one."""
+"""Tokens of ``top_k`` or of a limit on tokens: more than any context holds. Beyond: status 400 for ``top_k``; limits on
+tokens count as this one."""
 
 MAX_PAGE = 100
-"""Items of the input of a response in one page, ``limit`` (OpenAI)."""
+"""Items of one page of the input of a stored response (``limit``), as for OpenAI. Beyond: status 400."""
 
 MAX_NESTING = 220
-"""Levels of objects and arrays in one field of a request. The types of the ``openai`` package, which write responses,
-repeat fields of up to 250 levels."""
+"""Levels of objects and arrays in one field of a request. Beyond: status 400.
+
+The types of the ``openai`` package, which write responses, repeat fields of up to 250 levels.
+"""
 
 MAX_SCHEMA_NESTING = 200
-"""Levels of objects and arrays in one JSON Schema of a request, on every endpoint. What stands around a schema in its
-field fits between this and ``MAX_NESTING``."""
+"""Levels of objects and arrays in one JSON Schema of a request, on every endpoint. Beyond: status 400.
+
+What stands around a schema in its field fits between this and ``MAX_NESTING``.
+"""

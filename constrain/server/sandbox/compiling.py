@@ -45,10 +45,10 @@ _TRIED_TOKENS = 200
 """The most tokens of such a text."""
 
 _MASK_SECONDS = 0.5
-"""CPU seconds that one mask of such a text may take; beyond, the request is refused, naming the part."""
+"""CPU seconds that one mask of a trial text may take. Beyond: LimitError, status 400."""
 
 _TEXT_SECONDS = 2.0
-"""CPU seconds that all masks of such a text may take together; beyond, the request is refused."""
+"""CPU seconds that one trial text may take, all its masks together. Beyond: LimitError, status 400."""
 
 _BLAME_SHARE = 0.3
 """Of the time to compile: once all of an answer took too long, its parts have so much more to show which one it is."""

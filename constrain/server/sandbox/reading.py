@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_VALUES = 250_000
-"""Values in the body of a request, at any depth: objects, arrays, members, strings and the rest."""
+"""Values in the body of a request, at any depth: objects, arrays, members, strings and the rest. Beyond: status 400."""
 
 _LARGE = 1 << 20
 """Bytes of a body that is read elsewhere first, whatever it holds."""

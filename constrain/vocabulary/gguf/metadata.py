@@ -46,7 +46,8 @@ _SHOWN = 80
 """Characters of a name in a message; a damaged file may have a name of millions."""
 
 _MAX_DIMENSIONS = 8
-"""ggml knows four; anything far beyond is a damaged file."""
+"""Dimensions of a tensor in a GGUF file: ggml knows four, and anything far beyond is a damaged file. Beyond:
+ModelError."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,8 +79,10 @@ _END_NAME_GROUPS = {
 _TOKENS, _TYPES, _EMBEDDING = "tokenizer.ggml.tokens", "tokenizer.ggml.token_type", "token_embd.weight"
 
 _MAX_PADDING = 1 << 16
-"""Ids of a model beyond the tokens of its tokenizer (known models have at most some thousand); more would make a small
-file with a damaged number take gigabytes."""
+"""Ids of a model beyond the tokens of its tokenizer; known models have at most some thousand. Beyond: ModelError.
+
+More would make a small file with a damaged number take gigabytes.
+"""
 
 _DECODED_TOGETHER = 1 << 14
 """Tokens decoded in one step; bounds the memory of the tables in between."""

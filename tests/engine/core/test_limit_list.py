@@ -30,11 +30,6 @@ def test_every_limit_says_what_it_counts_and_what_happens_beyond_it(limits: list
     assert [name for comment, _, name, _ in limits if not re.fullmatch(r"// [^\n]+ Beyond: [^\n]+\.\n", comment)] == []
 
 
-def test_the_readme_of_the_kernel_names_every_limit(limits: list[tuple[str, str, str, str]]) -> None:
-    readme = (SOURCES.parent / "README.md").read_text()
-    assert [name for _, _, name, _ in limits if f"`{name}`" not in readme] == []
-
-
 def test_no_other_file_spells_the_name_of_a_limit_in_a_text() -> None:
     text = re.compile(r'"(?:\\.|[^"\\\n])*"')
     others = [path for path in sorted(SOURCES.iterdir()) if path.name != "limits.h"]

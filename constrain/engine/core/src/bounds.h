@@ -111,7 +111,7 @@ class Bounds {
   FlatMap<uint32_t, Way> origin_ways_;
   FlatMap<uint32_t, uint32_t> shortest_tokens_;  // by expression
   uint64_t fresh_slack_ = 0;     // by how much a fresh text may be longer than all read; 0: not known yet
-  uint64_t longest_lexeme_ = 0;  // see there; 0: not known yet
+  uint64_t longest_lexeme_ = 0;  // what longest_lexeme() found; 0: not known yet
 };
 
 }  // namespace constrain

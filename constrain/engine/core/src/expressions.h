@@ -260,6 +260,15 @@ class ExpressionStore {
   };
   static std::string text_to(const std::vector<Visit>& visits, size_t at);
   std::optional<std::string> digits_to_multiple(ExprId e);
+  Lengths find_lengths(ExprId e);
+  Lengths lengths_of_set(const Node& node);
+  Lengths lengths_of_chain(ExprId e);
+  Lengths lengths_of_alternation(const Node& node);
+  Lengths lengths_of_repetition(const Node& node);
+  Lengths lengths_of_window(const Node& node);
+  Lengths lengths_of_intersection(ExprId e);
+  void keep_lengths(ExprId e, const Lengths& lengths);
+  uint64_t digits_of(const Node& multiple) const;
 
   size_t spent_ = 0;
   size_t allowance_ = ~size_t{0};
@@ -294,15 +303,6 @@ class ExpressionStore {
   std::vector<Verdict> verdicts_;  // of intersections
   std::vector<int16_t> onward_;    // the first byte of the match that proved an intersection live; or -1
   FlatMap<uint32_t, uint32_t> distances_;
-  Lengths find_lengths(ExprId e);
-  Lengths lengths_of_set(const Node& node);
-  Lengths lengths_of_chain(ExprId e);
-  Lengths lengths_of_alternation(const Node& node);
-  Lengths lengths_of_repetition(const Node& node);
-  Lengths lengths_of_window(const Node& node);
-  Lengths lengths_of_intersection(ExprId e);
-  void keep_lengths(ExprId e, const Lengths& lengths);
-  uint64_t digits_of(const Node& multiple) const;
   FlatMap<uint32_t, uint32_t> length_ids_;
   std::deque<Lengths> lengths_;
   FlatMap<uint64_t, uint8_t> within_;

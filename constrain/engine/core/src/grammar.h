@@ -101,7 +101,8 @@ struct Grammar {
 // Throws GrammarError where the grammar is malformed or generates nothing.
 void analyse(Grammar& grammar);
 
-// Proves that the lexing rule strands no state (DESIGN: viability), or throws GrammarError naming both terminals.
+// Proves that reading the longest match leads to no dead end (lexing_proof.cpp), or throws GrammarError naming both
+// terminals.
 void prove_lexing(Grammar& grammar);
 
 // In a sentence: after which text of `terminal` a byte that `follower` begins with is read on as something else, and

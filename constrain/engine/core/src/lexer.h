@@ -102,7 +102,6 @@ class Lexer {
   StepRuns all_steps() const;
   std::optional<LexId> stored_step(LexId state, uint8_t byte) const;
 
-  ExpressionStore expressions_;
   template <typename F>
   ExprId in_blocks(uint64_t tag, std::span<const uint32_t> numbers, F&& expression_of);
   TermId derived(TermId t, ExprId used, bool context_dependent);
@@ -114,6 +113,7 @@ class Lexer {
   ExprId exponent(long long number);
   Notation notation_of(TermId t);
 
+  ExpressionStore expressions_;
   std::vector<Terminal> terminals_;
   TermId none_{};
   std::vector<State> states_;

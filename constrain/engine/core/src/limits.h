@@ -73,10 +73,10 @@ inline constexpr NamedLimit MAX_PATH_STATES{"MAX_PATH_STATES", 400'000, "states"
 // Places visited by one search for a shortest text that the longest match does not take apart. Beyond: LimitError from a shortest completion.
 inline constexpr NamedLimit MAX_SEARCHED_PLACES{"MAX_SEARCHED_PLACES", 100'000, "places", Limit::searched_places};
 
-// Questions about sets and ways to finish, for one mask near the end of a token budget. Beyond: what is not verified is left out of the mask.
+// Questions about sets and ways to finish, for one mask near the end of a token budget; 256 where each takes a search. Beyond: what is not verified is left out of the mask.
 inline constexpr NamedLimit MAX_BUDGET_QUESTIONS{"MAX_BUDGET_QUESTIONS", 4'000, "questions", Limit::budget_questions};
 
-// Of an integer that numbers must be multiples of, once the decimal point is removed. Beyond: LimitError when compiling.
+// The greatest integer that numbers must be multiples of, once the decimal point is removed. Beyond: LimitError when compiling.
 inline constexpr NamedLimit MAX_DIVISOR{"MAX_DIVISOR", 576'460'752'303'423'488, "the divisor"};
 
 // States, with their counters, that one rule may reach without reading. Beyond: LimitError when compiling.

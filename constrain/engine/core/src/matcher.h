@@ -30,7 +30,7 @@ struct Explanation {
 //
 // With a budget, a place has a plan (a way to finish within the tokens left), or all ways on from it are known to fit. A
 // token that the plan begins with is always allowed; after another one that is, its own way to finish is the plan.
-// Limits on the tokens of one lexeme: lexeme_limits.cpp.
+// Where the tokens of one lexeme are limited, it counts them; what is left at the limit, LexemeLimits says.
 //
 // A mask and what `accept` takes are the same. Where a mask is exact, stepping a token tells whether it is in the mask.
 // Where it is not (a limit was met, or the budget has a say), it is kept, and `accept` looks tokens up. From a mask to the

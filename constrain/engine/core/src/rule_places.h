@@ -15,7 +15,6 @@ namespace constrain {
 // Steps that the proof of lexing has taken.
 class ProofWork {
  public:
-
   void spend(size_t steps);
 
  private:

@@ -16,15 +16,15 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from constrain.errors import LimitError
-from constrain.json_schema.formulas.formulas import FALSE, TRUE, Decisions
+from constrain.json_schema.formulas.formulas import ALWAYS, NEVER, Decisions
 from constrain.json_schema.formulas.remembered.questions import (
     ANSWER,
     LEVEL,
     PRESENT,
     UNBROKEN,
-    Cell,
     Key,
     UndeclaredKeys,
+    ValueCell,
     Variable,
 )
 from constrain.json_schema.formulas.remembered.viability import Members, Viability, clusters
@@ -37,20 +37,22 @@ from constrain.language.rule_automaton import MAX_COUNT
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from constrain.json_schema.shapes.data import Atom, Combined, Formula
+    from constrain.json_schema.shapes.data import Atom, Combination, Formula
     from constrain.json_schema.shapes.goals import Goals
 
 MAX_CELLS = 100
-"""Combinations of answers that the values of one key may give."""
+"""Combinations of answers that the values of one key may give. Beyond: states say what is left of the formulas instead,
+and where that takes too many, LimitError."""
 
 MAX_LEVELS = 200
-"""Members of a class of undeclared keys that are told apart by their number."""
+"""Members of a class of undeclared keys that are told apart by their number. Beyond: states say what is left of the
+formulas instead, and where that takes too many, LimitError."""
 
 
 class RememberedMembers(Members):
     """The variables, and the parts that must hold, as diagrams. Raises LimitError."""
 
-    def __init__(self, goals: Goals, shape: Combined) -> None:
+    def __init__(self, goals: Goals, shape: Combination) -> None:
         base = shape.base
         assert isinstance(base, ObjectShape)
         found = list(atoms(shape.formulas))
@@ -131,29 +133,29 @@ class RememberedMembers(Members):
             key = self._by_name[name]
             if goal is ANY and name not in required:
                 continue
-            value = TRUE if goal is ANY else FALSE if goal is NOTHING else variable(key.valued[goal])
-            conditions.append(choose(variable(key.present), value, FALSE if name in required else TRUE))
+            value = ALWAYS if goal is ANY else NEVER if goal is NOTHING else variable(key.valued[goal])
+            conditions.append(choose(variable(key.present), value, NEVER if name in required else ALWAYS))
         for each in self.classes:
             goal = each.shared.goals[index]
             if goal is not ANY:
                 conditions.append(variable(each.valued[goal]))
-        node = TRUE
+        node = ALWAYS
         for condition in sorted(conditions, reverse=True):
-            node = choose(condition, node, FALSE)
+            node = choose(condition, node, NEVER)
         return node
 
     def _size_conditions(self, shape: ObjectShape) -> list[int]:
         least, most = _bounds(shape)
         found = [] if least == 0 else [self._at_least(least)]
         if most is not None:
-            found.append(self.decisions.choose(self._at_least(most + 1), FALSE, TRUE))
+            found.append(self.decisions.choose(self._at_least(most + 1), NEVER, ALWAYS))
         return found
 
     def _at_least(self, size: int) -> int:
         """The condition that there are so many members."""
         known = self._thresholds.get(size)
         if known is None:
-            rest = missing = [TRUE] + [FALSE] * size  # by number of members still needed; ``rest``: of other owners
+            rest = missing = [ALWAYS] + [NEVER] * size  # by number of members still needed; ``rest``: of other owners
             for number in range(len(self.variables) - 1, -1, -1):
                 kind, owner, level = self.variables[number]
                 if kind == PRESENT or (isinstance(owner, UndeclaredKeys) and level == len(owner.levels)):
@@ -161,7 +163,7 @@ class RememberedMembers(Members):
                 if kind in (PRESENT, LEVEL):
                     asked = self.decisions.variable(number)
                     more = (self.decisions.choose(asked, missing[n - 1], rest[n]) for n in range(1, size + 1))
-                    missing = [TRUE, *more]
+                    missing = [ALWAYS, *more]
             known = self._thresholds[size] = missing[size]
         return known
 
@@ -197,7 +199,7 @@ class RememberedMembers(Members):
     def holds(self, answers: dict[int, bool]) -> bool:
         """Whether all parts hold of an object that gives these answers, and otherwise those of one without members."""
         given = [answers.get(number, variable.true_of_none) for number, variable in enumerate(self.variables)]
-        return all(self.decisions.follow(part, given) == TRUE for part in self.parts)
+        return all(self.decisions.follow(part, given) == ALWAYS for part in self.parts)
 
     def is_productive(self) -> bool:
         """Whether some object is known to satisfy everything."""
@@ -210,9 +212,9 @@ class RememberedMembers(Members):
         return [goal for goal in self.goals() if not goal.productive]
 
 
-def _cells(goals: Goals, base: Goal, valued: dict[Goal, int]) -> list[Cell]:
+def _cells(goals: Goals, base: Goal, valued: dict[Goal, int]) -> list[ValueCell]:
     """The values of a member by the answers that they give."""
-    found = [] if base is NOTHING else [Cell(base, ())]
+    found = [] if base is NOTHING else [ValueCell(base, ())]
     for goal, variable in valued.items():
         goals.count_cases(len(found))
         divided = []
@@ -220,7 +222,7 @@ def _cells(goals: Goals, base: Goal, valued: dict[Goal, int]) -> list[Cell]:
             for wanted, answer in ((goal, True), (goals.negation(goal), False)):
                 both = goals.conjunction(cell.goal, wanted)
                 if both is not NOTHING and any(goals.shapes(both)):
-                    divided.append(Cell(both, (*cell.answers, (variable, answer))))
+                    divided.append(ValueCell(both, (*cell.answers, (variable, answer))))
         found = divided
         if len(found) > MAX_CELLS:
             raise LimitError(f"values of one key are of more kinds than MAX_CELLS = {MAX_CELLS}")

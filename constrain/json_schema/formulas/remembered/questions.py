@@ -14,7 +14,7 @@ PRESENT, ANSWER, UNBROKEN, LEVEL = range(4)
 """What a variable asks: is the key there; is its value one of these; is no value of this class another; are there n."""
 
 
-class Cell(NamedTuple):
+class ValueCell(NamedTuple):
     """Values that satisfy ``goal``. ``answers``: the variables that they set."""
 
     goal: Goal
@@ -28,7 +28,7 @@ class Key:
         self.name = name
         self.present = -1
         self.valued: dict[Goal, int] = {}
-        self.cells: list[Cell] = []
+        self.cells: list[ValueCell] = []
 
     def variables(self) -> Iterator[int]:
         """All variables about it."""
@@ -45,7 +45,7 @@ class UndeclaredKeys:
         self.number = shared.keys.number
         self.valued: dict[Goal, int] = {}
         self.levels: list[int] = []
-        self.cells: list[Cell] = []
+        self.cells: list[ValueCell] = []
 
     @property
     def runs_out(self) -> bool:

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from constrain.json_schema.formulas.formulas import FALSE, TRUE, Decisions
+from constrain.json_schema.formulas.formulas import ALWAYS, NEVER, Decisions
 from constrain.json_schema.formulas.remembered.questions import PRESENT, Key, UndeclaredKeys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from constrain.json_schema.formulas.remembered.questions import Cell, Variable
+    from constrain.json_schema.formulas.remembered.questions import ValueCell, Variable
     from constrain.json_schema.shapes.data import Goal
 
 MAX_CLUSTER = 20_000
@@ -36,7 +36,7 @@ def clusters(decisions: Decisions, parts: Iterable[int]) -> list[int]:
         if found and size > 1 and decisions.support(part) & decisions.support(found[-1]):
             before = decisions.size(found[-1])
             if before > 1 and before * size <= MAX_CLUSTER:
-                both = decisions.choose(part, found[-1], FALSE)
+                both = decisions.choose(part, found[-1], NEVER)
                 if decisions.size(both) <= before + size:
                     found[-1] = both
                     continue
@@ -46,7 +46,7 @@ def clusters(decisions: Decisions, parts: Iterable[int]) -> list[int]:
 
 def _from_below(decisions: Decisions, parts: Iterable[int]) -> list[int]:
     """What is put together in this order keeps the parts of diagrams that it had."""
-    needed = (part for part in dict.fromkeys(parts) if part != TRUE)
+    needed = (part for part in dict.fromkeys(parts) if part != ALWAYS)
     return sorted(needed, key=lambda part: decisions.question(part)[0], reverse=True)
 
 
@@ -70,21 +70,21 @@ class Component:
         self.parts = parts
         self.keys: list[Key] = []
         self.classes: list[UndeclaredKeys] = []
-        self.viable = FALSE
+        self.viable = NEVER
 
 
 class Viability:
     """The components, and the conditions under which each member may be read."""
 
-    def __init__(self, members: Members, may_come: Callable[[Cell], bool]) -> None:
+    def __init__(self, members: Members, may_come: Callable[[ValueCell], bool]) -> None:
         self._decisions = members.decisions
         self._members = members
-        self._cells: dict[Key | UndeclaredKeys, list[Cell]] = {
+        self._cells: dict[Key | UndeclaredKeys, list[ValueCell]] = {
             owner: [cell for cell in owner.cells if may_come(cell)] for owner in members.owners()
         }
         self.components: list[Component] = []
         self._component_of: dict[Key | UndeclaredKeys, Component] = {}
-        self._ways: dict[Key | UndeclaredKeys, list[tuple[int, Cell]]] = {}
+        self._ways: dict[Key | UndeclaredKeys, list[tuple[int, ValueCell]]] = {}
         self._divide()
         for component in self.components:
             component.viable = self._viable(component)
@@ -114,12 +114,12 @@ class Viability:
     # What is viable.
 
     def _viable(self, component: Component) -> int:
-        if all(self._with_everything(component, part) == TRUE for part in component.parts):
-            return TRUE
+        if all(self._with_everything(component, part) == ALWAYS for part in component.parts):
+            return ALWAYS
         if len(component.parts) > 1:
-            node = TRUE
+            node = ALWAYS
             for part in _from_below(self._decisions, component.parts):
-                node = self._decisions.choose(part, node, FALSE)
+                node = self._decisions.choose(part, node, NEVER)
             component.parts = [node]
         viable = self._may_come(component.parts[0])
         for each in component.classes:
@@ -138,7 +138,7 @@ class Viability:
     def _may_come(self, node: int) -> int:
         """The condition that ``node`` holds of what is there, or of that and more of the named keys."""
         decisions = self._decisions
-        found = {FALSE: FALSE, TRUE: TRUE}
+        found = {NEVER: NEVER, ALWAYS: ALWAYS}
         stack = [node]
         while stack:
             top = stack[-1]
@@ -159,10 +159,10 @@ class Viability:
             found[top] = decisions.choose(decisions.variable(variable), present, absent)
         return found[node]
 
-    def _answered(self, node: int, cell: Cell) -> int:
+    def _answered(self, node: int, cell: ValueCell) -> int:
         """What is left of a condition that asks for the values of a key before anything else."""
         answers = dict(cell.answers)
-        while node > TRUE:
+        while node > ALWAYS:
             variable, low, high = self._decisions.question(node)
             if variable not in answers:
                 break
@@ -184,10 +184,10 @@ class Viability:
             at = before
         return result
 
-    def _with_key(self, node: int, key: Key, cell: Cell) -> int:
+    def _with_key(self, node: int, key: Key, cell: ValueCell) -> int:
         return self._decisions.cofactor(node, {key.present: True, **dict(cell.answers)})
 
-    def _with_another(self, node: int, each: UndeclaredKeys, cell: Cell) -> int:
+    def _with_another(self, node: int, each: UndeclaredKeys, cell: ValueCell) -> int:
         """The condition that ``node`` holds once there is one more member of this class, which has keys left."""
         levels = each.levels
         result = self._broken(self._at_level(node, levels, len(levels)), cell)
@@ -199,15 +199,15 @@ class Viability:
     def _at_level(self, node: int, levels: list[int], number: int) -> int:
         return self._decisions.cofactor(node, {level: place < number for place, level in enumerate(levels)})
 
-    def _broken(self, node: int, cell: Cell) -> int:
+    def _broken(self, node: int, cell: ValueCell) -> int:
         return self._decisions.cofactor(node, {variable: False for variable, answer in cell.answers if not answer})
 
     def _or(self, one: int, two: int) -> int:
-        return self._decisions.choose(one, TRUE, two)
+        return self._decisions.choose(one, ALWAYS, two)
 
     # What may be read, and when there is enough.
 
-    def ways(self, owner: Key | UndeclaredKeys) -> list[tuple[int, Cell]]:
+    def ways(self, owner: Key | UndeclaredKeys) -> list[tuple[int, ValueCell]]:
         """The cells that the next member's value may be of, each under a condition on memory.
 
         That a key has not been read, that the class has keys left, and that everything was viable so far, goes without
@@ -216,21 +216,21 @@ class Viability:
         found = self._ways.get(owner)
         if found is None:
             component = self._component_of.get(owner)
-            viable = TRUE if component is None else component.viable
+            viable = ALWAYS if component is None else component.viable
             conditions = ((self._condition(viable, owner, cell), cell) for cell in self._cells[owner])
-            found = self._ways[owner] = [(condition, cell) for condition, cell in conditions if condition != FALSE]
+            found = self._ways[owner] = [(condition, cell) for condition, cell in conditions if condition != NEVER]
         return found
 
-    def _condition(self, viable: int, owner: Key | UndeclaredKeys, cell: Cell) -> int:
-        if viable == TRUE:
-            return TRUE
+    def _condition(self, viable: int, owner: Key | UndeclaredKeys, cell: ValueCell) -> int:
+        if viable == ALWAYS:
+            return ALWAYS
         if isinstance(owner, Key):
             return self._decisions.restrict(self._with_key(viable, owner, cell), viable, owner.present)
         return self._decisions.restrict(self._with_another(viable, owner, cell), viable)
 
     def enough(self) -> list[int]:
         """The conditions that all hold where the object may be closed, given that everything is viable."""
-        return [part for component in self.components for part in component.parts if part != TRUE]
+        return [part for component in self.components for part in component.parts if part != ALWAYS]
 
     def tests(self) -> Iterator[int]:
         """All conditions that are tested."""
@@ -242,7 +242,7 @@ class Viability:
 
     def _holds_of_none(self, node: int) -> bool:
         answers = [variable.true_of_none for variable in self._members.variables]
-        return self._decisions.follow(node, answers) == TRUE
+        return self._decisions.follow(node, answers) == ALWAYS
 
     def is_satisfiable(self) -> bool:
         """Whether some object satisfies everything."""
