@@ -5,15 +5,60 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from xdist.scheduler import LoadFileScheduling
 
 
 def pytest_report_header() -> list[str]:
     data = os.environ.get("CONSTRAIN_DATA", "not set: tests on real schemas and vocabularies are skipped")
     length = "full length" if os.environ.get("CONSTRAIN_LONG") else "samples; CONSTRAIN_LONG=1 for full length"
     return [f"data: {data}", f"tests: {length}"]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling:
+    """Keeps the tests of a file in one process when tests run in parallel.
+
+    Some tests sum up what those before them in their file counted, and models are loaded once for a file. Files come in
+    the order of the tests, which is that of ``pytest_collection_modifyitems``.
+    """
+    from xdist.scheduler import LoadFileScheduling
+
+    config.option.loadscopereorder = False
+    return LoadFileScheduling(config, log)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Takes the marker ``slow`` from the parameters that it leaves out.
+
+    ``slow(only=(...))`` names the ids of parameters that are slow, ``slow(but=(...))`` those that are not. In parallel,
+    the files with most slow tests come first, so that no process is left alone with one of them.
+    """
+    for item in items:
+        for mark in list(item.iter_markers("slow")):
+            if mark.kwargs and not is_slow(item, **mark.kwargs):
+                item.own_markers.remove(mark)
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        slow = Counter(item.path for item in items if item.get_closest_marker("slow") is not None)
+        items.sort(key=lambda item: -slow[item.path])
+
+
+def is_slow(item: pytest.Item, only: tuple[str, ...] = (), but: tuple[str, ...] = ()) -> bool:
+    found = f"-{item.callspec.id}-"  # type: ignore[attr-defined]
+    named = any(f"-{name}-" in found for name in only or but)
+    return named if only else not named
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("serial") and "PYTEST_XDIST_WORKER" in os.environ:
+        pytest.skip("needs the machine for itself; pytest -m serial")
 
 
 os.environ["CONSTRAIN_CACHE"] = ""  # nobody's own cache is read or written to

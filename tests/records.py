@@ -7,16 +7,16 @@ file says so.
 from __future__ import annotations
 
 import tests.json_schema.test_generated_instances
-import tests.oracles.schemas.cases
 import tests.support.json_schema.official_suite
 import tests.support.maskbench_record
+import tests.support.oracles.schemas.cases
 
 
 def main() -> None:
     for part in (
         tests.support.json_schema.official_suite,
         tests.support.maskbench_record,
-        tests.oracles.schemas.cases,
+        tests.support.oracles.schemas.cases,
         tests.json_schema.test_generated_instances,
     ):
         print(f"--- {part.__name__}")

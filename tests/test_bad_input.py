@@ -127,8 +127,9 @@ MALFORMED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MALFORMED)
-def test_malformed_schema(name: str, tmp_path: Path) -> None:
+def test_a_malformed_schema_is_refused(name: str, tmp_path: Path) -> None:
     text, says, pointer = MALFORMED[name]
     check(f"try_out({text!r})", tmp_path, "SchemaError", says, pointer)
 
@@ -178,8 +179,9 @@ UNSATISFIABLE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNSATISFIABLE)
-def test_schema_that_nothing_satisfies(name: str, tmp_path: Path) -> None:
+def test_a_schema_that_nothing_satisfies_is_refused(name: str, tmp_path: Path) -> None:
     schema, says, pointer = UNSATISFIABLE[name]
     check(f"try_out({schema})", tmp_path, "UnsatisfiableSchemaError", says, pointer)
 
@@ -208,12 +210,14 @@ REFERENCES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFERENCES)
-def test_reference_that_leads_nowhere(name: str, tmp_path: Path) -> None:
+def test_a_reference_that_leads_nowhere_is_refused(name: str, tmp_path: Path) -> None:
     schema, error, says, pointer = REFERENCES[name]
     check(f"try_out({schema})", tmp_path, error, says, pointer)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "schema",
     [
@@ -223,7 +227,7 @@ def test_reference_that_leads_nowhere(name: str, tmp_path: Path) -> None:
         "{'allOf': [{'type': 'string'}, {'$ref': '#'}]}",
     ],
 )
-def test_reference_cycle_that_says_nothing(schema: str, tmp_path: Path) -> None:
+def test_a_reference_cycle_that_says_nothing_is_refused(schema: str, tmp_path: Path) -> None:
     check(f"try_out({schema})", tmp_path, "UnsupportedSchemaError", "the schema applies itself to the same value", "")
 
 
@@ -239,8 +243,9 @@ INVALID_PATTERNS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", INVALID_PATTERNS)
-def test_invalid_pattern(pattern: str, tmp_path: Path) -> None:
+def test_an_invalid_pattern_is_refused(pattern: str, tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}}
     says = INVALID_PATTERNS[pattern]
     check(f"try_out({schema!r})", tmp_path, "PatternError", says, "/properties/a/pattern")
@@ -290,13 +295,14 @@ REFUSED_HUGE: dict[str, tuple[str, str, str | None]] = {
 """Error, what its message says and the place; all other huge inputs work."""
 
 
-def test_what_is_refused_is_tested() -> None:
+def test_every_kind_of_refusal_is_in_the_tables() -> None:
     assert set(REFUSED_HUGE) <= set(HUGE)
     assert set(REFUSED_DEEP) <= set(DEEP)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HUGE)
-def test_huge_input(name: str, tmp_path: Path) -> None:
+def test_huge_input_works_or_meets_a_limit(name: str, tmp_path: Path) -> None:
     check(HUGE[name], tmp_path, *REFUSED_HUGE.get(name, (WORKS,)))
 
 
@@ -314,6 +320,7 @@ EXPONENTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPONENTS)
 def test_exponents_that_take_too_long_to_reckon_with_are_refused_by_place(name: str, tmp_path: Path) -> None:
     text, error, says, pointer = EXPONENTS[name]
@@ -368,8 +375,9 @@ REFUSED_DEEP: dict[str, tuple[str, str, str | None]] = {
 """Error, what its message says and the place; all other deep inputs work."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DEEP)
-def test_deep_input(name: str, tmp_path: Path) -> None:
+def test_deep_input_works_or_meets_a_limit(name: str, tmp_path: Path) -> None:
     check(DEEP[name], tmp_path, *REFUSED_DEEP.get(name, (WORKS,)))
 
 
@@ -384,15 +392,17 @@ TRUNCATED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", TRUNCATED)
-def test_truncated_model(size: int, tmp_path: Path) -> None:
+def test_a_truncated_model_is_refused(size: int, tmp_path: Path) -> None:
     with demo_model().open("rb") as whole:
         (tmp_path / "short.gguf").write_bytes(whole.read(size))
     check("constrain.Vocabulary.from_gguf(folder + '/short.gguf')", tmp_path, "ModelError", TRUNCATED[size])
     check("constrain.Model(folder + '/short.gguf')", tmp_path, "ModelError", TRUNCATED[size])
 
 
-def test_model_that_is_none(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text.gguf").write_text("no model at all\n" * 1000)
     (tmp_path / "lengths.gguf").write_bytes(b"GGUF" + (3).to_bytes(4, "little") + b"\xff" * 4000)
     for path, says in (
@@ -405,10 +415,11 @@ def test_model_that_is_none(tmp_path: Path) -> None:
         check(f"constrain.Model(folder + {path!r})", tmp_path, "ModelError", says)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("missing", "unspelled"), [("0123456789", "0x30 0x34"), ("4", "0x34"), ("5-", "0x2d 0x35"), ("0", "0x30")]
 )
-def test_vocabulary_that_cannot_spell_what_the_schema_asks_for(missing: str, unspelled: str, tmp_path: Path) -> None:
+def test_a_vocabulary_that_cannot_spell_the_schema_is_refused(missing: str, unspelled: str, tmp_path: Path) -> None:
     code = f"""
 tokens = [bytes([byte]) for byte in range(256) if chr(byte) not in {missing!r}]
 vocab = constrain.Vocabulary.from_tokens([*tokens, b"14", b""], eos=[len(tokens) + 1])
@@ -416,6 +427,7 @@ constrain.compile({{'const': 40}} if {missing!r} != "5-" else {{'const': -5}}, v
     check(code, tmp_path, "ModelError", f"no token of their own for the bytes {unspelled}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tokens", "says"),
     [
@@ -427,13 +439,14 @@ constrain.compile({{'const': 40}} if {missing!r} != "5-" else {{'const': -5}}, v
         ("[b'', b''], eos=[1]", "none of the 2 tokens has a text"),
     ],
 )
-def test_vocabulary_that_cannot_be_one(tokens: str, says: str, tmp_path: Path) -> None:
+def test_tokens_that_make_no_vocabulary_are_refused(tokens: str, says: str, tmp_path: Path) -> None:
     check(f"constrain.Vocabulary.from_tokens({tokens})", tmp_path, "ModelError", says)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("token", ["-1", "vocab.n_vocab", "2**31", "2**40", "2**70", "-2**40"])
 @pytest.mark.parametrize("method", ["accept({})", "accept_many([{}])", "explain({})"])
-def test_token_id_out_of_range(method: str, token: str, tmp_path: Path) -> None:
+def test_a_token_id_out_of_range_is_an_index_error(method: str, token: str, tmp_path: Path) -> None:
     code = f"try_out(True).matcher().{method.format(token)}"
     check(code, tmp_path, "IndexError", "is not in the vocabulary of 49152 tokens")
 
@@ -460,27 +473,32 @@ BITMASKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BITMASKS)
-def test_wrong_bitmask(name: str, tmp_path: Path) -> None:
+def test_a_bitmask_of_the_wrong_shape_or_type_is_refused(name: str, tmp_path: Path) -> None:
     bitmask, error, says = BITMASKS[name]
     code = f"words = (vocab.n_vocab + 31) // 32\ntry_out(True).matcher().fill_bitmask({bitmask})"
     check(code, tmp_path, error, says)
 
 
-def test_bitmask_of_signed_words_is_taken_as_other_engines_have_it(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_bitmask_of_signed_words_is_taken(tmp_path: Path) -> None:
     code = "try_out(True).matcher().fill_bitmask(np.zeros((vocab.n_vocab + 31) // 32, np.int32))"
     check(code, tmp_path, WORKS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", ["1", "-1", "2**40"])
-def test_rollback_beyond_the_start(count: str, tmp_path: Path) -> None:
+def test_a_rollback_beyond_the_start_is_refused(count: str, tmp_path: Path) -> None:
     check(f"try_out(True).matcher().rollback({count})", tmp_path, "ValueError", "cannot roll back")
 
 
-def test_batch_of_negative_size(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_batch_of_negative_size_is_refused(tmp_path: Path) -> None:
     check("try_out(True).allocate_bitmask(-1)", tmp_path, "ValueError", "negative dimensions")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "option",
     [
@@ -492,5 +510,5 @@ def test_batch_of_negative_size(tmp_path: Path) -> None:
         "whitespace=None",
     ],
 )
-def test_unknown_policy(option: str, tmp_path: Path) -> None:
+def test_an_unknown_policy_is_refused(option: str, tmp_path: Path) -> None:
     check(f"try_out(True, {option})", tmp_path, "ValueError", f"{option.partition('=')[0]} must be one of")

@@ -44,7 +44,7 @@ def test_import_brings_in_nothing_heavy() -> None:
 
 def test_import_takes_less_than_100_ms() -> None:
     code = (
-        "import time; start = time.perf_counter(); import constrain; constrain.compile, constrain.Vocabulary;"
-        "print(time.perf_counter() - start)"
+        "import time; start = time.process_time(); import constrain; constrain.compile, constrain.Vocabulary;"
+        "print(time.process_time() - start)"
     )
     assert min(float(run_python("-c", code)) for _ in range(5)) < 0.1

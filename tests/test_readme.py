@@ -31,6 +31,7 @@ def run(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_python_examples_run(tmp_path: Path) -> None:
     program = tmp_path / "readme.py"
     examples = [each for each in EXAMPLES if SERVER not in each]  # the others: tests/server/test_guide.py
@@ -38,6 +39,7 @@ def test_python_examples_run(tmp_path: Path) -> None:
     run(tmp_path, str(program))
 
 
+@pytest.mark.slow
 def test_the_first_command_prints_what_the_readme_says(tmp_path: Path) -> None:
     command = re.search(r'^    pip install "\.\[demo\]" && constrain (\S+)$', README, re.MULTILINE)
     assert command is not None
@@ -47,6 +49,7 @@ def test_the_first_command_prints_what_the_readme_says(tmp_path: Path) -> None:
     assert run(tmp_path, "-m", "constrain", command[1]).startswith(said[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", re.findall(r"^    constrain (.*)$", README, re.MULTILINE))
 def test_command_lines_run(command: str, tmp_path: Path) -> None:
     for name, language in (("person.json", "json"), ("people.jsonl", "jsonl")):
@@ -59,6 +62,7 @@ def test_command_lines_run(command: str, tmp_path: Path) -> None:
 TABLES = str(ROOT / "benchmarks/readme.py")
 
 
+@pytest.mark.slow
 def test_tables_are_those_of_the_kept_reports(tmp_path: Path) -> None:
     tables = set(re.findall(r"^<!-- (\w+): benchmarks/", README, re.MULTILINE))
     kept = {path.stem for path in (ROOT / "benchmarks/results").glob("*.json")}
@@ -66,6 +70,7 @@ def test_tables_are_those_of_the_kept_reports(tmp_path: Path) -> None:
     run(tmp_path, TABLES, "--check")
 
 
+@pytest.mark.slow
 def test_a_table_that_is_not_its_report_is_told_and_written(tmp_path: Path) -> None:
     begin = "<!-- processes: benchmarks/processes.py -->\n"
     other = tmp_path / "README.md"
@@ -78,6 +83,7 @@ def test_a_table_that_is_not_its_report_is_told_and_written(tmp_path: Path) -> N
     assert other.read_text(encoding="utf-8") == README
 
 
+@pytest.mark.slow
 def test_the_table_of_an_attack_has_its_numbers(tmp_path: Path) -> None:
     fates = [Fate("first", 400, 0.5), Fate("second", 429, 7.25)]
     report = Report(fates, [1.0, 1.0, 1.0], [1.5, 2.0, 1.5], (500.0, 512.0))

@@ -206,6 +206,7 @@ PACKAGE = {
 }
 
 
+@pytest.mark.slow(only=("Python",))
 @pytest.mark.parametrize("language", ["C++", "Python"])
 def test_every_recursion_is_listed_with_what_bounds_it(language: str) -> None:
     table, prefix = (KERNEL, "") if language == "C++" else (PACKAGE, "constrain.")
@@ -325,6 +326,7 @@ def _run(body: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, check=False)
 
 
+@pytest.mark.slow(but=("schemas",))
 @pytest.mark.skipif(sys.platform == "win32", reason="the size of the stack is set as Unix does")
 @pytest.mark.parametrize("name", WORKS)
 def test_deep_input_needs_no_deep_stack(name: str) -> None:
@@ -332,6 +334,7 @@ def test_deep_input_needs_no_deep_stack(name: str) -> None:
     assert done.returncode == 0, done.stderr[-2000:]
 
 
+@pytest.mark.slow(only=("MAX_CALL_WORK",))
 @pytest.mark.skipif(sys.platform == "win32", reason="the size of the stack is set as Unix does")
 @pytest.mark.parametrize("limit", REFUSED)
 def test_input_beyond_a_limit_is_refused_by_its_name(limit: str) -> None:

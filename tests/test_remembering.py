@@ -6,6 +6,8 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
 from constrain.remembering import remembered
 
 
@@ -45,6 +47,7 @@ ALLOWANCE_MIB = 110
 """MiB that a process may take beside remembered constraints: the last one while it is made, and what malloc keeps."""
 
 
+@pytest.mark.slow
 def test_a_process_that_compiles_many_large_enums_stays_within_the_limit() -> None:
     program = """
         import constrain

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-import jsonschema
 import pytest
 
 import constrain.cli.shared
 from tests.support import demo_model
+from tests.support.command_line import run, run_on_terminal
+from tests.support.judging import require_valid
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,49 +33,25 @@ def schema(tmp_path: Path) -> Path:
     return path
 
 
-def run(*arguments: str | Path, text: str = "") -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "constrain", *map(str, arguments)]
-    return subprocess.run(command, input=text, capture_output=True, text=True, check=False, env=environment)
-
-
-def run_on_terminal(*arguments: str | Path) -> tuple[int, str]:
-    """The exit status and all that a terminal shows."""
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "constrain", *map(str, arguments)]
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, close_fds=True) as program:
-        os.close(theirs)
-        shown = b""
-        while True:
-            try:
-                piece = os.read(ours, 4096)
-            except OSError:  # Linux says so when the other side is closed.
-                break
-            if not piece:
-                break
-            shown += piece
-        status = program.wait()
-    os.close(ours)
-    return status, shown.decode()
-
-
 def test_generate_prints_json_and_nothing_else(schema: Path) -> None:
     done = run(
         "generate", "Make up a person.", "--schema", schema, "--seed", "1", "--max-tokens", "60", "--threads", "1"
     )
     assert (done.returncode, done.stderr) == (0, "")
-    jsonschema.validate(json.loads(done.stdout), SCHEMA)
+    require_valid(SCHEMA, done.stdout)
     piped = "\ufeffMake up a person."  # as PowerShell pipes a text
     again = run("generate", "-", "--schema", schema, "--seed", "1", "--max-tokens", "60", text=piped)
     assert again.stdout == done.stdout
 
 
+@pytest.mark.slow
 def test_generate_without_a_schema_prints_text() -> None:
     done = run("generate", "Say hello.", "--max-tokens", "5", "--temperature", "0")
     assert done.returncode == 0
     assert done.stdout.strip()
 
 
+@pytest.mark.slow
 def test_generate_on_a_terminal_shows_what_it_does(schema: Path) -> None:
     status, shown = run_on_terminal("generate", "Make up a person.", "--schema", schema, "--seed", "1")
     assert status == 0
@@ -85,6 +60,7 @@ def test_generate_on_a_terminal_shows_what_it_does(schema: Path) -> None:
     assert "tokens in" in shown
 
 
+@pytest.mark.slow
 def test_generate_takes_policies_and_limits(schema: Path) -> None:
     limits = ("--max-string-tokens", "3", "--max-number-tokens", "2")
     done = run("generate", "A person?", "--schema", schema, "--whitespace", "compact", "--seed", "1", *limits)
@@ -92,6 +68,7 @@ def test_generate_takes_policies_and_limits(schema: Path) -> None:
     assert done.stdout == json.dumps(json.loads(done.stdout), separators=(",", ":"), ensure_ascii=False) + "\n"
 
 
+@pytest.mark.slow
 def test_references_are_found_in_a_file(tmp_path: Path) -> None:
     (tmp_path / "schema.json").write_text('{"$ref": "urn:colour"}')
     (tmp_path / "others.json").write_text('{"urn:colour": {"const": "red"}}')
@@ -104,6 +81,7 @@ def test_references_are_found_in_a_file(tmp_path: Path) -> None:
     assert "no JSON object" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_byte_order_mark_in_front_of_files_is_ignored(tmp_path: Path) -> None:
     texts = {"schema": '{"$ref": "urn:colour"}', "others": '{"urn:colour": {"const": "red"}}', "lark": 'start: "red"'}
     for name, text in texts.items():
@@ -116,6 +94,7 @@ def test_a_byte_order_mark_in_front_of_files_is_ignored(tmp_path: Path) -> None:
     assert run("compile", tmp_path / "others", "--cache", tmp_path / "kept").returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["--schema", "--lark", "--registry"])
 def test_a_file_in_another_encoding_is_named(option: str, tmp_path: Path) -> None:
     path = tmp_path / "file"
@@ -142,8 +121,9 @@ FAILURES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", FAILURES)
-def test_failures_are_one_line(case: str, schema: Path) -> None:
+def test_failures_are_told_in_one_line(case: str, schema: Path) -> None:
     arguments, message = FAILURES[case]
     (schema.parent / "latin.json").write_bytes(b'{"const": "\xe9"}')
     done = run("generate", "x", *(argument.format(folder=schema.parent) for argument in arguments))
@@ -154,11 +134,12 @@ def test_failures_are_one_line(case: str, schema: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [[], ["generate"], ["write"], ["generate", "x", "--top-k", "many"], ["generate", "x", "--whitespace", "no"]],
 )
-def test_wrong_usage(arguments: list[str]) -> None:
+def test_wrong_usage_has_a_status_of_its_own(arguments: list[str]) -> None:
     done = run(*arguments)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
@@ -173,6 +154,7 @@ def test_check_says_what_is_enforced_and_under_which_policies(schema: Path) -> N
     assert "tokens of SmolLM2" in done.stdout
 
 
+@pytest.mark.slow
 def test_check_lists_everything_that_is_refused(schema: Path) -> None:
     unsupported = {"a": {"type": "string", "pattern": "(a)\\1"}, "c~/": {"$ref": "https://example.com/schema"}}
     schema.write_text(json.dumps({**SCHEMA, "properties": unsupported}))
@@ -182,13 +164,15 @@ def test_check_lists_everything_that_is_refused(schema: Path) -> None:
         assert pointer in done.stdout
 
 
-def test_check_of_a_schema_without_values(schema: Path) -> None:
+@pytest.mark.slow
+def test_check_says_that_a_schema_has_no_values(schema: Path) -> None:
     schema.write_text(json.dumps({"type": "integer", "minimum": 5, "maximum": 4}))
     done = run("check", schema)
     assert done.returncode == 1
     assert "Refused" in done.stdout
 
 
+@pytest.mark.slow
 def test_check_finds_what_can_never_hold(schema: Path) -> None:
     schema.write_text(json.dumps({"anyOf": [SCHEMA, {"type": "string", "minLength": 2, "maxLength": 1}]}))
     done = run("check", schema)
@@ -198,6 +182,7 @@ def test_check_finds_what_can_never_hold(schema: Path) -> None:
     assert "/anyOf/1" in done.stdout
 
 
+@pytest.mark.slow
 def test_check_gives_advice(schema: Path) -> None:
     schema.write_text(json.dumps({"type": "object", "properties": {"[b]": {"type": "string"}}}))
     done = run("check", schema)
@@ -206,6 +191,7 @@ def test_check_gives_advice(schema: Path) -> None:
         assert expected in done.stdout
 
 
+@pytest.mark.slow
 def test_check_prints_json_for_programs(schema: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.json"
     other.write_text(json.dumps({"type": "string", "pattern": "(a)\\1"}))
@@ -222,6 +208,7 @@ def test_check_prints_json_for_programs(schema: Path, tmp_path: Path) -> None:
     assert [(finding["rule"], finding["pointer"]) for finding in refused["refused"]] == [("refused", "/pattern")]
 
 
+@pytest.mark.slow
 def test_check_counts_tokens_of_a_vocabulary(schema: Path) -> None:
     done = run("check", schema, "--vocab", demo_model(), "--json")
     assert json.loads(done.stdout)[0]["length"]["unit"] == f"tokens of {demo_model().name}"
@@ -230,8 +217,9 @@ def test_check_counts_tokens_of_a_vocabulary(schema: Path) -> None:
     assert "missing.gguf" in missing.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000])
-def test_check_of_what_is_no_json(schema: Path, text: str) -> None:
+def test_check_names_a_file_that_is_no_json(schema: Path, text: str) -> None:
     schema.write_text(text)
     done = run("check", schema)
     assert done.returncode == 1
@@ -242,6 +230,7 @@ def test_control_characters_do_not_reach_a_terminal() -> None:
     assert "a\x1b[2Jb\x9b\n\t".translate(constrain.cli.shared.HARMLESS) == "a�[2Jb�\n\t"
 
 
+@pytest.mark.slow
 def test_a_pattern_takes_the_place_of_a_schema(schema: Path, tmp_path: Path) -> None:
     done = run("generate", "A licence plate?", "--regex", "[A-Z]{2}-[0-9]{3}", "--seed", "1")
     assert (done.returncode, done.stderr) == (0, "")
@@ -262,6 +251,7 @@ def test_a_pattern_takes_the_place_of_a_schema(schema: Path, tmp_path: Path) -> 
     assert run("compile").returncode == 2
 
 
+@pytest.mark.slow
 def test_explain_says_where_a_text_stops_matching(schema: Path) -> None:
     done = run("explain", '{"name": "Ada", "age": x}', "--schema", schema)
     assert (done.returncode, done.stderr) == (1, "")
@@ -281,6 +271,7 @@ def test_explain_says_where_a_text_stops_matching(schema: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_explain_takes_policies_and_closing(schema: Path) -> None:
     compact = run("explain", '{"name": "Ada"}', "--schema", schema, "--whitespace", "compact")
     assert (compact.returncode, compact.stdout.splitlines()[0]) == (
@@ -294,6 +285,7 @@ def test_explain_takes_policies_and_closing(schema: Path) -> None:
     assert [run(*command, flag).returncode for flag in ("--open", "--closed")] == [0, 1]
 
 
+@pytest.mark.slow
 def test_explain_reads_a_file_as_it_is(tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_bytes(b"caf\xc3\xa9\x1b\xff\n")
@@ -304,6 +296,7 @@ def test_explain_reads_a_file_as_it_is(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_explain_lists_the_tokens_of_a_model(schema: Path) -> None:
     done = run("explain", '{"name": "Ada", "age": 12x}', "--schema", schema, "--model", demo_model())
     assert (done.returncode, done.stderr) == (1, "")
@@ -314,6 +307,7 @@ def test_explain_lists_the_tokens_of_a_model(schema: Path) -> None:
     assert "not allowed" not in first + second
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -343,6 +337,7 @@ def test_the_version_is_printed() -> None:
     assert re.fullmatch(r"constrain \S.*\n", done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", [("check",), ("compile",), ("batch", "-o", "out.jsonl"), ("serve", "--config"), ("explain", "--file")]
 )
@@ -354,6 +349,7 @@ def test_every_command_names_the_file_that_is_not_there(command: tuple[str, ...]
     assert "Errno" not in done.stderr
 
 
+@pytest.mark.slow
 def test_generate_shows_the_warnings_of_a_schema(tmp_path: Path) -> None:
     (tmp_path / "schema.json").write_text('{"type": "string", "minLenght": 3, "maxLength": 5}')
     done = run("generate", "Say hello.", "--schema", tmp_path / "schema.json")
@@ -361,6 +357,7 @@ def test_generate_shows_the_warnings_of_a_schema(tmp_path: Path) -> None:
     assert "minLenght" in done.stderr
 
 
+@pytest.mark.slow
 def test_compile_shows_the_warnings_of_a_schema_once(tmp_path: Path) -> None:
     (tmp_path / "schema.json").write_text('{"minLenght": 3, "type": "string"}')
     done = run("compile", tmp_path / "schema.json", "--max-masks", "1", "--cache", tmp_path / "kept")
@@ -368,6 +365,7 @@ def test_compile_shows_the_warnings_of_a_schema_once(tmp_path: Path) -> None:
     assert done.stderr.count("warning: the keyword 'minLenght'") == 1
 
 
+@pytest.mark.slow
 def test_a_pattern_has_the_dialect_that_is_said() -> None:
     assert run("explain", "b", "--regex", "b(?!a)", "--dialect", "python").returncode == 0
     refused = run("explain", "b", "--regex", "b(?!a)")
@@ -375,6 +373,7 @@ def test_a_pattern_has_the_dialect_that_is_said() -> None:
     assert "about --regex" in run("explain", "b", "--dialect", "python").stderr
 
 
+@pytest.mark.slow
 def test_serve_says_what_to_install() -> None:
     code = (
         "import sys; sys.modules['starlette'] = None; sys.argv[1:] = ['serve'];"

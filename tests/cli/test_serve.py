@@ -13,6 +13,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import httpx
+import pytest
 
 from constrain.cli.serve import _greeting
 from constrain.llama.model import Model, default_model_path
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_it_says_where_it_is_and_ends_at_a_signal(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_serve_says_where_it_listens_and_ends_at_a_signal(tmp_path: Path) -> None:
     keys = tmp_path / "keys"
     keys.write_text("secret-of-mine\n")
     options = ["--port", "0", "--alias", "small", "--ctx", "256", "--threads", "1", "--api-key-file", str(keys)]
@@ -48,6 +50,7 @@ def test_it_says_where_it_is_and_ends_at_a_signal(tmp_path: Path) -> None:
     assert "secret-of-mine" not in said
 
 
+@pytest.mark.slow
 def test_an_unknown_subset_is_a_usage_error() -> None:
     command = [sys.executable, "-m", "constrain", "serve", "--strict-subset", "some"]
     wide = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200"}
@@ -61,7 +64,8 @@ def serve(*options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "NO_COLOR": "1"})
 
 
-def test_a_port_in_use_is_a_line_of_its_own() -> None:
+@pytest.mark.slow
+def test_a_port_in_use_is_told_in_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = serve("--port", str(port))
@@ -69,12 +73,14 @@ def test_a_port_in_use_is_a_line_of_its_own() -> None:
     assert done.stderr == f"error: cannot listen on 127.0.0.1, port {port}: Address already in use\n"
 
 
-def test_a_model_that_is_not_there_is_a_line_of_its_own(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_model_that_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
     done = serve("--model", str(tmp_path / "none.gguf"))
     assert done.returncode == 1
     assert done.stderr == f"error: {tmp_path / 'none.gguf'}: there is no such file or folder\n"
 
 
+@pytest.mark.slow
 def test_models_of_a_file_wait_until_they_are_asked_for_and_json_is_logged(tmp_path: Path) -> None:
     path = default_model_path()
     config = tmp_path / "server.toml"

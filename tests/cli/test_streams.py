@@ -25,6 +25,7 @@ def run(
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("redirect", "command", "says"),
     [
@@ -39,6 +40,7 @@ def test_a_stream_that_cannot_be_used_is_named(redirect: str, command: tuple[str
     assert (status != 0, told) == (True, f"error: {says}\n")
 
 
+@pytest.mark.slow
 def test_a_prompt_that_is_not_utf_8_is_refused() -> None:
     why = "this is not UTF-8: invalid start byte at byte 3"
     assert run("generate", "-", text=b"hi \xff") == (1, "", f"error: standard input: {why}\n")
@@ -49,7 +51,8 @@ def test_a_prompt_given_as_an_argument_stays_as_it_is() -> None:
     assert read_prompt("\ufeffa\r\nb\rc") == "\ufeffa\r\nb\rc"
 
 
-def test_what_is_written_to_a_pipe_is_utf_8() -> None:
+@pytest.mark.slow
+def test_output_to_a_pipe_is_utf_8() -> None:
     status, written, told = run("explain", "\u00e9", "--regex", "\u00e8", PYTHONIOENCODING="ascii")
     assert (status, told) == (1, "")
     assert "    \u00e9\n" in written
@@ -61,6 +64,7 @@ def test_an_interruption_while_modules_are_imported_is_no_traceback(tmp_path: Pa
     assert run("grammars", PYTHONPATH=path) == (130, "", "")
 
 
+@pytest.mark.slow
 def test_the_file_with_a_mistake_is_named(tmp_path: Path) -> None:
     unknown, rules = tmp_path / "unknown.json", tmp_path / "rules.lark"
     unknown.write_text('{"type": "strin"}')
@@ -71,10 +75,12 @@ def test_the_file_with_a_mistake_is_named(tmp_path: Path) -> None:
     assert run("explain", "1", "--lark", rules)[2].startswith(f"error: {rules}: line 1, column 8: ")
 
 
+@pytest.mark.slow
 def test_a_grammar_file_that_is_not_there_is_no_unknown_name() -> None:
     assert run("explain", "1", "--lark", "jsn.lark")[2] == "error: jsn.lark: there is no such file or folder\n"
 
 
+@pytest.mark.slow
 def test_a_warning_is_one_line(tmp_path: Path) -> None:
     schema = tmp_path / "schema.json"
     schema.write_text('{"type": "boolean"}')

@@ -160,7 +160,8 @@ def random_mixed(rng: Random, depth: int) -> tuple[Any, str]:
     return repeat(parts[0][0], 0, 3), f"(?:{parts[0][1]}){{0,3}}"
 
 
-def test_what_is_proved_to_need_no_longest_match_is_plain_concatenation() -> None:
+@pytest.mark.slow
+def test_parts_that_need_no_longest_match_are_plainly_concatenated() -> None:
     proved = 0
     for seed in range(300):
         composition, pattern = random_mixed(Random(seed), 3)
@@ -202,7 +203,7 @@ KINDS = {
 @pytest.mark.parametrize("outer", ["sequence", "choice", "repeat", "separator"])
 @pytest.mark.parametrize("inner", ["sequence", "choice", "repeat", "separator"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_stands_in_every_other(kind: str, inner: str, outer: str) -> None:
+def test_every_kind_of_part_stands_in_every_other(kind: str, inner: str, outer: str) -> None:
     def put(form: str, part: object, text: str) -> tuple[object, str]:
         return {
             "sequence": (sequence("A", part, "B"), f"A{text}B"),
@@ -251,7 +252,7 @@ def test_errors_of_parts_say_where_they_are() -> None:
 
 
 @pytest.mark.parametrize("part", [None, 3, 1.5, b"a", ["a"], ("a", "b"), object()])
-def test_what_is_no_part_is_refused_at_once(part: object) -> None:
+def test_a_value_that_is_no_part_is_refused_at_once(part: object) -> None:
     for make in (sequence, choice, repeat):
         with pytest.raises(TypeError, match="cannot be composed"):
             make(part)
@@ -344,6 +345,7 @@ def test_policies_of_a_composition_are_refused_as_it_is_no_schema() -> None:
     assert not compiled(sequence("a", compact)).accepts('a{"x": 1}')
 
 
+@pytest.mark.slow
 def test_real_schemas_stand_between_texts_and_beside_each_other() -> None:
     entries = [entry["schema"] for entry, _ in maskbench_that_compiles(byte_vocabulary(), seed=5, count=40)]
     for schema, other in itertools.pairwise(entries):

@@ -81,7 +81,7 @@ REFUSED: dict[str, object] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_a_value_would_swallow_is_refused(name: str) -> None:
+def test_text_that_a_value_would_read_on_into_is_refused(name: str) -> None:
     with pytest.raises(constrain.GrammarError, match="For example, "):
         compiled(REFUSED[name])
 
@@ -125,6 +125,7 @@ def beginnings(matcher: constrain.Matcher, read: bytes, depth: int) -> Iterator[
             matcher.rollback(1)
 
 
+@pytest.mark.slow
 def test_no_text_that_is_begun_comes_to_a_dead_end() -> None:
     accepted = refused = 0
     for seed in range(250):
@@ -141,6 +142,7 @@ def test_no_text_that_is_begun_comes_to_a_dead_end() -> None:
     assert refused > 20
 
 
+@pytest.mark.slow
 def test_real_schemas_stand_before_and_behind_grammars() -> None:
     sql = grammars.load("sql_select")
     for entry, _ in maskbench_that_compiles(byte_vocabulary(), seed=5, count=8):

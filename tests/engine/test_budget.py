@@ -85,8 +85,9 @@ def walk(constraint: constrain.Constraint, max_tokens: int, rng: Random) -> tupl
     raise AssertionError(f"{text!r} goes on after {max_tokens} tokens")
 
 
+@pytest.mark.slow(only=("a pattern within lengths", "many keys", "unique numbers", "unique objects"))
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_whatever_is_picked_a_text_ends_in_time_and_is_whole(name: str) -> None:
+def test_any_walk_over_the_masks_ends_complete_within_its_tokens(name: str) -> None:
     schema, policies = SCHEMAS[name]
     constraint = constrain.compile(schema, vocabulary(), **policies)
     least = constraint.matcher().min_tokens_left
@@ -97,7 +98,7 @@ def test_whatever_is_picked_a_text_ends_in_time_and_is_whole(name: str) -> None:
             assert validation_error(schema, text) is None
 
 
-def test_a_group_that_must_not_be_what_the_shortest_was() -> None:
+def test_a_unique_item_is_completed_within_the_budget_though_the_shortest_is_taken() -> None:
     items = {"type": "array", "items": {"const": "a"}, "maxItems": 2}
     schema = {"type": "array", "uniqueItems": True, "items": items, "minItems": 2}
     constraint = constrain.compile(schema, byte_vocabulary(), cache=False)
@@ -110,7 +111,7 @@ def test_a_group_that_must_not_be_what_the_shortest_was() -> None:
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_too_little_is_refused_with_a_number_that_is_enough(name: str) -> None:
+def test_too_few_tokens_are_refused_with_the_number_that_suffices(name: str) -> None:
     schema, policies = SCHEMAS[name]
     constraint = constrain.compile(schema, vocabulary(), **policies)
     with pytest.raises(constrain.BudgetError, match="max_tokens is 0") as caught:
@@ -220,6 +221,7 @@ TAGGED = AnswerLanguage(
 )
 
 
+@pytest.mark.slow(only=("many keys",))
 @pytest.mark.parametrize("name", [*SCHEMAS, "tagged"])
 def test_masks_do_not_depend_on_what_was_asked_before(name: str) -> None:
     schema, policies = (TAGGED, {}) if name == "tagged" else SCHEMAS[name]
@@ -241,7 +243,7 @@ def test_masks_do_not_depend_on_what_was_asked_before(name: str) -> None:
     assert [masks(seed) for seed in (1, 5, 12)] == first
 
 
-def test_what_is_taken_back_can_be_used_again() -> None:
+def test_tokens_that_are_rolled_back_can_be_spent_again() -> None:
     constraint = constrain.compile(TREE, vocabulary())
     max_tokens = constraint.matcher().min_tokens_left + 12
     for seed in range(10):
@@ -267,7 +269,7 @@ def test_what_is_taken_back_can_be_used_again() -> None:
         assert np.array_equal(other, masks[0])
 
 
-def test_whether_the_budget_had_a_say_is_told() -> None:
+def test_the_matcher_tells_whether_the_budget_narrowed_the_mask() -> None:
     constraint = constrain.compile({"type": "string"}, vocabulary())
     matcher, row = constraint.matcher(max_tokens=6), constraint.allocate_bitmask()[0]
     matcher.fill_bitmask(row)
@@ -307,6 +309,7 @@ def test_near_the_end_words_are_finished_and_none_begun() -> None:
     assert 3 <= len(begun) - closing <= 16, "a few tokens are left to finish the word"
 
 
+@pytest.mark.slow
 def test_texts_of_real_schemas_end_in_time_and_validate() -> None:
     real = real_vocabulary("llama-bpe")
     wrong = []

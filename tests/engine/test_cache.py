@@ -163,6 +163,7 @@ def grammar(letter: bytes) -> constrain.Grammar:
     return builder.build()
 
 
+@pytest.mark.slow
 def test_grammars_are_kept_too() -> None:
     vocabulary = small_vocabulary()
     file = keep(grammar(b"a"), vocabulary)
@@ -203,7 +204,7 @@ def test_the_cache_can_be_another_one_or_none(tmp_path: Path, cache: Path, monke
         _cache._users_own.cache_clear()
 
 
-def test_what_is_remembered_is_told_from_what_is_kept_elsewhere(
+def test_a_constraint_in_memory_is_not_mistaken_for_one_of_another_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(constraint, "CACHED_CONSTRAINTS", 8)
@@ -260,7 +261,8 @@ def second(*, hash_seed: int = 0, **environment: str) -> dict[str, Any]:
     return answer
 
 
-def test_another_process_finds_it_without_the_front_end() -> None:
+@pytest.mark.slow
+def test_another_process_finds_a_constraint_without_the_compilers() -> None:
     cold = second(hash_seed=1)
     assert cold["front_end"]
     keep()
@@ -270,6 +272,7 @@ def test_another_process_finds_it_without_the_front_end() -> None:
     assert warm["grammar"] == cold["grammar"], "the front end gives terminals other numbers in other processes"
 
 
+@pytest.mark.slow
 def test_another_process_has_the_mask_parts(cache: Path) -> None:
     vocabulary = small_vocabulary()
     keep(vocabulary=vocabulary)
@@ -301,6 +304,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 def test_eight_processes_may_write_at_once(cache: Path) -> None:
     command = [sys.executable, "-c", WRITER]
     writers = [
@@ -341,6 +345,7 @@ def expect_rebuilt(file: Path, why: str) -> None:
     assert file.exists()
 
 
+@pytest.mark.slow
 def test_every_truncation_is_noticed() -> None:
     file = keep()
     whole = file.read_bytes()
@@ -358,6 +363,7 @@ def test_every_truncation_is_noticed() -> None:
     assert masks(constrain.compile(SCHEMA, vocabulary), vocabulary) == expected
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_is_noticed() -> None:
     file = keep()
     whole = bytearray(file.read_bytes())
@@ -547,7 +553,7 @@ def test_a_full_disk_leaves_nothing_behind(cache: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EROFS])
 @pytest.mark.parametrize("call", ["open", "write", "link", "replace"])
-def test_what_cannot_be_written_fails_no_compilation(
+def test_a_file_that_cannot_be_written_fails_no_compilation(
     call: str, code: int, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = keep()
@@ -615,6 +621,7 @@ def test_a_folder_that_cannot_be_looked_at_is_not_used(cache: Path, monkeypatch:
     expect_not_used("Input/output error")
 
 
+@pytest.mark.slow
 def test_the_directory_stays_within_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     first = keep({"const": "first"})
     size = first.stat().st_size
@@ -629,8 +636,8 @@ def test_the_directory_stays_within_its_bound(monkeypatch: pytest.MonkeyPatch) -
     for number in range(12):
         os.utime(first, (old, old))
         assert is_found(constrain.compile({"const": "first"}, small_vocabulary()))  # and marked as used
-        keep({"const": f"number {number}"})
-        time.sleep(0.01)
+        kept = keep({"const": f"number {number}"})
+        os.utime(kept, (old + 1 + number, old + 1 + number))
     total = sum(path.stat().st_size for path in first.parent.iterdir())
     assert total <= _cache.CACHE_BYTES
     assert first.exists(), "what is used stays"
@@ -640,7 +647,7 @@ def test_the_directory_stays_within_its_bound(monkeypatch: pytest.MonkeyPatch) -
     assert not is_found(constrain.compile({"const": "number 0"}, small_vocabulary()))
 
 
-def test_what_is_larger_than_the_bound_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_constraint_larger_than_the_bound_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_cache, "CACHE_BYTES", 1_000)
     made = constrain.compile(SCHEMA, small_vocabulary())
     with pytest.warns(RuntimeWarning, match="may hold"):
@@ -657,6 +664,7 @@ def test_a_file_may_be_removed_or_replaced_while_it_is_in_use() -> None:
     assert masks(found, vocabulary) == masks(constrain.compile(SCHEMA, vocabulary, cache=False), vocabulary)
 
 
+@pytest.mark.slow
 def test_a_models_vocabulary_is_that_of_its_file() -> None:
     """What ``constrain compile`` keeps is found by ``generate``."""
     from constrain.llama.model import Model
@@ -666,6 +674,7 @@ def test_a_models_vocabulary_is_that_of_its_file() -> None:
     assert small_vocabulary().fingerprint != small_vocabulary(1).fingerprint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policies", [{}, {"whitespace": "compact", "numbers": "any"}], ids=["default", "other"])
 def test_generate_finds_what_the_command_line_kept(policies: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "schema.json").write_text(json.dumps(SCHEMA, indent=1, ensure_ascii=False), encoding="utf-8")
@@ -684,6 +693,7 @@ def test_generate_finds_what_the_command_line_kept(policies: dict[str, Any], tmp
     assert not is_found(constraint._compile(SCHEMA, vocabulary, close_objects=True, formats="annotation"))
 
 
+@pytest.mark.slow
 def test_the_command_line_says_when_nothing_is_kept(tmp_path: Path) -> None:
     (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
     command = [sys.executable, "-m", "constrain", "compile", "schema.json", "--max-masks", "1", "--open"]

@@ -75,7 +75,7 @@ SOURCES = {
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_sources(name: str) -> None:
+def test_sources_are_equal_after_copying_and_pickling(name: str) -> None:
     source = SOURCES[name]()
     with small_stack():
         assert copy.copy(source) == source
@@ -87,7 +87,7 @@ def test_sources(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["Lark", "composition"])
-def test_a_stack_that_is_too_small_to_compile_is_told(name: str) -> None:
+def test_a_stack_that_is_too_small_to_compile_is_a_limit_error(name: str) -> None:
     source, vocabulary = SOURCES[name](), byte_vocabulary()
     with small_stack(120), pytest.raises(constrain.LimitError, match="too deeply for what is left of Python's stack"):
         constrain.compile(source, vocabulary, cache=False)
@@ -95,7 +95,8 @@ def test_a_stack_that_is_too_small_to_compile_is_told(name: str) -> None:
         assert constrain.compile(source, vocabulary, cache=False).accepts("a")
 
 
-def test_deep_expressions() -> None:
+@pytest.mark.slow
+def test_deep_expressions_are_copied_and_pickled_on_a_small_stack() -> None:
     expression = deep_expression()
     with small_stack():
         assert copy.copy(expression) is expression
@@ -108,7 +109,8 @@ def test_deep_expressions() -> None:
         assert tree.listed([read]) == tree.listed([expression])
 
 
-def test_deep_grammars() -> None:
+@pytest.mark.slow
+def test_deep_grammars_are_copied_and_pickled_on_a_small_stack() -> None:
     grammar = grammar_of(deep_expression())
     with small_stack():
         assert copy.deepcopy(grammar) == grammar
@@ -132,14 +134,14 @@ def test_a_grammar_that_was_pickled_means_the_same() -> None:
     assert constrain.compile(read, byte_vocabulary(), cache=False).accepts('{"a": "abc"}')
 
 
-def test_the_empty_text_and_nothing_stay_the_only_ones() -> None:
+def test_unpickling_makes_no_second_empty_text_and_no_second_nothing() -> None:
     read = pickle.loads(pickle.dumps([tree.EMPTY_TEXT, tree.NOTHING, tree.Complement(tree.NOTHING)]))
     assert read[0] is tree.EMPTY_TEXT
     assert read[1] is tree.NOTHING
     assert read[2].part is tree.NOTHING
 
 
-def test_what_is_immutable_is_its_own_copy() -> None:
+def test_immutable_objects_are_their_own_copies() -> None:
     constraint = constrain.compile({"enum": ["yes", "no"]}, byte_vocabulary(), cache=False)
     for one in (constraint, constraint.vocabulary):
         assert copy.copy(one) is one
@@ -155,7 +157,7 @@ def test_a_copy_of_a_matcher_goes_its_own_way() -> None:
     assert matcher.n_accepted == 2
 
 
-def test_what_is_made_for_a_process_cannot_be_pickled_and_says_what_to_do() -> None:
+def test_objects_of_one_process_refuse_pickling_and_say_what_to_do() -> None:
     constraint = constrain.compile({"enum": ["yes", "no"]}, byte_vocabulary(), cache=False)
     for one, says in (
         (constraint, "pickle what it was compiled from"),

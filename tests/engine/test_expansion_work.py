@@ -42,7 +42,7 @@ def steps_of(schema: Any, **options: Any) -> int:
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_the_same_takes_as_many_steps_whatever_is_remembered(name: str) -> None:
+def test_a_schema_takes_as_many_steps_the_second_time(name: str) -> None:
     family = FAMILIES[name]
     options = dict(family.options)
     first = steps_of(family.make(SMALL[name]), **options)
@@ -50,8 +50,11 @@ def test_the_same_takes_as_many_steps_whatever_is_remembered(name: str) -> None:
     assert steps_of(family.make(SMALL[name]), **options) == first
 
 
+@pytest.mark.slow(only=("dependentRequired",))
 @pytest.mark.parametrize("name", SMALL)
-def test_what_takes_more_is_refused_with_the_limit_and_the_place(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_schema_beyond_the_limit_is_refused_with_its_name_and_the_place(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     family = FAMILIES[name]
     schema = {"properties": {"below": family.make(SMALL[name])}}
     if "$defs" in schema["properties"]["below"]:
@@ -66,10 +69,11 @@ def test_what_takes_more_is_refused_with_the_limit_and_the_place(name: str, monk
     assert caught.value.pointer is not None
 
 
+@pytest.mark.slow(only=("allOf of not const",))
 @pytest.mark.parametrize(
     "name", ["references into a chain of references", "allOf of not const", "allOf of not const strings"]
 )
-def test_twice_as_much_takes_about_twice_the_steps(name: str) -> None:
+def test_a_schema_twice_as_large_takes_about_twice_the_steps(name: str) -> None:
     make = FAMILIES[name].make
     assert steps_of(make(800)) < 2.6 * steps_of(make(400))
 
@@ -115,14 +119,14 @@ def test_a_key_that_stands_twice_among_many_is_found_at_once() -> None:
 
 @pytest.mark.skipif(not LONG, reason="takes minutes")
 @pytest.mark.parametrize("name", FAMILIES)
-def test_large_ones_compile_or_are_refused_in_about_a_second(name: str) -> None:
+def test_large_schemas_compile_or_are_refused_in_about_a_second(name: str) -> None:
     found = cost(name)
     assert found.outcome == "compiles" or "MAX_" in found.outcome, found
     assert found.seconds < 2.5, found
     assert found.memory < 500 << 20, found
 
 
-def test_the_garbage_collector_works_where_nothing_is_made() -> None:
+def test_the_garbage_collector_works_while_another_process_compiles() -> None:
     """It does not rest while another process compiles."""
     wanted = to_compile({"const": "elsewhere"}, byte_vocabulary(), close_objects=False, cache=False)
     assert wanted.find() is None

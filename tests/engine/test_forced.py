@@ -93,7 +93,7 @@ def test_a_text_without_an_alternative_is_certain_to_its_end() -> None:
     assert tokens == merger(b"cab") == [2, 3]
 
 
-def test_what_may_be_the_beginning_of_a_longer_token_is_left_out() -> None:
+def test_a_token_that_may_begin_a_longer_one_is_left_out() -> None:
     merger = PairMerger(b"abc", [b"ab", b"abc"])
     assert certain(merger, b"", b"", [b"cabc", b"cabb"])[0] == [2]
     assert certain(merger, b"", b"", [b"caba", b"cabb"])[0] == [2, 3], "no token goes on from ab with a or b"

@@ -78,9 +78,10 @@ def lexeme_under_way(text: bytes) -> tuple[str, int] | None:
     return ("number", found.start(1)) if found else None
 
 
+@pytest.mark.slow(but=("6-None-a constant beside", "1-1-decimals", "1-1-a constant beside"))
 @pytest.mark.parametrize("name", SCHEMAS)
 @pytest.mark.parametrize(("string", "number"), [(1, 1), (6, 4), (None, 4), (6, None)])
-def test_whatever_is_picked_strings_and_numbers_end(name: str, string: int | None, number: int | None) -> None:
+def test_any_walk_over_the_masks_ends_strings_and_numbers(name: str, string: int | None, number: int | None) -> None:
     schema, _ = SCHEMAS[name]
     constraint = compiled(name)
     limits = {"max_string_tokens": string, "max_number_tokens": number}
@@ -158,7 +159,7 @@ def test_no_number_is_longer_than_its_limit() -> None:
     assert max(count for _, count in counts) in (20, 21)  # there may be no digit yet after the point
 
 
-def test_words_are_finished() -> None:
+def test_a_word_is_finished_beyond_the_limit_and_no_other_begun() -> None:
     constraint = compiled("strings")
     matcher, row = constraint.matcher(max_string_tokens=4), constraint.allocate_bitmask()[0]
     assert matcher.accept_many(b'["a foo') == 7
@@ -205,8 +206,9 @@ def test_forks_and_rollbacks_know_what_was_counted(max_tokens: int | None) -> No
         assert again.accept_many(tokens) == len(tokens)
 
 
+@pytest.mark.slow(only=("free keys", "long strings", "unique", "unique objects"))
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_with_a_tight_budget_both_hold(name: str) -> None:
+def test_a_limit_and_a_tight_budget_hold_together(name: str) -> None:
     schema, _ = SCHEMAS[name]
     constraint = compiled(name)
     least = constraint.matcher().min_tokens_left
@@ -256,7 +258,7 @@ def test_a_text_can_be_completed_from_everywhere(max_tokens: int | None) -> None
                 break
 
 
-def test_what_is_no_free_text_has_no_limit() -> None:
+def test_keys_and_constants_have_no_limit() -> None:
     schema = {
         "type": "object",
         "properties": {"a very long key of this object": {"enum": ["a long constant", "another long one"]}},
@@ -270,7 +272,7 @@ def test_what_is_no_free_text_has_no_limit() -> None:
     assert not matcher.is_narrowed
 
 
-def test_a_limit_says_that_it_had_a_say() -> None:
+def test_the_matcher_tells_whether_a_limit_narrowed_the_mask() -> None:
     constraint = compiled("strings")
     matcher, row = constraint.matcher(500, max_string_tokens=4), constraint.allocate_bitmask()[0]
     for text, count in ((b'["abc', 0), (b'd",', 1), (b'"', 1), (b"xyz", 1), (b"w", 2)):
@@ -313,8 +315,9 @@ def test_any_grammar_may_have_limits() -> None:
     assert ord("e") in allowed(matcher, row)
 
 
+@pytest.mark.slow(only=("gemma-4",))
 @pytest.mark.parametrize("name", ["llama-bpe", "gemma-4"])
-def test_real_vocabularies(name: str) -> None:
+def test_limits_hold_with_real_vocabularies(name: str) -> None:
     constraint = constrain.compile(POINT, real_vocabulary(name), whitespace="compact")
     matcher, row = constraint.matcher(400, max_string_tokens=12, max_number_tokens=6), constraint.allocate_bitmask()[0]
     rng, text, tokens = Random(name), b"", 0
@@ -332,6 +335,7 @@ def test_real_vocabularies(name: str) -> None:
     assert matcher.n_shortened == 2
 
 
+@pytest.mark.slow
 def test_texts_of_real_schemas_validate() -> None:
     real = real_vocabulary("llama-bpe")
     wrong = []

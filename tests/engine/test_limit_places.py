@@ -28,26 +28,26 @@ def refused(schema: Any) -> constrain.LimitError:
         ({"items": {"$ref": "#/$defs/d"}, "$defs": {"d": LONG}, "minItems": 1}, "/$defs/d", "MAX_SHORTEST_MATCH"),
     ],
 )
-def test_of_a_terminal_of_a_schema(schema: Any, pointer: str, limit: str) -> None:
+def test_a_limit_of_a_terminal_names_its_schema(schema: Any, pointer: str, limit: str) -> None:
     error = refused(schema)
     assert error.pointer == pointer
     assert limit in error.message
     assert str(error).startswith(f"at {pointer or '/'}: terminal ")
 
 
-def test_of_a_schema_that_is_a_part() -> None:
+def test_a_limit_in_a_composition_names_the_part_and_its_schema() -> None:
     error = refused(constrain.sequence("x", constrain.choice({"properties": {"a": LONG}}, "y")))
     assert error.pointer == "/1/0/properties/a"
 
 
-def test_of_a_terminal_without_a_place() -> None:
+def test_a_limit_of_a_terminal_without_a_schema_names_the_terminal() -> None:
     error = refused(constrain.Lark('start: "a" LONG\nLONG: /b{1000000000}/'))
     assert error.pointer is None
     assert error.message.startswith("terminal LONG (line 2, column 1): ")
     assert refused(constrain.Regex("a{1000000000}")).message.startswith("terminal pattern: ")
 
 
-def test_of_what_a_grammar_ignores() -> None:
+def test_a_limit_of_ignored_text_names_the_line() -> None:
     error = refused(constrain.Lark(f'start: "a"\n%ignore "{"b" * (MAX_IGNORED_LITERAL + 1)}"'))
     assert (error.line, error.pointer) == (2, None)
     assert "MAX_IGNORED_LITERAL" in error.message
@@ -57,7 +57,7 @@ def test_of_what_a_grammar_ignores() -> None:
     assert "MAX_KINDS_OF_IGNORED" in error.message
 
 
-def test_of_a_grammar_made_by_hand() -> None:
+def test_a_limit_in_a_grammar_made_by_hand_names_the_given_place() -> None:
     builder = constrain.GrammarBuilder()
     start = builder.rule("start")
     from constrain.language.tree import Literal, Repetition

@@ -42,6 +42,7 @@ def test_numpy_arrays_of_one_sequence(constraint: constrain.Constraint, dtype: t
     assert np.array_equal(scores, before)
 
 
+@pytest.mark.slow  # imports torch
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_torch_tensors_as_transformers_passes_them(constraint: constrain.Constraint, dtype: str) -> None:
     torch = pytest.importorskip("torch")
@@ -70,6 +71,7 @@ def test_other_shapes_and_types_are_named(constraint: constrain.Constraint, name
         constraint.logits_processor()(tokens, scores)
 
 
+@pytest.mark.slow  # imports torch
 def test_a_batch_of_tensors_is_named(constraint: constrain.Constraint) -> None:
     torch = pytest.importorskip("torch")
     with pytest.raises(ValueError, match=r"shape \(2, 257\).* one sequence"):

@@ -46,6 +46,7 @@ TREE: dict[str, Any] = {
 """A recursive schema with open objects."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vocabulary_name", ["llama-bpe", "gpt-2"])
 def test_every_walk_over_a_real_schema_ends_in_a_valid_text(vocabulary_name: str) -> None:
     vocabulary = real_vocabulary(vocabulary_name)
@@ -74,6 +75,7 @@ TOLERATED: dict[tuple[str, str], str] = {
 """Schemas, by validator ("jsonschema" or "jsonschema-rs") and id, whose texts one rejects without being right; why."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(10))
 def test_every_walk_over_a_hard_schema_validates_with_two_validators(block: int) -> None:
     """Short and long walks: long ones fill strings, short ones leave the rest of the structure to be completed."""
@@ -137,6 +139,7 @@ def common_prefix(one: bytes, other: bytes) -> int:
     return length
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vocabulary_name", REAL_VOCABULARIES)
 def test_masks_of_real_vocabularies_equal_simulation_byte_by_byte(vocabulary_name: str) -> None:
     vocabulary = real_vocabulary(vocabulary_name)
@@ -171,6 +174,7 @@ def trace(constraint: constrain.Constraint, vocabulary: constrain.Vocabulary, se
     return digest.digest()
 
 
+@pytest.mark.slow
 @pytest.mark.threads
 def test_threads_on_one_constraint_see_the_masks_of_a_single_thread() -> None:
     vocabulary = small_vocabulary()
@@ -203,6 +207,7 @@ def test_threads_may_compile_and_walk_several_constraints_over_one_vocabulary() 
         assert list(pool.map(lambda number: walks(number, fresh), range(16))) == expected
 
 
+@pytest.mark.slow
 def test_a_million_tokens_leave_memory_flat_and_masks_as_they_were() -> None:
     vocabulary = small_vocabulary()
     constraint = constrain.compile(TREE, vocabulary)

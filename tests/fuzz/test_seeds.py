@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
+@pytest.mark.slow(but=("gguf", "patterns", "lark"))
 @pytest.mark.parametrize("name", targets.NAMES)
 def test_every_seed_is_answered_or_refused_as_declared(name: str) -> None:
     target, wrong = targets.load(name), []
@@ -78,6 +79,7 @@ def test_the_judge_lets_declared_errors_pass_and_no_others() -> None:
         assert verdict.signature
 
 
+@pytest.mark.slow
 def test_the_judge_sees_what_takes_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     def work() -> str:
         return "" if sum(range(3_000_000)) else "x"

@@ -11,6 +11,7 @@ import pytest
 import constrain
 from constrain.chat.reading.events import TextDelta
 from constrain.generation.completion import Finished
+from tests.support.waiting import wait_until_async
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -38,6 +39,11 @@ def is_free(model: constrain.Model) -> bool:
     return all(not slot.busy and evaluator.length(slot.index) == slot.length for slot in model.scheduler.slots)
 
 
+def is_answering(model: constrain.Model) -> bool:
+    return any(slot.busy for slot in model.scheduler.slots)
+
+
+@pytest.mark.slow
 def test_tasks_share_the_model_and_get_the_answers_of_one_at_a_time(
     model: constrain.Model, shared: constrain.Model
 ) -> None:
@@ -49,11 +55,13 @@ def test_tasks_share_the_model_and_get_the_answers_of_one_at_a_time(
     assert [completion.text for completion in run(ask())] == alone
 
 
+@pytest.mark.slow
 def test_values_are_of_the_type(shared: constrain.Model) -> None:
     assert run(constrain.agenerate(shared, "Yes?", schema=bool)) in (True, False)
     assert isinstance(run(constrain.agenerate(shared, "Hello", max_tokens=3)), str)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", [SCHEMA, None])
 def test_a_stream_is_the_answer_piece_by_piece(shared: constrain.Model, schema: Any) -> None:
     options: Any = {"schema": schema, "seed": 4, "max_tokens": 30}
@@ -69,6 +77,7 @@ def test_a_stream_is_the_answer_piece_by_piece(shared: constrain.Model, schema: 
     assert last.completion.text == constrain.complete(shared, QUESTIONS[0], **options).text
 
 
+@pytest.mark.slow
 def test_other_tasks_go_on_while_a_stream_is_not_read(shared: constrain.Model) -> None:
     async def both() -> int:
         events = constrain.astream(shared, QUESTIONS[0], max_tokens=40)
@@ -107,6 +116,7 @@ def test_a_timeout_of_asyncio_cancels(shared: constrain.Model) -> None:
     assert is_free(shared)
 
 
+@pytest.mark.slow
 def test_200_cancellations_at_random_moments(model: constrain.Model, shared: constrain.Model) -> None:
     rng = random.Random(12)
 
@@ -117,7 +127,7 @@ def test_200_cancellations_at_random_moments(model: constrain.Model, shared: con
                 for question in rng.sample(QUESTIONS, 4)
             ]
             for task in tasks:
-                await asyncio.sleep(rng.random() / 25)
+                await asyncio.sleep(rng.random() / 25)  # any moment will do
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
@@ -132,19 +142,20 @@ def test_200_cancellations_at_random_moments(model: constrain.Model, shared: con
 def test_a_loop_that_ends_cancels_what_it_left(shared: constrain.Model) -> None:
     async def leave() -> None:
         task = asyncio.create_task(constrain.agenerate(shared, "Tell me a story.", max_tokens=400))
-        await asyncio.sleep(0.2)
+        await wait_until_async(lambda: is_answering(shared))
         assert not task.done()
 
     run(leave())
     assert is_free(shared)
 
 
+@pytest.mark.slow
 def test_closing_the_model_ends_tasks_with_an_error() -> None:
     model = constrain.Model(n_ctx=512, n_threads=1, parallel=2)
 
     async def closed_meanwhile() -> None:
         task = asyncio.create_task(constrain.agenerate(model, "Tell me a story.", max_tokens=400))
-        await asyncio.sleep(0.3)
+        await wait_until_async(lambda: is_answering(model))
         await asyncio.to_thread(model.close)
         await task
 

@@ -21,6 +21,7 @@ import constrain
 from constrain.generation.job import Run
 from constrain.generation.planning import prepare, prompt_tokens
 from constrain.llama.contexts.sequences import Sequences
+from tests.support.waiting import wait_until
 
 SCHEMA = {
     "type": "object",
@@ -51,6 +52,7 @@ def positions(model: constrain.Model) -> list[tuple[int, int]]:
     return [(slot.length, evaluator.length(slot.index)) for slot in scheduler.slots]
 
 
+@pytest.mark.slow
 def test_a_batch_gives_the_answers_of_one_at_a_time(model: constrain.Model, batched: constrain.Model) -> None:
     together = constrain.complete_batch(batched, QUESTIONS, schema=SCHEMA, temperature=0)
     alone = [constrain.complete(model, question, schema=SCHEMA, temperature=0) for question in QUESTIONS]
@@ -62,6 +64,7 @@ def test_a_batch_gives_the_answers_of_one_at_a_time(model: constrain.Model, batc
         assert min(one.timings.prompt, one.timings.generation) > 0
 
 
+@pytest.mark.slow
 def test_a_batch_without_schema_gives_the_answers_of_one_at_a_time(batched: constrain.Model) -> None:
     options: Any = {"temperature": 0, "max_tokens": 12}
     assert constrain.generate_batch(batched, QUESTIONS[:4], **options) == [
@@ -69,6 +72,7 @@ def test_a_batch_without_schema_gives_the_answers_of_one_at_a_time(batched: cons
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", [SCHEMA, None])
 def test_answers_one_at_a_time_reproduce_without_batch_invariance(schema: Any) -> None:
     """Also where the prompt is known the second time, and was read in one long piece the first time."""
@@ -81,6 +85,7 @@ def test_answers_one_at_a_time_reproduce_without_batch_invariance(schema: Any) -
     assert first.text == second.text == third.text
 
 
+@pytest.mark.slow
 def test_schemas_one_for_each_prompt(batched: constrain.Model) -> None:
     class Point(pydantic.BaseModel):
         x: int = pydantic.Field(ge=0, le=9)
@@ -89,12 +94,14 @@ def test_schemas_one_for_each_prompt(batched: constrain.Model) -> None:
     assert [type(value) for value in values] == [bool, Point, str]
 
 
+@pytest.mark.slow
 def test_prompts_may_come_from_any_iterable(batched: constrain.Model) -> None:
     listed = constrain.generate_batch(batched, QUESTIONS[:3], schema=bool, max_tokens=8, seed=1)
     for prompts in (tuple(QUESTIONS[:3]), iter(QUESTIONS[:3]), dict.fromkeys(QUESTIONS[:3])):
         assert constrain.generate_batch(batched, prompts, schema=bool, max_tokens=8, seed=1) == listed
 
 
+@pytest.mark.slow
 def test_seeds_reproduce_and_samples_differ(batched: constrain.Model) -> None:
     options: Any = {"schema": SCHEMA, "temperature": 1.5, "seed": 2**32 - 3}
     first = constrain.generate_batch(batched, QUESTIONS[:2], n=3, **options)
@@ -107,6 +114,7 @@ def test_seeds_reproduce_and_samples_differ(batched: constrain.Model) -> None:
     assert constrain.generate(batched, QUESTIONS[1], **{**options, "seed": 0}) == first[1][2]
 
 
+@pytest.mark.slow
 def test_samples_share_their_prompt() -> None:
     model = constrain.Model(n_ctx=512, n_threads=1, parallel=3)
     said = [{"role": "user", "content": "You know all books. " * 20}]
@@ -116,6 +124,7 @@ def test_samples_share_their_prompt() -> None:
     assert cached == [0, length - 2, length - 2]
 
 
+@pytest.mark.slow
 def test_alternating_conversations_evaluate_what_they_share_once() -> None:
     model = constrain.Model(n_ctx=1024, n_threads=1, parallel=3)
     system = {"role": "system", "content": "You know all books of the world. " * 60}
@@ -132,6 +141,7 @@ def test_alternating_conversations_evaluate_what_they_share_once() -> None:
             talk += [{"role": "assistant", "content": answer.text}, {"role": "user", "content": "And another?"}]
 
 
+@pytest.mark.slow
 def test_budget_and_timeout_hold_for_each(batched: constrain.Model) -> None:
     schema = {"type": "array", "items": {"type": "string"}, "minItems": 2}
     for one in constrain.complete_batch(batched, QUESTIONS, schema=schema, max_tokens=12, seed=3):
@@ -204,6 +214,7 @@ def test_no_prompts_no_answers(batched: constrain.Model) -> None:
     assert constrain.generate_batch(batched, [], schema=bool) == []
 
 
+@pytest.mark.slow
 def test_cancelled_requests_leave_nothing_behind(model: constrain.Model, batched: constrain.Model) -> None:
     rng = random.Random(11)
     jobs = [prepare(batched, question, SCHEMA, {"seed": 5}) for question in QUESTIONS]
@@ -212,7 +223,7 @@ def test_cancelled_requests_leave_nothing_behind(model: constrain.Model, batched
         for run in runs:
             run.submit()
         for run in runs:
-            time.sleep(rng.random() / 25)
+            time.sleep(rng.random() / 25)  # any moment will do
             run.request.done.cancel()
     assert all(recorded == held for recorded, held in positions(batched))
     again = constrain.complete_batch(batched, QUESTIONS[:2], schema=SCHEMA, temperature=0)
@@ -221,6 +232,7 @@ def test_cancelled_requests_leave_nothing_behind(model: constrain.Model, batched
     ]
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_the_model_usable(batched: constrain.Model) -> None:
     digits = {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 9}, "minItems": 150}  # seconds
     for call in (
@@ -244,6 +256,7 @@ def test_a_batch_runs_beside_a_stream_of_the_same_thread(batched: constrain.Mode
     assert len(list(events)) > 1
 
 
+@pytest.mark.slow
 def test_a_closed_model_says_so() -> None:
     with constrain.Model(n_ctx=256, n_threads=1, parallel=2) as model:
         assert constrain.generate_batch(model, ["a", "b"], schema=bool)
@@ -266,6 +279,7 @@ def test_a_closed_model_says_so() -> None:
     assert constraint.accepts('{"title":"a","year":1000,"genres":[]}')
 
 
+@pytest.mark.slow
 def test_closing_waits_for_a_stream_and_ends_what_is_queued() -> None:
     model = constrain.Model(n_ctx=256, n_threads=1, parallel=2)
     events = constrain.stream(model, "Tell me a story.", max_tokens=100)
@@ -285,10 +299,15 @@ def test_closing_waits_for_a_stream_and_ends_what_is_queued() -> None:
         model.close,
         lambda: constrain.generate(model, "Hi", schema=bool),
     ]
+    begun: list[Any] = [
+        lambda: any(slot.busy for slot in model.scheduler.slots),
+        lambda: len(model._queue._callers) == 2,  # the stream, and what closes the model
+        lambda: len(model._queue._callers) == 3,
+    ]
     threads = [threading.Thread(target=attempt, args=(call,)) for call in calls]
-    for thread in threads:
+    for thread, has_begun in zip(threads, begun, strict=True):
         thread.start()
-        time.sleep(0.2)
+        wait_until(has_begun)
     assert not model.is_closed
     events.close()
     for thread in threads:
@@ -297,6 +316,7 @@ def test_closing_waits_for_a_stream_and_ends_what_is_queued() -> None:
     assert sorted("closed" in error for error in errors) == [True, True]
 
 
+@pytest.mark.slow
 def test_a_llama_that_was_given_is_not_closed(model: constrain.Model) -> None:
     from constrain.llama.loading import Llama
 
@@ -308,6 +328,7 @@ def test_a_llama_that_was_given_is_not_closed(model: constrain.Model) -> None:
     assert llama.create_completion("Hello", max_tokens=1)["choices"]
 
 
+@pytest.mark.slow
 def test_too_little_memory_says_what_to_do(capfd: pytest.CaptureFixture[str]) -> None:
     model = constrain.Model(n_ctx=8192, n_threads=1, parallel=200)  # takes some 37 GB, and cannot be had
     limit = resource.getrlimit(resource.RLIMIT_AS)
@@ -338,6 +359,7 @@ run.submit()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["", "raise SystemExit(0)", "del model, run", "model.close()"])
 def test_programs_end_in_the_middle_of_a_generation(end: str) -> None:
     program = [sys.executable, "-c", PROGRAM + end]

@@ -28,6 +28,7 @@ def is_compact(text: str) -> bool:
     return text == json.dumps(json.loads(text), separators=(",", ":"))
 
 
+@pytest.mark.slow
 def test_all_ways_to_generate_take_policies(model: constrain.Model) -> None:
     completion = constrain.complete(model, "The sky?", **COMPACT)
     assert is_compact(completion.text)
@@ -42,6 +43,7 @@ def test_all_ways_to_generate_take_policies(model: constrain.Model) -> None:
     assert not is_compact(constrain.complete(model, "The sky?", schema=SCHEMA, temperature=0).text)
 
 
+@pytest.mark.slow
 def test_other_policies(model: constrain.Model) -> None:
     policies = {"property_order": "any", "formats": "annotation", "numbers": "any", "escapes": "any"}
     completion = constrain.complete(model, "The sky?", schema=SCHEMA, **policies)  # type: ignore[arg-type]
@@ -49,6 +51,7 @@ def test_other_policies(model: constrain.Model) -> None:
     assert {name: completion.report.policies[name] for name in policies} == policies
 
 
+@pytest.mark.slow
 def test_strict_refuses_what_is_not_strict(model: constrain.Model) -> None:
     assert constrain.generate(model, "The sky?", schema=SCHEMA, strict=True)["sky"] in ("blue", "red")
     with pytest.raises(constrain.SchemaError, match="additionalProperties"):
@@ -75,6 +78,7 @@ def test_a_registry_is_for_models_that_reason_too(model: constrain.Model) -> Non
         constrain.generate(model, "The sky?", schema={"$ref": "urn:colour"})
 
 
+@pytest.mark.slow
 def test_of_several_answers_those_with_a_schema_have_policies(model: constrain.Model) -> None:
     both = constrain.complete_batch(
         model, ["The sky?", "Hello"], schemas=[SCHEMA, None], whitespace="compact", max_tokens=40

@@ -17,6 +17,7 @@ PERSON: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("max_tokens", [30, 60])
 def test_reasoning_comes_before_json(max_tokens: int, model: constrain.Model) -> None:
     reasoned = sequence(text(until="\n\n", max_length=200), "\n\n", PERSON)
@@ -30,6 +31,7 @@ def test_reasoning_comes_before_json(max_tokens: int, model: constrain.Model) ->
         assert json.loads(answer).keys() == {"name", "age"}  # generation closes objects
 
 
+@pytest.mark.slow
 def test_one_of_several_tools_is_called(model: constrain.Model) -> None:
     query = sequence("```sql\n", grammars.load("sql_select"), "\n```")
     tools = choice(sequence("person: ", PERSON), sequence("code: ", Regex("[A-Z]{3}")), query)

@@ -55,6 +55,7 @@ def matcher(syntax: str, definition: str) -> Callable[[str], object]:
     return re.compile(definition).fullmatch
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["arithmetic", "math_exp", "sentence", "timestamp"])
 def test_documented_grammars(name: str, model: constrain.Model) -> None:
     form = documented()[name]
@@ -65,11 +66,13 @@ def test_documented_grammars(name: str, model: constrain.Model) -> None:
         assert matches(text), text
 
 
+@pytest.mark.slow
 def test_a_patch_grammar_with_a_nullable_terminal(model: constrain.Model) -> None:
     for text in written(model, "Fix the typo in README.md.", constrain.Lark(PATCH)):
         assert _PATCH_TEXT.fullmatch(text), text
 
 
+@pytest.mark.slow
 def test_a_patch_as_the_input_of_a_tool(model: constrain.Model) -> None:
     tool = constrain.CustomTool("apply_patch", "Applies a patch.", constrain.Lark(PATCH))
     for seed in range(TEXTS):

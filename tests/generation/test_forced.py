@@ -131,6 +131,7 @@ def text_of(model: constrain.Model, tokens: Sequence[int]) -> bytes:
     return b"".join(map(model.vocabulary.token_bytes, tokens))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("schema", "space"), CASES, ids=["pod", "pod-flexible", "calls", "calls-flexible"])
 def test_greedy_answers_are_those_without_forced_tokens(model: constrain.Model, schema: Any, space: str) -> None:
     answer, calls = run(model, schema, space)
@@ -157,6 +158,7 @@ def _tokens_within(model: constrain.Model, tokens: Sequence[int], size: int) -> 
     return kept
 
 
+@pytest.mark.slow(but=("1-calls", "0-calls", "2-calls-flexible"))
 @pytest.mark.parametrize(("schema", "space"), CASES, ids=["pod", "pod-flexible", "calls", "calls-flexible"])
 @pytest.mark.parametrize("seed", range(3))
 def test_forced_tokens_are_the_tokenizers_own(model: constrain.Model, schema: Any, space: str, seed: int) -> None:
@@ -178,6 +180,7 @@ def _borders(model: constrain.Model, tokens: Sequence[int]) -> list[int]:
     return [0, *np.cumsum([len(model.vocabulary.token_bytes(token)) for token in tokens]).tolist()]
 
 
+@pytest.mark.slow(but=("0",))
 @pytest.mark.parametrize("seed", range(6))
 def test_only_allowed_tokens_are_written(model: constrain.Model, seed: int) -> None:
     schema, space = CASES[seed % len(CASES)]
@@ -191,6 +194,7 @@ def test_only_allowed_tokens_are_written(model: constrain.Model, seed: int) -> N
     assert matcher.is_accepting
 
 
+@pytest.mark.slow
 def test_a_prompt_is_reused_whatever_was_evaluated_with_it(model: constrain.Model) -> None:
     first, _ = run(model, POD, "compact")
     again, _ = run(model, POD, "compact")

@@ -72,6 +72,7 @@ TYPES: list[tuple[Any, type]] = [
 ]
 
 
+@pytest.mark.slow(but=("5", "4", "3"))
 @pytest.mark.parametrize(("schema", "kind"), TYPES, ids=[str(number) for number in range(len(TYPES))])
 def test_answers_are_values_of_the_type(model: constrain.Model, schema: Any, kind: type) -> None:
     completion = constrain.complete(model, "Make something up.", schema=schema, seed=11, max_tokens=120)
@@ -83,6 +84,7 @@ def test_answers_are_values_of_the_type(model: constrain.Model, schema: Any, kin
         assert pydantic.TypeAdapter(schema).validate_json(completion.text) == completion.value
 
 
+@pytest.mark.slow
 def test_many_seeds_all_validate(model: constrain.Model) -> None:
     for seed in range(8):
         completion = constrain.complete(
@@ -105,6 +107,7 @@ def test_without_a_schema_the_model_says_anything(model: constrain.Model) -> Non
     assert completion.text == expected["choices"][0]["text"]
 
 
+@pytest.mark.slow
 def test_greedy_takes_the_most_likely_allowed_token(model: constrain.Model) -> None:
     import llama_cpp
     import numpy as np
@@ -132,6 +135,7 @@ def test_greedy_takes_the_most_likely_allowed_token(model: constrain.Model) -> N
     assert list(completion.tokens[: len(tokens)]) == tokens
 
 
+@pytest.mark.slow
 def test_usage_timings_and_reason(model: constrain.Model) -> None:
     completion = constrain.complete(model, "A famous book?", schema=SCHEMA, seed=1)
     assert completion.usage.completion_tokens == len(completion.tokens) > 0
@@ -143,6 +147,7 @@ def test_usage_timings_and_reason(model: constrain.Model) -> None:
     assert completion.timings.generation > 0
 
 
+@pytest.mark.slow(only=("40",))
 @pytest.mark.parametrize("max_tokens", [10, 15, 25, 40])
 def test_answers_are_complete_within_max_tokens(model: constrain.Model, max_tokens: int) -> None:
     schema = {"type": "array", "items": {"type": "string"}, "minItems": 2}
@@ -158,6 +163,7 @@ def test_a_budget_that_is_too_small_names_one_that_is_enough(model: constrain.Mo
     assert completion.usage.completion_tokens <= caught.value.needed
 
 
+@pytest.mark.slow
 def test_a_timeout_brings_the_answer_to_its_end(model: constrain.Model) -> None:
     schema = {"type": "array", "items": {"type": "string", "minLength": 10}, "minItems": 60}
     completion = constrain.complete(model, "Tell me stories.", schema=schema, timeout=0.3, seed=3)
@@ -165,6 +171,7 @@ def test_a_timeout_brings_the_answer_to_its_end(model: constrain.Model) -> None:
     jsonschema.validate(json.loads(completion.text), schema)
 
 
+@pytest.mark.slow
 def test_stop_texts(model: constrain.Model) -> None:
     free = constrain.complete(model, "Count: one, two, three.", max_tokens=30, temperature=0)
     stop = free.text[5:8]
@@ -176,6 +183,7 @@ def test_stop_texts(model: constrain.Model) -> None:
     assert len(completion.value) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", [None, SCHEMA])
 def test_deltas_are_the_text(model: constrain.Model, schema: Any) -> None:
     events = list(constrain.stream(model, "Ein Gedicht über Äpfel 🍎", schema=schema, max_tokens=60, seed=5))
@@ -188,6 +196,7 @@ def test_deltas_are_the_text(model: constrain.Model, schema: Any) -> None:
     assert again.tokens == last.completion.tokens
 
 
+@pytest.mark.slow
 def test_seeds_are_reproducible(model: constrain.Model) -> None:
     def text(seed: int | None) -> str:
         return constrain.complete(model, "Make up a name.", schema=SCHEMA, seed=seed, temperature=1.2).text
@@ -197,6 +206,7 @@ def test_seeds_are_reproducible(model: constrain.Model) -> None:
     assert len({text(None) for _ in range(5)}) > 1
 
 
+@pytest.mark.slow
 def test_logit_bias_and_repeat_penalty(model: constrain.Model) -> None:
     schema = {"enum": ["yes", "no"]}
     assert model.vocabulary.encode is not None
@@ -210,6 +220,7 @@ def test_logit_bias_and_repeat_penalty(model: constrain.Model) -> None:
     assert len(set(penalized.tokens)) > len(set(free.tokens))
 
 
+@pytest.mark.slow
 def test_what_calls_have_in_common_is_evaluated_once() -> None:
     fresh = constrain.Model(n_ctx=1024, n_threads=1)
     said = [{"role": "system", "content": "You know all books. " * 10}]
@@ -221,6 +232,7 @@ def test_what_calls_have_in_common_is_evaluated_once() -> None:
     assert third.usage.cached_tokens == third.usage.prompt_tokens - 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
 def test_reuse_gives_the_tokens_of_a_fresh_model(temperature: float) -> None:
     questions = ["A famous play?", "A famous poem by a man?", "A famous play?"]
@@ -232,6 +244,7 @@ def test_reuse_gives_the_tokens_of_a_fresh_model(temperature: float) -> None:
         assert again.tokens == constrain.complete(fresh, question, **options).tokens
 
 
+@pytest.mark.slow
 def test_calls_alternate_with_those_of_llama_cpp_python(model: constrain.Model) -> None:
     llama = model.llama
     prompt = prompt_tokens(model, "What is the sea?")
@@ -243,6 +256,7 @@ def test_calls_alternate_with_those_of_llama_cpp_python(model: constrain.Model) 
     assert llama.create_completion(prompt, max_tokens=12, temperature=0)["choices"][0]["text"] == theirs
 
 
+@pytest.mark.slow
 def test_callers_queue_and_never_mix(model: constrain.Model) -> None:
     questions = [f"Make up book number {number}." for number in range(4)]
     alone = [constrain.complete(model, q, schema=SCHEMA, seed=n).tokens for n, q in enumerate(questions)]
@@ -268,6 +282,7 @@ def test_a_stream_that_is_still_read_is_not_waited_for_by_its_own_thread(model: 
     assert constrain.complete(model, "Hello", max_tokens=2).text
 
 
+@pytest.mark.slow
 def test_a_stream_frees_the_model_for_other_threads_when_it_is_closed(model: constrain.Model) -> None:
     events = constrain.stream(model, "Tell me a story.", max_tokens=200)
     next(events)
@@ -290,6 +305,7 @@ class Even(pydantic.BaseModel):
         raise ValueError("not even")
 
 
+@pytest.mark.slow
 def test_the_types_own_validators_may_reject(model: constrain.Model) -> None:
     with pytest.raises(constrain.OutputValidationError, match="not even") as caught:
         constrain.generate(model, "A number?", schema=Even)
@@ -344,6 +360,7 @@ def test_what_the_model_is_shown_is_named_where_it_overflows_the_context(model: 
     assert isinstance(constrain.generate(model, "x", schema=schema, show_schema=False, max_tokens=9), dict)
 
 
+@pytest.mark.slow
 def test_models_by_path_by_llama_and_by_default(model: constrain.Model) -> None:
     assert as_model(model) is model
     by_default = as_model(None)

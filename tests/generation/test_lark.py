@@ -18,6 +18,7 @@ def test_the_value_is_a_text_of_the_grammar(model: constrain.Model) -> None:
         assert isinstance(ast.parse(text, mode="eval").body, ast.BinOp | ast.Constant)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sql_select", "python_expression", "file_patch", "toml"])
 def test_a_ready_grammar_is_met_at_any_temperature(name: str, model: constrain.Model) -> None:
     grammar = grammars.load(name)
@@ -28,12 +29,14 @@ def test_a_ready_grammar_is_met_at_any_temperature(name: str, model: constrain.M
         assert len(completion.tokens) <= 40
 
 
+@pytest.mark.slow
 def test_the_prompt_shows_the_grammar(model: constrain.Model) -> None:
     shown = constrain.complete(model, "Write a sum.", schema=SUM, max_tokens=20).usage.prompt_tokens
     hidden = constrain.complete(model, "Write a sum.", schema=SUM, max_tokens=20, show_schema=False).usage.prompt_tokens
     assert shown > hidden
 
 
+@pytest.mark.slow
 def test_no_answer_fits(model: constrain.Model) -> None:
     with pytest.raises(constrain.BudgetError) as caught:
         constrain.complete(model, "Go on.", schema=grammars.load("sql_select"), max_tokens=2)

@@ -16,12 +16,14 @@ PLATE = Regex(r"[A-Z]{1,3}-[0-9]{1,4}")
 PROMPT = "Make up a licence plate."
 
 
+@pytest.mark.slow
 def test_the_value_is_a_text_that_matches(model: constrain.Model) -> None:
     for seed in range(5):
         plate = constrain.generate(model, PROMPT, schema=PLATE, seed=seed)
         assert re.fullmatch(PLATE.pattern, plate)
 
 
+@pytest.mark.slow
 def test_all_ways_to_generate_take_a_pattern(model: constrain.Model) -> None:
     completion = constrain.complete(model, PROMPT, schema=PLATE, temperature=0)
     assert completion.value == completion.text
@@ -34,6 +36,7 @@ def test_all_ways_to_generate_take_a_pattern(model: constrain.Model) -> None:
     assert [last.completion.value, *several, later] == [completion.text] * 4
 
 
+@pytest.mark.slow
 def test_of_several_answers_only_those_with_a_json_schema_have_policies(model: constrain.Model) -> None:
     kinds = [PLATE, {"enum": [[1, 2]]}, None]
     plate, pair, _ = constrain.complete_batch(model, [PROMPT] * 3, schemas=kinds, whitespace="compact", max_tokens=20)

@@ -39,6 +39,7 @@ def text(model: constrain.Model, options: dict[str, Any]) -> str:
     return constrain.complete(model, PROMPT, **options).text
 
 
+@pytest.mark.slow
 def test_strings_and_numbers_are_brought_to_their_ends(model: constrain.Model, options: dict[str, Any]) -> None:
     completion = constrain.complete(model, PROMPT, **options)
     jsonschema.validate(completion.value, SCHEMA)
@@ -51,6 +52,7 @@ def test_strings_and_numbers_are_brought_to_their_ends(model: constrain.Model, o
     assert len(completion.tokens) < LIMIT + DIGITS + GRACE + 20
 
 
+@pytest.mark.slow
 def test_without_limits_they_run_on(model: constrain.Model, options: dict[str, Any]) -> None:
     completion = constrain.complete(model, PROMPT, **{**options, "max_string_tokens": None, "max_tokens": 100})
     assert completion.value["note"].count(" the") > 50
@@ -59,6 +61,7 @@ def test_without_limits_they_run_on(model: constrain.Model, options: dict[str, A
     assert len(str(constrain.generate(model, PROMPT, **freed)["amount"])) > 100
 
 
+@pytest.mark.slow
 def test_numbers_have_a_limit_unless_it_is_taken_away(model: constrain.Model, options: dict[str, Any]) -> None:
     del options["max_number_tokens"]
     try:
@@ -68,6 +71,7 @@ def test_numbers_have_a_limit_unless_it_is_taken_away(model: constrain.Model, op
     assert len(str(completion.value["amount"])) == 64
 
 
+@pytest.mark.slow
 def test_what_the_schema_wants_comes_first(model: constrain.Model, options: dict[str, Any]) -> None:
     schema = {"type": "string", "minLength": 90}
     completion = constrain.complete(model, PROMPT, **{**options, "schema": schema, "logit_bias": {}})
@@ -75,6 +79,7 @@ def test_what_the_schema_wants_comes_first(model: constrain.Model, options: dict
     assert completion.shortened == 1
 
 
+@pytest.mark.slow
 def test_a_stream_is_cut_alike(model: constrain.Model, options: dict[str, Any], text: str) -> None:
     *pieces, last = constrain.stream(model, PROMPT, **options)
     assert isinstance(last, Finished)
@@ -82,16 +87,19 @@ def test_a_stream_is_cut_alike(model: constrain.Model, options: dict[str, Any], 
     assert last.completion.shortened == 2
 
 
+@pytest.mark.slow
 def test_a_batch_is_cut_alike(model: constrain.Model, options: dict[str, Any], text: str) -> None:
     completions = constrain.complete_batch(model, [PROMPT, PROMPT], **options)
     assert [one.text for one in completions] == [text, text]
     assert constrain.generate_batch(model, [PROMPT], **options) == [json.loads(text)]
 
 
+@pytest.mark.slow
 def test_asynchronous_calls_are_cut_alike(model: constrain.Model, options: dict[str, Any], text: str) -> None:
     assert asyncio.run(constrain.agenerate(model, PROMPT, **options)) == json.loads(text)
 
 
+@pytest.mark.slow
 def test_it_stops_at_any_place(model: constrain.Model, options: dict[str, Any]) -> None:
     for stop in ("the the the", "111", "1,"):
         completion = constrain.complete(model, PROMPT, **options, stop=stop)
@@ -100,6 +108,7 @@ def test_it_stops_at_any_place(model: constrain.Model, options: dict[str, Any]) 
     jsonschema.validate(late.value, SCHEMA)
 
 
+@pytest.mark.slow(but=("20", "18"))
 @pytest.mark.parametrize("max_tokens", [18, 20, 23, 28, 33, 40])
 def test_within_a_budget_both_hold(model: constrain.Model, options: dict[str, Any], max_tokens: int) -> None:
     completion = constrain.complete(model, PROMPT, **{**options, "max_tokens": max_tokens})
@@ -113,6 +122,7 @@ def test_a_limit_is_at_least_one_token(model: constrain.Model, name: str) -> Non
         constrain.generate(model, PROMPT, schema=SCHEMA, **{name: 0})  # type: ignore[call-overload]
 
 
+@pytest.mark.slow
 def test_a_model_that_calls_the_same_again_and_again_is_brought_to_its_end(model: constrain.Model) -> None:
     def ping() -> str:
         """Tells whether the other side is there."""

@@ -143,6 +143,7 @@ def answered(model: constrain.Model, index: int, count: int) -> Iterator[tuple[A
         yield one, constrain.complete(model, before if chooses else one.question, **one.options())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", range(len(SETS)) if LONG else [0, 5], ids=lambda index: SETS[index]["name"])
 def test_calls_are_valid_and_modes_are_kept(model: constrain.Model, index: int) -> None:
     for asked, completion in answered(model, index, REQUESTS if LONG else 5):

@@ -66,6 +66,7 @@ INPUTS = {
 """Of the custom tools of the examples, more or less."""
 
 
+@pytest.mark.slow
 def test_every_example_of_a_tool_is_called_and_run(model: constrain.Model, examples: dict[str, Any]) -> None:
     functions = examples["function_tools"]
     custom = {
@@ -94,6 +95,7 @@ def echo(*args: str, **arguments: Any) -> Any:
     return args[0] if args else arguments
 
 
+@pytest.mark.slow
 def test_every_example_of_a_choice_is_kept(model: constrain.Model, examples: dict[str, Any]) -> None:
     search = {"type": "function", "name": "search_docs", "parameters": {"type": "object", "properties": {}}}
     tools = [examples["function_tools"]["get_weather"], search]
@@ -113,6 +115,7 @@ def test_every_example_of_a_choice_is_kept(model: constrain.Model, examples: dic
 def get_horoscope(sign: str) -> None: ...
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["value", "weather_data", "linked_list"])
 def test_an_example_of_a_schema_is_the_content_beside_tools(
     model: constrain.Model, examples: dict[str, Any], name: str
@@ -133,6 +136,7 @@ def done(model: constrain.Model) -> constrain.ToolRun:
     return constrain.run_tools(model, QUESTION, **CALLS, max_steps=2)
 
 
+@pytest.mark.slow
 def test_a_loop_shows_results_until_there_is_an_answer(done: constrain.ToolRun) -> None:
     check_messages(done.messages)
     roles = [message["role"] for message in done.messages]
@@ -143,10 +147,12 @@ def test_a_loop_shows_results_until_there_is_an_answer(done: constrain.ToolRun) 
     assert done.value == done.reply.text
 
 
+@pytest.mark.slow
 def test_the_loop_of_asyncio_is_the_same(model: constrain.Model, done: constrain.ToolRun) -> None:
     assert run(constrain.arun_tools(model, QUESTION, **CALLS, max_steps=2)).messages == done.messages
 
 
+@pytest.mark.slow
 def test_a_context_is_handed_to_the_tool_and_not_shown(model: constrain.Model) -> None:
     opened = []
 
@@ -163,6 +169,7 @@ def test_a_context_is_handed_to_the_tool_and_not_shown(model: constrain.Model) -
     assert tool(read_file).parameters["required"] == ["path"]
 
 
+@pytest.mark.slow
 def test_a_loop_may_end_in_a_value(model: constrain.Model) -> None:
     done = constrain.run_tools(model, QUESTION, **CALLS, max_steps=2, schema=bool)
     assert done.value in (True, False)
@@ -173,6 +180,7 @@ def test_a_loop_may_end_in_a_value(model: constrain.Model) -> None:
 # What a second turn evaluates
 
 
+@pytest.mark.slow
 def test_a_second_turn_with_results_evaluates_only_what_is_new(done: constrain.ToolRun) -> None:
     first, second = done.completions
     # The prompt again, and the answer, if the tokenizer would write it as the model did.
@@ -180,6 +188,7 @@ def test_a_second_turn_with_results_evaluates_only_what_is_new(done: constrain.T
     assert second.usage.prompt_tokens > second.usage.cached_tokens
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"tools": [get_weather]}], ids=["schema", "schema and tools"])
 def test_every_turn_with_a_schema_evaluates_only_what_is_new(model: constrain.Model, options: Any) -> None:
     messages: list[dict[str, Any]] = []
@@ -224,6 +233,7 @@ def assert_in_order(events: list[Any]) -> None:
     assert "".join(event.text for event in parts if isinstance(event, TextDelta)) == last.completion.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", ["required", "none"])
 def test_streams_give_the_events_in_order(model: constrain.Model, choice: str) -> None:
     options = {
@@ -247,6 +257,7 @@ def test_streams_give_the_events_in_order(model: constrain.Model, choice: str) -
     ]
 
 
+@pytest.mark.slow
 def test_batches_call_tools(model: constrain.Model) -> None:
     prompts = [QUESTION, "What is the weather in Rome?"]
     replies = constrain.generate_batch(model, prompts, **CALLS)
@@ -257,6 +268,7 @@ def test_batches_call_tools(model: constrain.Model) -> None:
     assert all(isinstance(completion.value, Reply) and completion.value for completion in drawn[0])
 
 
+@pytest.mark.slow
 def test_an_awaited_reply_calls_tools(model: constrain.Model) -> None:
     reply = run(constrain.agenerate(model, QUESTION, **CALLS))
     assert run(reply[0].acall()) == get_weather(**reply[0].arguments)
@@ -301,6 +313,7 @@ def test_messages_without_content_are_refused(model: constrain.Model, message: d
         constrain.generate(model, [message])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mistral-v3", "qwen3-coder"])
 def test_calls_can_be_written_in_another_form(model: constrain.Model, name: str) -> None:
     options: Any = {**CALLS, "tool_format": name, "temperature": 1, "seed": 2}
@@ -335,6 +348,7 @@ SLACK = 8
 """Tokens after the limit in which a sentence or word may be finished."""
 
 
+@pytest.mark.slow
 def test_reasoning_is_apart_and_bounded(thinking: constrain.Model) -> None:
     for limit in (4, 16):
         completion = constrain.complete(thinking, QUESTION, max_tokens=40, max_reasoning_tokens=limit, seed=1)
@@ -346,11 +360,13 @@ def test_reasoning_is_apart_and_bounded(thinking: constrain.Model) -> None:
         assert completion.value == completion.text
 
 
+@pytest.mark.slow
 def test_half_of_the_tokens_are_left_for_the_answer(thinking: constrain.Model) -> None:
     completion = constrain.complete(thinking, QUESTION, max_tokens=40, seed=1)
     assert reasoning_tokens(thinking, completion) <= 20 + SLACK
 
 
+@pytest.mark.slow
 def test_a_value_comes_at_once_unless_reasoning_is_asked_for(thinking: constrain.Model) -> None:
     at_once = constrain.complete(thinking, "Is the sky blue?", schema=bool, max_tokens=30)
     assert (at_once.reasoning, at_once.value) in (("", True), ("", False))
@@ -366,6 +382,7 @@ def test_a_model_can_be_told_not_to_reason(thinking: constrain.Model) -> None:
     assert completion.text == shown(thinking, completion.tokens)
 
 
+@pytest.mark.slow
 def test_reasoning_comes_before_calls_and_goes_into_the_next_turn(thinking: constrain.Model) -> None:
     options = {**CALLS, "max_reasoning_tokens": 8}
     *parts, last = constrain.stream(thinking, QUESTION, **options)
@@ -391,6 +408,7 @@ def biased(model: constrain.Model, bias: float) -> dict[int, float]:
     return {token: bias for token in range(vocabulary.n_vocab) if vocabulary.token_bytes(token)[:1] == b"R"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"tools": [get_weather], "tool_choice": "none"}], ids=["alone", "with tools"])
 def test_an_answer_is_a_value_or_a_refusal(model: constrain.Model, options: dict[str, Any]) -> None:
     asked: Any = {"schema": PERSON, "allow_refusal": True, "max_tokens": 30, "seed": 1, **options}
@@ -405,6 +423,7 @@ def test_an_answer_is_a_value_or_a_refusal(model: constrain.Model, options: dict
     assert set(answered) == {"name"}
 
 
+@pytest.mark.slow
 def test_a_refusal_is_not_possible_unless_it_is_allowed(model: constrain.Model) -> None:
     options: Any = {"schema": PERSON, "max_tokens": 30, "logit_bias": biased(model, 1000)}
     assert set(constrain.generate(model, "Who are you?", **options)) == {"name"}

@@ -194,6 +194,7 @@ def plain_character(char: str) -> str:
     return "é" if word else "€"
 
 
+@pytest.mark.slow(but=("e164_phone", "semver", "chess_san"))
 @pytest.mark.parametrize("name", [*grammars.names(), PYTHON])
 def test_the_language_is_that_of_larks_earley_parser(name: str) -> None:
     """With ``-s``, pytest shows the counts."""
@@ -219,6 +220,7 @@ def whole_matches(name: str, texts: list[str]) -> list[str]:
     return [text for text in texts if re.fullmatch(pattern, text)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "alphabet", "longest"), [("STRING", '"\\a\n', 6), ("LONG_STRING", '"\\a', 8), ("DEC_NUMBER", "019_", 6)]
 )
@@ -232,6 +234,7 @@ def test_terminals_written_for_python_have_the_texts_that_lark_reads_as_a_whole(
     assert whole_matches(name, texts + other_quotes) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "quotes"), [("STRING", "'"), ("LONG_STRING", '"""')])
 def test_strings_written_for_python_have_the_prefixes_of_larks(name: str, quotes: str) -> None:
     prefixes = ["".join(letters) for length in range(4) for letters in product("uUbBfFrRx", repeat=length)]
@@ -241,6 +244,7 @@ def test_strings_written_for_python_have_the_prefixes_of_larks(name: str, quotes
     assert whole_matches(name, texts) == expected
 
 
+@pytest.mark.slow(only=("iso8601", "python_expression", "sql_select"))
 @pytest.mark.parametrize("name", grammars.names())
 def test_lexemes_are_the_matches_of_patterns(name: str) -> None:
     """Those that the judges read, in the texts of the table."""

@@ -8,7 +8,7 @@ import pytest
 
 import constrain
 from constrain import grammars
-from tests.cli.test_cli import run
+from tests.support.command_line import run
 
 
 def test_a_name_that_is_not_there_gets_an_error_with_near_names() -> None:
@@ -38,6 +38,7 @@ def test_descriptions_hold_examples_of_several_lines() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_command_lists_every_grammar_with_its_example() -> None:
     listed = run("grammars")
     assert listed.returncode == 0
@@ -46,10 +47,12 @@ def test_the_command_lists_every_grammar_with_its_example() -> None:
         assert grammars.describe(name).example.splitlines()[0][:20] in listed.stdout
 
 
+@pytest.mark.slow
 def test_the_command_prints_a_grammar_as_it_is() -> None:
     assert run("grammars", "uuid").stdout == grammars.load("uuid").text
 
 
+@pytest.mark.slow
 def test_the_command_fails_for_an_unknown_name() -> None:
     failed = run("grammars", "jsn")
     assert failed.returncode == 1

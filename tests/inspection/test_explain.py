@@ -50,7 +50,7 @@ PLACES: dict[str, tuple[Any, str, int, int, int, bool, int]] = {
 
 
 @pytest.mark.parametrize("case", PLACES)
-def test_place(case: str) -> None:
+def test_the_place_where_a_text_stops_is_named(case: str) -> None:
     language, text, offset, line, column, whole, missing = PLACES[case]
     found = constrain.explain(language, text)
     assert (found.offset, found.line, found.column) == (offset, line, column)
@@ -93,7 +93,7 @@ EXPECTED: dict[str, tuple[Any, str, list[tuple[str, str]]]] = {
 
 
 @pytest.mark.parametrize("case", EXPECTED)
-def test_expected_terminals(case: str) -> None:
+def test_the_expected_terminals_are_named_with_their_places(case: str) -> None:
     language, text, terminals = EXPECTED[case]
     assert list(constrain.explain(language, text).expected) == terminals
 
@@ -111,7 +111,7 @@ NEXT = {
 
 
 @pytest.mark.parametrize("case", NEXT)
-def test_next_characters(case: str) -> None:
+def test_the_next_characters_are_given_as_ranges(case: str) -> None:
     pattern, text, ranges = NEXT[case]
     assert list(constrain.explain(constrain.Regex(pattern), text).next_characters) == ranges
 
@@ -131,11 +131,11 @@ WORDS = {
 
 
 @pytest.mark.parametrize("words", WORDS)
-def test_characters_in_words(words: str) -> None:
+def test_characters_are_put_into_words(words: str) -> None:
     assert in_words([CharacterRange(*pair) for pair in WORDS[words]]) == words
 
 
-def test_bytes_that_are_no_characters() -> None:
+def test_bytes_that_are_no_characters_are_named_as_bytes() -> None:
     builder = constrain.GrammarBuilder()
     start = builder.rule("start")
     builder.define(start, [[builder.terminal("BYTES", Literal(b"\xc0\x80"))]])
@@ -146,13 +146,13 @@ def test_bytes_that_are_no_characters() -> None:
 
 
 @pytest.mark.parametrize("text", [b"\xc3", b"\xc3\xc3", b"\xff", b"\x80"])
-def test_what_is_no_utf8_stops_at_its_beginning(text: bytes) -> None:
+def test_text_that_is_no_utf8_stops_at_its_beginning(text: bytes) -> None:
     found = constrain.explain(constrain.Regex("aé"), b"a" + text)
     assert (found.offset, found.column, found.completion) == (1, 2, "é".encode())
     assert not found.matches
 
 
-def test_in_words_of_a_text_that_stops() -> None:
+def test_a_text_that_stops_is_explained_in_words() -> None:
     assert str(constrain.explain(PERSON, '{\n"name": "A", "age": 121}')).splitlines() == [
         "the text stops matching at line 2, column 23 (byte 24)",
         '    "name": "A", "age": 121}',
@@ -165,7 +165,7 @@ def test_in_words_of_a_text_that_stops() -> None:
     ]
 
 
-def test_in_words_of_a_text_that_ends_too_early() -> None:
+def test_a_text_that_ends_too_early_is_explained_in_words() -> None:
     assert str(constrain.explain(constrain.Regex("[A-Z]{2}-[0-9]*!"), "AB-")).splitlines() == [
         "the text is not whole: it ends at line 1, column 4 (byte 3)",
         "    AB-",
@@ -176,7 +176,7 @@ def test_in_words_of_a_text_that_ends_too_early() -> None:
     ]
 
 
-def test_in_words_of_texts_that_match_or_go_too_far() -> None:
+def test_texts_that_match_or_go_too_far_are_explained_in_words() -> None:
     assert str(constrain.explain(constrain.Regex("ab?"), "a")) == "the text matches\nit may go on with: 'b'"
     assert str(constrain.explain(constrain.Regex("ab?"), "ab")) == "the text matches"
     assert str(constrain.explain(constrain.Regex("ab?"), "abb")).splitlines()[3:] == [
@@ -205,7 +205,7 @@ def test_policies_and_closing_are_those_of_compile() -> None:
     assert constrain.explain(reference, '"red"', registry={"urn:colour": {"const": "red"}}).matches
 
 
-def test_a_schema_is_needed_for_what_is_about_schemas() -> None:
+def test_options_about_schemas_are_refused_for_other_languages() -> None:
     with pytest.raises(ValueError, match="whitespace is about JSON Schemas"):
         constrain.explain(PLATE, "", whitespace="any")
     with pytest.raises(ValueError, match="closed is about JSON Schemas, but this is a Regex"):
@@ -237,13 +237,14 @@ def test_steps_count_what_was_allowed() -> None:
     assert last.offset <= found.offset < last.offset + len(last.text)
 
 
-def test_steps_end_with_the_end() -> None:
+def test_the_last_step_is_the_end_of_generation() -> None:
     vocabulary = longest_first()
     for text, whole in (("12", True), ("-", False)):
         last = constrain.explain({"type": "integer"}, text, vocabulary).steps[-1]
         assert (last.token, last.text, last.offset, last.is_allowed) == (vocabulary.eos[0], b"", len(text), whole)
 
 
+@pytest.mark.slow
 def test_steps_are_the_tokens_of_the_model() -> None:
     from constrain.llama.loading import load_vocabulary
 
@@ -260,6 +261,7 @@ def test_steps_need_a_tokenizer() -> None:
         constrain.explain(PLATE, "AB-1", byte_vocabulary())
 
 
+@pytest.mark.slow
 def test_changed_texts_are_explained_as_the_constraint_has_it() -> None:
     vocabulary, rng = byte_vocabulary(), Random(5)
     tokens = Tokens(vocabulary)
@@ -281,6 +283,7 @@ def test_changed_texts_are_explained_as_the_constraint_has_it() -> None:
             assert bool(found.expected) == bool(nexts)
 
 
+@pytest.mark.slow(but=("http_headers", "e164_phone", "semver"))
 @pytest.mark.parametrize("name", constrain.grammars.names())
 def test_beginnings_of_examples_are_completed(name: str) -> None:
     grammar, text = constrain.grammars.load(name), constrain.grammars.describe(name).example

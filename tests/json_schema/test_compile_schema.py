@@ -252,6 +252,7 @@ BOUNDED_NUMBERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", BOUNDED_NUMBERS.values(), ids=BOUNDED_NUMBERS)
 def test_many_bounds_in_all_spellings_compile_soon(schema: Any) -> None:
     start = time.process_time()
@@ -268,6 +269,7 @@ def test_exactly_one_of_many_branches_that_all_overlap(count: int) -> None:
     assert not accepts(schema, "{}")
 
 
+@pytest.mark.slow
 def test_exactly_one_of_many_branches_of_which_some_overlap() -> None:
     divisors = (2, 3, 5, 7)
     lengths = [{"minLength": i, "maxLength": i + 1} for i in range(0, 12, 2)]
@@ -304,6 +306,7 @@ def test_unevaluated_keys_beside_many_exclusive_branches(unique: int) -> None:
     assert not accepts(schema, f'{{"k0":0,"k{unique}":{unique}}}')
 
 
+@pytest.mark.slow(but=("a maxItems of 10^9", "1,000 undeclared keys", "1,000 different items"))
 @pytest.mark.parametrize("schema", PATHOLOGICAL.values(), ids=PATHOLOGICAL)
 def test_pathological_schemas_compile_or_are_refused_soon(schema: Any) -> None:
     start = time.process_time()
@@ -314,6 +317,7 @@ def test_pathological_schemas_compile_or_are_refused_soon(schema: Any) -> None:
     assert time.process_time() - start < 3
 
 
+@pytest.mark.slow(only=("300 alternatives that take long to tell apart-MAX_PATTERN_WORK",))
 @pytest.mark.parametrize(
     ("case", "limit"),
     [

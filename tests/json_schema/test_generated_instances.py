@@ -25,9 +25,9 @@ from hypothesis.errors import Unsatisfiable
 from hypothesis_jsonschema import from_schema
 
 import constrain
-from tests.oracles.schemas.cases import reason
-from tests.oracles.schemas.generator import DRAFT_7, DRAFT_2020, Generator, Universe
 from tests.support import LONG, byte_vocabulary, second_validation_error, validation_error
+from tests.support.oracles.schemas.cases import reason
+from tests.support.oracles.schemas.generator import DRAFT_7, DRAFT_2020, Generator, Universe
 
 RATCHET = Path(__file__).parents[1] / "data" / "generated_instances.json"
 REGENERATE = "python -m tests.json_schema.test_generated_instances"
@@ -245,12 +245,14 @@ def tally() -> Tally:
     return Tally({}, Counter())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_accepted_if_and_only_if_valid(block: int, tally: Tally) -> None:
     for seed in range(block * SEEDS_PER_BLOCK, (block + 1) * SEEDS_PER_BLOCK):
         check_seed(seed, tally)
 
 
+@pytest.mark.slow
 def test_enough_was_judged(tally: Tally) -> None:
     seen = tally.verdicts
     print(
@@ -263,6 +265,7 @@ def test_enough_was_judged(tally: Tally) -> None:
     assert seen.total() > (10_000 if LONG else 1_000)
 
 
+@pytest.mark.slow
 def test_refusals_are_as_recorded(tally: Tally) -> None:
     recorded = json.loads(RATCHET.read_text())
     reasons = Counter(why for seed, why in tally.refused.items() if seed < RECORDED_SEEDS)

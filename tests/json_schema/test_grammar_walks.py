@@ -141,6 +141,7 @@ def cost(edge: Edge, height: list[dict[int, int]], rule: int) -> int:
     return inner + height[rule][edge.target]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"property_order": "any"}, {"close_objects": True, "whitespace": "any"}])
 def test_walks_end_in_valid_texts(options: dict[str, Any]) -> None:
     texts = 0
@@ -168,6 +169,7 @@ def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_every_rule_is_reachable_and_every_state_leads_to_the_end() -> None:
     for seed in range(SCHEMAS):
         schema = random_document(random.Random(f"trim {seed}"))

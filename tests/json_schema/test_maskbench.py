@@ -33,6 +33,7 @@ def tokens() -> Tokens:
     return Tokens(real_vocabulary("llama-bpe"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(10))
 def test_valid_instances_are_allowed_and_invalid_ones_stopped(block: int, tokens: Tokens) -> None:
     vocabulary = real_vocabulary("llama-bpe")
@@ -71,11 +72,13 @@ def ratchet() -> dict[str, Any]:
     return json.loads(RATCHET.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_no_invalid_instance_is_accepted(entries: list[Entry]) -> None:
     assert sum(entry.invalid for entry in entries) > 2_000
     assert not [(entry.id, entry.accepted) for entry in entries if entry.accepted]
 
 
+@pytest.mark.slow
 def test_every_rejected_valid_instance_is_explained(entries: list[Entry]) -> None:
     wrong = [(entry.id, number) for entry in entries for number, why in entry.rejected if not why]
     wrong += [(entry.id, entry.refused) for entry in entries if entry.empty and entry.id not in WITHOUT_A_VALUE]
@@ -85,12 +88,14 @@ def test_every_rejected_valid_instance_is_explained(entries: list[Entry]) -> Non
     assert other.total() <= 0.001 * sum(entry.valid for entry in entries), other
 
 
+@pytest.mark.slow
 def test_no_schema_is_refused_that_once_compiled(entries: list[Entry]) -> None:
     before = {name for ids in ratchet()["refused"].values() for name in ids}
     refused = [entry for entry in entries if entry.refused and not entry.empty]
     assert not [(entry.id, entry.pointer, entry.refused) for entry in refused if entry.id not in before]
 
 
+@pytest.mark.slow
 def test_the_record_is_true(entries: list[Entry]) -> None:
     """Each refusal stands there with its reason, each rejection with its explanation, and nothing else does."""
     ids = {entry.id for entry in entries}

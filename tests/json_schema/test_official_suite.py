@@ -76,6 +76,7 @@ def test_every_draft_is_there() -> None:
     assert list(ratchet()["totals"]) == list(RUNS)
 
 
+@pytest.mark.slow(only=("draft2019-09", "draft2020-12"))
 @pytest.mark.parametrize("name", RUNS)
 def test_nothing_is_wrong(name: str) -> None:
     """No invalid instance is accepted, and a valid one is rejected only where a documented policy says so."""
@@ -123,6 +124,7 @@ def test_optional_outcomes_are_as_recorded(draft: str) -> None:
     compare(optional_outcomes(draft), json.loads(OPTIONAL_RATCHET.read_text(encoding="utf-8")), draft)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draft", DRAFTS)
 def test_all_is_right_under_the_widest_policies(draft: str) -> None:
     """Every test of every schema that has a value; the others are refused by the error that says they have none."""

@@ -332,6 +332,7 @@ def test_unknown_formats() -> None:
 # Depth
 
 
+@pytest.mark.slow(only=("50000",))
 @pytest.mark.parametrize("depth", [10, 1_000, 50_000])
 def test_deep_nesting(depth: int) -> None:
     schema = {

@@ -87,6 +87,7 @@ def random_document(rng: random.Random) -> dict[str, Any]:
     return {"$defs": {"d": {**recursive, **random_keyword(rng, 0)}}, "allOf": [random_schema(rng, 3)]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whitespace", ["flexible", "any"])
 def test_grammar_agrees_with_validator(whitespace: str) -> None:
     compiled = accepted_in_all = empty = 0

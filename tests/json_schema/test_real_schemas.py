@@ -41,6 +41,7 @@ def outcomes(row: dict[str, Any], **options: Any) -> Iterator[tuple[bool, bool, 
             yield test["valid"], interpreter.accepts(text), text
 
 
+@pytest.mark.slow
 def test_no_invalid_instance_is_accepted() -> None:
     checked = 0
     for row in sample():
@@ -51,6 +52,7 @@ def test_no_invalid_instance_is_accepted() -> None:
     assert checked > 500
 
 
+@pytest.mark.slow
 def test_every_valid_instance_is_accepted_in_some_order_of_keys() -> None:
     """Some instances do not have their keys in schema order; apart from that none is rejected."""
     checked = reordered = 0
@@ -65,6 +67,7 @@ def test_every_valid_instance_is_accepted_in_some_order_of_keys() -> None:
     assert reordered < 0.05 * checked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"whitespace": "compact"}, {"whitespace": "any"}, {"close_objects": True}])
 def test_other_policies_accept_no_invalid_instance(options: dict[str, Any]) -> None:
     for row in sample()[:100]:
@@ -72,6 +75,7 @@ def test_other_policies_accept_no_invalid_instance(options: dict[str, Any]) -> N
             assert valid or not accepted, f"{row['id']} (seed {SEED}): {text[:300]!r}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", [{"separators": (",", ":")}, {"indent": 2}, {"indent": 4}, {"indent": "\t"}])
 def test_other_spellings_of_white_space_are_accepted_alike(style: dict[str, Any]) -> None:
     compared = 0
@@ -97,6 +101,7 @@ def compiles(row: dict[str, Any]) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_most_real_schemas_compile() -> None:
     rows = sample()
     assert sum(map(compiles, rows)) > 0.85 * len(rows)

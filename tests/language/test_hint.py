@@ -32,7 +32,7 @@ CASES: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("schema", "text"), CASES)
-def test_schemas_as_text(schema: Any, text: str) -> None:
+def test_schemas_are_shown_as_text(schema: Any, text: str) -> None:
     assert render(schema) == text
 
 

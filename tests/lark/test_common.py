@@ -28,12 +28,13 @@ ALPHABETS = {
 }
 
 
-def test_all_of_the_library_is_known() -> None:
+def test_every_terminal_of_larks_common_library_is_known() -> None:
     text = files("lark").joinpath("grammars", "common.lark").read_text(encoding="utf-8")
     names = set(re.findall(r"^(_?[A-Z][_A-Z0-9]*)\s*:", text, re.MULTILINE))
     assert names == {*PATTERNS, *LAZY}
 
 
+@pytest.mark.slow(but=("CR", "LF", "NEWLINE"))
 @pytest.mark.parametrize("name", PATTERNS)
 def test_terminals_have_the_texts_that_larks_lexer_reads_as_a_whole(name: str) -> None:
     text = f"%import common.{name}\nstart: {name}"

@@ -69,6 +69,7 @@ def language(grammar: str, texts: list[str]) -> set[str]:
     return {text for text in texts if constraint.accepts(text)}
 
 
+@pytest.mark.slow(but=("ignored comments to the end of a line", "left recursion", "ignored text of several kinds"))
 @pytest.mark.parametrize("name", GRAMMARS)
 def test_the_language_is_that_of_larks_earley_parser(name: str) -> None:
     grammar, alphabet, longest = GRAMMARS[name]
@@ -99,6 +100,7 @@ def random_grammar(rng: Random) -> str:
     return "\n".join(lines + rng.choice([[], [], ['%ignore "_"']]))
 
 
+@pytest.mark.slow(but=("7", "10", "13"))
 @pytest.mark.parametrize("seed", range(20))
 def test_random_grammars_have_the_language_of_larks_earley_parser(seed: int) -> None:
     rng = Random(seed)

@@ -122,6 +122,7 @@ def test_deep_nesting_is_refused_by_name() -> None:
         compiled("start: " + "(" * 1000 + '"a"' + ")" * 1000)
 
 
+@pytest.mark.slow
 def test_long_chains_of_terminals_and_rules_are_read() -> None:
     chain = "\n".join(f"A{i}: A{i + 1}\na{i}: a{i + 1}" for i in range(2000))
     assert compiled(f'start: A0 a0\n{chain}\nA2000: "x"\na2000: "y"').accepts("xy")
@@ -133,13 +134,14 @@ def test_loops_without_a_greatest_count_need_no_memory() -> None:
     assert sum(len(rule.edges) for rule in grammar.rules) < 250
 
 
+@pytest.mark.slow
 def test_terminals_nested_too_deeply_are_refused_by_name() -> None:
     chain = "\n".join(f'A{i}: ("x" A{i + 1})?' for i in range(5000))
     with pytest.raises(constrain.GrammarError, match="MAX_DEPTH"):
         compiled(f'start: A0\n{chain}\nA5000: "x"')
 
 
-def test_what_is_expected_is_named_as_in_the_text() -> None:
+def test_expected_terminals_have_the_names_of_the_text() -> None:
     matcher = compiled('start: "a" NAME\nNAME: /[b-c]/').matcher()
     assert matcher.accept(ord("a"))
     assert matcher.explain(ord("x")).endswith("NAME (line 2, column 1)")

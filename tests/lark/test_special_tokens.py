@@ -36,7 +36,7 @@ def test_a_name_stands_for_its_token_and_for_nothing_else(
     assert not any(accepts(grammar, text) for text in rejected)
 
 
-def test_what_is_ignored_may_stand_on_both_sides_but_not_at_the_ends() -> None:
+def test_ignored_text_may_stand_on_both_sides_but_not_at_the_ends() -> None:
     grammar = 'start: <s>? "a" <|call|> "b" <s>?\n%ignore " "'
     for text in (b"a" + CALL + b"b", b"a  " + CALL + b" b", START + b" a" + CALL + b"b " + START):
         assert accepts(grammar, text), text

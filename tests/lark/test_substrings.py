@@ -77,7 +77,7 @@ def test_long_texts_are_cut_into_blocks_and_mean_the_same(period: str, length: i
     assert not constraint.accepts(f"<{text + text[len(text) % len(period)]}>")
 
 
-def test_it_may_be_part_of_a_terminal() -> None:
+def test_a_substring_may_be_part_of_a_terminal() -> None:
     grammar = 'start: QUOTE "." QUOTE\nQUOTE: "\\"" %regex {"substring_words": "I am here"} "\\""'
     constraint = constrain.compile(Lark(grammar), byte_vocabulary())
     assert constraint.accepts('"am here".""')

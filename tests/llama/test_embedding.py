@@ -43,6 +43,7 @@ def vector_of_llama(model: constrain.Model, pooling: int) -> Any:
         llama.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pooling", [llama_cpp.LLAMA_POOLING_TYPE_MEAN, llama_cpp.LLAMA_POOLING_TYPE_LAST])
 def test_vectors_are_those_of_llama_cpp(small: constrain.Model, pooling: int) -> None:
     tokens = small.text_tokens(TEXT, whole=True)
@@ -81,6 +82,7 @@ def test_texts_have_a_token_and_fit_into_the_context(small: constrain.Model, cou
         small.embedder.embed([1] * count)
 
 
+@pytest.mark.slow
 def test_an_answer_is_the_same_while_embeddings_are_made(small: constrain.Model) -> None:
     options: Any = {"schema": {"type": "string", "maxLength": 40}, "temperature": 0, "max_tokens": 30}
     (alone,) = constrain.generate_batch(small, ["Say hello."], **options)

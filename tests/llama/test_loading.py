@@ -10,7 +10,7 @@ import pytest
 import constrain
 from constrain.llama.loading import MAX_CONTEXT, Llama
 from tests.support import demo_model
-from tests.vocabulary.test_vocabulary import write_gguf
+from tests.support.gguf_files import write_gguf
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 SYSTEM = b"CPU : AVX512 = 1 | AMX_INT8 = %d | REPACK = 1 | "
 
 
+@pytest.mark.slow(only=("False",))
 @pytest.mark.parametrize("amx", [False, True])
 def test_weights_are_not_laid_out_for_amx_kernels(monkeypatch: pytest.MonkeyPatch, amx: bool) -> None:
     monkeypatch.setattr(llama_cpp, "llama_print_system_info", lambda: SYSTEM % amx)
@@ -26,7 +27,7 @@ def test_weights_are_not_laid_out_for_amx_kernels(monkeypatch: pytest.MonkeyPatc
     assert llama.model_params.vocab_only
 
 
-def test_models_are_loaded_that_way() -> None:
+def test_models_are_loaded_without_amx_kernels() -> None:
     model = constrain.Model(demo_model(), n_ctx=64)
     assert isinstance(model.llama, Llama)
     model.close()

@@ -70,7 +70,7 @@ def test_a_pattern_without_texts_is_refused(pattern: str, dialect: Any) -> None:
         constrain.compile(Regex(pattern, dialect), byte_vocabulary())
 
 
-def test_what_is_no_pattern_is_refused_at_once() -> None:
+def test_a_value_that_is_no_pattern_is_refused_at_once() -> None:
     with pytest.raises(constrain.PatternError, match="column 2") as caught:
         Regex("a(")
     assert caught.value.column == 2
@@ -80,14 +80,14 @@ def test_what_is_no_pattern_is_refused_at_once() -> None:
         Regex(b"a")  # type: ignore[arg-type]
 
 
-def test_it_is_frozen_and_compared_by_what_it_says() -> None:
+def test_a_regex_is_frozen_and_compared_by_its_pattern() -> None:
     one = Regex("a+")
     with pytest.raises(dataclasses.FrozenInstanceError):
         one.pattern = "b"  # type: ignore[misc]
     assert {one, Regex("a+"), Regex("a+", "ecma")} == {one, Regex("a+", "ecma")}
 
 
-def test_equal_ones_are_compiled_once() -> None:
+def test_equal_patterns_are_compiled_once() -> None:
     vocabulary = small_vocabulary()
     made = constrain.compile(Regex("a+"), vocabulary)
     assert constrain.compile(Regex("a+"), vocabulary) is made
@@ -95,7 +95,7 @@ def test_equal_ones_are_compiled_once() -> None:
     assert constrain.compile(Regex("a+"), small_vocabulary()) is not made
 
 
-def test_they_are_kept_on_disk_and_found_by_pattern_and_dialect(
+def test_patterns_are_kept_on_disk_and_found_by_pattern_and_dialect(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(constraint, "CACHED_CONSTRAINTS", 0)

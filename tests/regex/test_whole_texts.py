@@ -58,14 +58,14 @@ MATCHES = {
 
 
 @pytest.mark.parametrize("pattern", MATCHES)
-def test_boundaries_of_the_crate(pattern: str) -> None:
+def test_word_boundaries_mean_what_they_do_in_the_rust_crate(pattern: str) -> None:
     constraint = constrain.compile(Regex(pattern), byte_vocabulary(), cache=False)
     accepted, rejected = MATCHES[pattern]
     assert [text for text in accepted if not constraint.accepts(text)] == []
     assert [text for text in rejected if constraint.accepts(text)] == []
 
 
-def test_parts_of_something_take_them_too() -> None:
+def test_parts_of_compositions_take_anchors_too() -> None:
     tag = sequence(Regex(r"<\b[a-z]+?\b>"), text(until="!"), "!")
     constraint = constrain.compile(choice(tag, Regex(r"\d+?\b")), byte_vocabulary(), cache=False)
     assert constraint.accepts("<b>x!")
@@ -74,7 +74,7 @@ def test_parts_of_something_take_them_too() -> None:
 
 
 @pytest.mark.parametrize("pattern", [r"\bfoo\b", "<.*?>", "(?U)a", r"(?m)^a$", r"\<a"])
-def test_custom_tools_refuse_them(pattern: str) -> None:
+def test_custom_tools_refuse_anchors(pattern: str) -> None:
     tool = {"type": "custom", "name": "f", "format": {"type": "grammar", "syntax": "regex", "definition": pattern}}
     with pytest.raises((ToolError, PatternError), match="not supported"):
         tool_from_json(tool)

@@ -27,12 +27,14 @@ class Person(BaseModel):
     age: int
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", [each for each in examples() if each.client == "openai, in Python"])
 def test_examples_for_the_openai_package_run(example: Example, url: str, capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(example.at(f"{url}/v1"), "guide", "exec"), {"__name__": "guide"})
     assert capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_example_of_the_readme_runs(url: str) -> None:
     [code] = [each for each in test_readme.EXAMPLES if SERVER in each]
     exec(compile(code.replace(SERVER, f"{url}/v1"), "readme", "exec"), {"Person": Person})

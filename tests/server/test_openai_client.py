@@ -41,6 +41,7 @@ def test_create(client: openai.OpenAI) -> None:
     assert completion._request_id
 
 
+@pytest.mark.slow
 def test_parse(client: openai.OpenAI) -> None:
     completion = client.chat.completions.parse(
         model="small", messages=MESSAGES, response_format=Person, temperature=0, max_tokens=100
@@ -48,6 +49,7 @@ def test_parse(client: openai.OpenAI) -> None:
     assert isinstance(completion.choices[0].message.parsed, Person)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # the client's own
 def test_parsed_messages_can_be_sent_back(client: openai.OpenAI) -> None:
     asked: Any = {"model": "small", "response_format": Person, "temperature": 0, "max_tokens": 100}
@@ -56,6 +58,7 @@ def test_parsed_messages_can_be_sent_back(client: openai.OpenAI) -> None:
     assert client.chat.completions.parse(messages=more, **asked).choices[0].message.parsed
 
 
+@pytest.mark.slow
 def test_parsed_calls_can_be_sent_back(client: openai.OpenAI) -> None:
     asked: Any = {"model": "small", "tools": [MOVE], "temperature": 0, "max_tokens": 200}
     message = client.chat.completions.parse(messages=MESSAGES, tool_choice="required", **asked).choices[0].message
@@ -77,6 +80,7 @@ def test_stream(client: openai.OpenAI) -> None:
     assert chunks[-1].usage.completion_tokens <= 8
 
 
+@pytest.mark.slow
 def test_stream_helper_with_a_model(client: openai.OpenAI) -> None:
     with client.chat.completions.stream(
         model="small", messages=MESSAGES, response_format=Person, temperature=0, max_tokens=100
@@ -87,6 +91,7 @@ def test_stream_helper_with_a_model(client: openai.OpenAI) -> None:
     assert isinstance(completion.choices[0].message.parsed, Person)
 
 
+@pytest.mark.slow
 def test_stream_helper_with_tools(client: openai.OpenAI) -> None:
     with client.chat.completions.stream(
         model="small", messages=MESSAGES, tools=[MOVE], tool_choice="required", temperature=0, max_tokens=200
@@ -99,6 +104,7 @@ def test_stream_helper_with_tools(client: openai.OpenAI) -> None:
     assert all(isinstance(call.function.parsed_arguments, Move) for call in message.tool_calls)
 
 
+@pytest.mark.slow
 def test_a_streamed_custom_call(client: openai.OpenAI) -> None:
     grammar = {"syntax": "lark", "definition": 'start: "hi" /[a-z]{2}/'}
     tool: Any = {"type": "custom", "custom": {"name": "say", "format": {"type": "grammar", "grammar": grammar}}}
@@ -113,6 +119,7 @@ def test_a_streamed_custom_call(client: openai.OpenAI) -> None:
     assert len(text) == 4
 
 
+@pytest.mark.slow
 def test_many_at_once_are_served_together(url: str) -> None:
     async def ask_all() -> list[Any]:
         async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="any", max_retries=0, timeout=SECONDS) as client:
@@ -154,6 +161,7 @@ def test_a_wrong_key_is_an_authentication_error(model: constrain.Model) -> None:
             assert [one.id for one in client.models.list()] == ["small"]
 
 
+@pytest.mark.slow
 def test_text_is_never_cut_inside_a_character(client: openai.OpenAI) -> None:
     schema = {"const": {"text": "äöü 漢字 🎉"}}
     wanted: Any = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}

@@ -14,11 +14,11 @@ import jsonschema_rs
 
 import constrain
 from constrain.generation.job import Language
-from tests.soundness.judges import Judges
 from tests.soundness.models import Models
 from tests.soundness.schemas import random_schema
 from tests.soundness.values import Values
 from tests.support import allowed, byte_vocabulary
+from tests.support.judges import Judges
 from tests.support.judging import PLAIN_DIGITS, written
 
 if TYPE_CHECKING:

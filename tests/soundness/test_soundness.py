@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.soundness.__main__ import search
-from tests.soundness.judges import Judges
 from tests.soundness.schemas import DRAFTS
 from tests.support import LONG
+from tests.support.judges import Judges
 from tests.support.judging import Judge, validation_error
 
 if TYPE_CHECKING:
@@ -26,8 +26,9 @@ def assert_sound(tally: Tally) -> None:
     assert tally.counts["narrowed: UNEXPLAINED"] == 0, tally.findings
 
 
+@pytest.mark.slow(but=("0",))
 @pytest.mark.parametrize("block", range(4))
-def test_what_is_accepted_is_valid_and_what_is_not_is_explained(block: int) -> None:
+def test_accepted_texts_are_valid_and_rejected_ones_explained(block: int) -> None:
     schemas = 1_000 if LONG else 12
     tally = search("schemas", schemas, 40, "", range(SEED + 10_000 * block, SEED + 10_000 * (block + 1)))
     assert_sound(tally)
@@ -39,6 +40,7 @@ def test_what_is_accepted_is_valid_and_what_is_not_is_explained(block: int) -> N
     assert narrowed < 0.15 * counts["texts valid"]
 
 
+@pytest.mark.slow
 def test_walks_end_in_valid_texts_within_their_budget() -> None:
     walks = 10_000 if LONG else 300
     tally = search("walks", walks, 0, "small", range(SEED, SEED + walks))
@@ -48,6 +50,7 @@ def test_walks_end_in_valid_texts_within_their_budget() -> None:
         assert tally.counts[f"walks, {kind}"] > walks / 10, tally.counts
 
 
+@pytest.mark.slow
 def test_models_read_what_is_written() -> None:
     walks = 10_000 if LONG else 200
     tally = search("models", walks, 0, "small", range(SEED, SEED + walks))
@@ -94,7 +97,7 @@ def test_a_text_that_is_no_json_is_an_error() -> None:
     assert Judge({}, keys_may_repeat=True).error('{"a": 1, "a": 2}') is None
 
 
-def test_disputes_are_told_by_the_keyword_that_explains_them() -> None:
+def test_disputes_name_the_keyword_that_explains_them() -> None:
     schema = {"$schema": "http://json-schema.org/draft-07/schema#", "format": "date"}
     assert Judges(schema, formats=True).verdict('"x"').dispute == "format"
     assert Judges(schema, formats=False).verdict('"x"') == ("", "")

@@ -11,12 +11,12 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-import jsonschema_rs
-import numpy as np
 import pytest
 
 import constrain
+from tests.support.judges import second_validation_error as second_validation_error
 from tests.support.judging import validation_error as validation_error
+from tests.support.matching import allowed as allowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,12 +126,6 @@ class Tokens:
                 raise ValueError(f"no token for {text[start : start + 1]!r}")
 
 
-def allowed(matcher: constrain.Matcher, row: np.ndarray) -> np.ndarray:
-    """The ids of the allowed tokens, ascending."""
-    matcher.fill_bitmask(row)
-    return np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
-
-
 class Walker:
     """Walks over one constraint, uniformly over what each mask allows."""
 
@@ -181,10 +175,3 @@ def canonical(value: object) -> object:
     if isinstance(value, list):
         return [canonical(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def second_validation_error(schema: Any, text: bytes) -> str | None:
-    """The same by a validator with another author, in another language."""
-    validator = jsonschema_rs.validator_for(schema, validate_formats=True)
-    error = next(validator.iter_errors(json.loads(text)), None)
-    return None if error is None else f"{error.instance_path}: {error.message}"

@@ -151,6 +151,12 @@ def validation_error(schema: object, text: bytes) -> str | None:
     return _judge(written(schema)).error(text.decode("utf-8"))
 
 
+def require_valid(schema: object, text: str) -> None:
+    """Requires that a text is valid in every reading."""
+    error = validation_error(schema, text.encode())
+    assert error is None, f"{text}: {error}"
+
+
 def _validator(schema: Any, formats: bool) -> Any:
     base = jsonschema.validators.validator_for(schema, default=DRAFT_2020)
     checker = _format_checker() if formats else None

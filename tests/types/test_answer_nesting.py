@@ -16,7 +16,7 @@ from constrain.chat.tools.calls import FunctionCall
 from constrain.cli.program import _answer
 from constrain.language.result import result_type
 from constrain.types.answer_text import MAX_ANSWER_NESTING, read_answer
-from tests.cli.test_batch import Batch, completion, echo, records
+from tests.support.batch_files import Batch, completion, echo, records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

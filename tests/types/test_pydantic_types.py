@@ -207,11 +207,11 @@ SCALARS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", SCALARS)
-def test_scalar(name: str) -> None:
+def test_scalars_are_read_from_texts_of_their_grammar(name: str) -> None:
     check(SCALARS[name])
 
 
-def test_email() -> None:
+def test_emails_are_read_from_texts_of_their_grammar() -> None:
     pytest.importorskip("email_validator")
     check(pydantic.EmailStr)
     check(pydantic.NameEmail)
@@ -276,18 +276,18 @@ CONTAINERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", CONTAINERS)
-def test_container(name: str) -> None:
+def test_containers_are_read_from_texts_of_their_grammar(name: str) -> None:
     check(CONTAINERS[name])
 
 
 @pytest.mark.parametrize("kind", [set[int], frozenset[str], set[Size]])
-def test_set(kind: Any) -> None:
+def test_sets_are_read_from_texts_of_their_grammar(kind: Any) -> None:
     for text, value in zip(texts(kind), check(kind), strict=True):
         assert len(json.loads(text)) == len(value)
 
 
 @pytest.mark.parametrize("key", [date, UUID, Size, Literal["a", "b"]])
-def test_dict_by_what_propertynames_says(key: Any) -> None:
+def test_dicts_are_read_with_the_keys_that_propertynames_allows(key: Any) -> None:
     check(dict[key, int])
 
 
@@ -331,7 +331,7 @@ class ByPath(BaseModel):
     first: int = Field(validation_alias=AliasChoices(AliasPath("names", 0), "first_name"))
 
 
-def test_the_first_alias_that_is_a_key_is_it() -> None:
+def test_the_first_alias_that_is_a_key_is_used() -> None:
     for value in check(ByPath):
         assert isinstance(value.first, int)
 
@@ -411,7 +411,7 @@ class Frozen(BaseModel):
 @pytest.mark.parametrize(
     "model", [Forbidding, Allowing, Typed, Strict, Computed, Defaults, Binary, Hexadecimal, Frozen]
 )
-def test_configured_model(model: type[BaseModel]) -> None:
+def test_configured_models_are_read_from_texts_of_their_grammar(model: type[BaseModel]) -> None:
     for value in check(model):
         assert isinstance(value, model)
 

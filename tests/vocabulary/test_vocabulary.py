@@ -6,7 +6,7 @@ import ctypes
 import struct
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import gguf
 import pytest
@@ -14,44 +14,12 @@ import pytest
 import constrain
 from constrain.vocabulary.gguf.metadata import read_metadata
 from tests.support import REAL_VOCABULARIES, data_folder, demo_model
+from tests.support.gguf_files import BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, write_gguf
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     import llama_cpp
-
-NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
-
-
-def write_gguf(
-    path: Path,
-    model: str,
-    tokens: Sequence[bytes],
-    types: Sequence[int] | None = None,
-    *,
-    numbers: dict[str, int] | None = None,
-    pre: str | None = None,
-    rows: int = 0,
-) -> Path:
-    writer = gguf.GGUFWriter(path, "llama")
-    writer.add_tokenizer_model(model)
-    if pre:
-        writer.add_tokenizer_pre(pre)
-    writer.add_token_list(list(tokens))
-    if types is not None:
-        writer.add_token_types(list(types))
-    for key, number in (numbers or {"tokenizer.ggml.eos_token_id": len(tokens) - 1}).items():
-        writer.add_uint32(key, number)
-    if rows:
-        import numpy as np
-
-        writer.add_tensor("token_embd.weight", np.zeros((rows, 4), np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return path
 
 
 def texts(vocabulary: constrain.Vocabulary) -> list[bytes]:
@@ -69,6 +37,7 @@ def loaded(request: pytest.FixtureRequest) -> llama_cpp.Llama:
     return llama_cpp.Llama(str(real_file(request.param)), vocab_only=True, verbose=False)
 
 
+@pytest.mark.slow(only=("gemma-4", "llama-bpe", "qwen35"))
 def test_token_bytes_are_those_of_llama_cpp(loaded: llama_cpp.Llama) -> None:
     import llama_cpp
 
@@ -81,6 +50,7 @@ def test_token_bytes_are_those_of_llama_cpp(loaded: llama_cpp.Llama) -> None:
         assert vocabulary.token_bytes(token) == buffer.raw[:length], token
 
 
+@pytest.mark.slow(only=("gemma-4", "llama-bpe"))
 def test_ends_of_generation_are_those_of_llama_cpp(loaded: llama_cpp.Llama) -> None:
     import llama_cpp
 
@@ -90,6 +60,7 @@ def test_ends_of_generation_are_those_of_llama_cpp(loaded: llama_cpp.Llama) -> N
     assert vocabulary.special.issuperset(ends)
 
 
+@pytest.mark.slow(only=("gemma-4", "llama-bpe", "qwen35"))
 def test_from_llama_is_from_gguf_with_encode(loaded: llama_cpp.Llama) -> None:
     plain, full = constrain.Vocabulary.from_gguf(loaded.model_path), constrain.Vocabulary.from_llama(loaded)
     assert (plain.n_vocab, plain.eos, plain.special) == (full.n_vocab, full.eos, full.special)
@@ -116,6 +87,7 @@ SPELLED = [
 
 
 @pytest.mark.parametrize("text", SPELLED)
+@pytest.mark.slow(but=("smollm2", "phi-3"))
 def test_encode_spells_exactly_and_never_with_special_tokens(loaded: llama_cpp.Llama, text: bytes) -> None:
     vocabulary = constrain.Vocabulary.from_llama(loaded)
     assert vocabulary.encode is not None
@@ -124,6 +96,7 @@ def test_encode_spells_exactly_and_never_with_special_tokens(loaded: llama_cpp.L
     assert not vocabulary.special.intersection(tokens)
 
 
+@pytest.mark.slow(only=("gemma-4", "llama-bpe"))
 def test_encode_is_the_usual_tokenization(loaded: llama_cpp.Llama) -> None:
     vocabulary = constrain.Vocabulary.from_llama(loaded)
     assert vocabulary.encode is not None
@@ -145,53 +118,67 @@ def test_encode_says_what_the_vocabulary_cannot_spell() -> None:
         vocabulary.encode(b"\xf1")
 
 
-def test_byte_level_bpe(tmp_path: Path) -> None:
-    tokens = ["a", "Ġa", "Ċ", "Ã©", "Ã", "<user>", "<|end|>", "日", "é", "<0x0A>"]
-    types = [NORMAL] * 5 + [USER_DEFINED, CONTROL, NORMAL, NORMAL, NORMAL]
-    numbers = {"tokenizer.ggml.eos_token_id": 6}
-    path = write_gguf(tmp_path / "v.gguf", "gpt2", [t.encode() for t in tokens], types, numbers=numbers)
-    vocabulary = constrain.Vocabulary.from_gguf(path)
-    # "日" is outside the alphabet; "<0x0A>" is a byte in SentencePiece only.
-    assert texts(vocabulary) == [b"a", b" a", b"\n", b"\xc3\xa9", b"\xc3", b"<user>", b"", b"", b"\xe9", b"<0x0A>"]
-    assert vocabulary.eos == (6,)
-    assert vocabulary.special == {6}
+class Tokenizer(NamedTuple):
+    """A vocabulary as a GGUF file has it, and the bytes of its tokens."""
+
+    model: str
+    tokens: list[str]
+    types: list[int]
+    texts: list[bytes]
+    special: set[int]
+    pre: str | None = None
 
 
-def test_sentencepiece(tmp_path: Path) -> None:
-    tokens = ["<unk>", "<s>", "</s>", "<0x0A>", "<0xfF>", "▁a▁b", "▁", "[x▁y]", "unused", "é"]
-    types = [UNKNOWN, CONTROL, CONTROL, BYTE, BYTE, NORMAL, NORMAL, USER_DEFINED, UNUSED, NORMAL]
-    path = write_gguf(
-        tmp_path / "v.gguf",
+SPACES = (
+    ["▁a", "<0x41>", "é", "<eos>"],
+    [NORMAL, BYTE, NORMAL, CONTROL],
+    [b" a", b"A", b"\xc3\xa9", b""],
+)
+
+TOKENIZERS = {
+    "byte-level BPE": Tokenizer(
+        "gpt2",
+        # "日" is outside the alphabet; "<0x0A>" is a byte in SentencePiece only.
+        ["a", "Ġa", "Ċ", "Ã©", "Ã", "<user>", "<|end|>", "日", "é", "<0x0A>"],
+        [NORMAL] * 5 + [USER_DEFINED, CONTROL, NORMAL, NORMAL, NORMAL],
+        [b"a", b" a", b"\n", b"\xc3\xa9", b"\xc3", b"<user>", b"", b"", b"\xe9", b"<0x0A>"],
+        {6},
+    ),
+    "SentencePiece": Tokenizer(
         "llama",
-        [t.encode() for t in tokens],
-        types,
-        numbers={"tokenizer.ggml.eos_token_id": 2},
-    )
+        ["<unk>", "<s>", "</s>", "<0x0A>", "<0xfF>", "▁a▁b", "▁", "[x▁y]", "unused", "é"],
+        [UNKNOWN, CONTROL, CONTROL, BYTE, BYTE, NORMAL, NORMAL, USER_DEFINED, UNUSED, NORMAL],
+        [b"", b"", b"", b"\n", b"\xff", b" a b", b" ", "[x▁y]".encode(), b"", "é".encode()],
+        {0, 1, 2, 8},
+    ),
+    "BPE with spaces as in SentencePiece": Tokenizer("gemma4", *SPACES, {3}),
+    "the same, by its pre-tokenizer": Tokenizer("gpt2", *SPACES, {3}, pre="sarvam-moe"),
+    "escapes of RWKV": Tokenizer(
+        "rwkv",
+        [r"a\n\t\r\x00\xfF\\\'", "b", "<s>"],
+        [NORMAL, NORMAL, CONTROL],
+        [b"a\n\t\r\x00\xff\\'", b"b", b""],
+        {2},
+    ),
+    "text as it is, of PLaMo 2": Tokenizer(
+        "plamo2", ["a▁ b", "<0x00>", "<|plamo:eos|>"], [NORMAL, BYTE, CONTROL], ["a▁ b".encode(), b"\0", b""], {2}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_the_tokens_of_every_kind_of_tokenizer_are_decoded(tmp_path: Path, name: str) -> None:
+    model, tokens, types, expected, special, pre = TOKENIZERS[name]
+    end = types.index(CONTROL) if model != "llama" else 2
+    numbers = {"tokenizer.ggml.eos_token_id": end}
+    path = write_gguf(tmp_path / "v.gguf", model, [t.encode() for t in tokens], types, numbers=numbers, pre=pre)
     vocabulary = constrain.Vocabulary.from_gguf(path)
-    expected = [b"", b"", b"", b"\n", b"\xff", b" a b", b" ", "[x▁y]".encode(), b"", "é".encode()]
     assert texts(vocabulary) == expected
-    assert vocabulary.special == {0, 1, 2, 8}
+    assert vocabulary.eos == (end,)
+    assert vocabulary.special == special
 
 
-def test_bpe_that_spells_spaces_as_sentencepiece_does(tmp_path: Path) -> None:
-    tokens = ["▁a".encode(), b"<0x41>", "é".encode(), b"<eos>"]
-    for model, pre in (("gemma4", None), ("gpt2", "sarvam-moe")):
-        path = write_gguf(tmp_path / "v.gguf", model, tokens, [NORMAL, BYTE, NORMAL, CONTROL], pre=pre)
-        assert texts(constrain.Vocabulary.from_gguf(path)) == [b" a", b"A", "é".encode(), b""]
-
-
-def test_rwkv_escapes(tmp_path: Path) -> None:
-    path = write_gguf(tmp_path / "v.gguf", "rwkv", [rb"a\n\t\r\x00\xfF\\\'", b"b", b"<s>"], [NORMAL, NORMAL, CONTROL])
-    assert texts(constrain.Vocabulary.from_gguf(path)) == [b"a\n\t\r\x00\xff\\'", b"b", b""]
-
-
-def test_plamo2_spells_text_as_it_is(tmp_path: Path) -> None:
-    tokens = ["a▁ b".encode(), b"<0x00>", b"<|plamo:eos|>"]
-    path = write_gguf(tmp_path / "v.gguf", "plamo2", tokens, [NORMAL, BYTE, CONTROL])
-    assert texts(constrain.Vocabulary.from_gguf(path)) == ["a▁ b".encode(), b"\0", b""]
-
-
-def test_several_ends_of_generation(tmp_path: Path) -> None:
+def test_a_vocabulary_may_have_several_ends_of_generation(tmp_path: Path) -> None:
     tokens = [b"a", b"<|eot_id|>", b"<stop>", b"<other>", b"<|file_sep|>", b"<PRE>"]
     numbers = {"tokenizer.ggml.eos_token_id": 2, "tokenizer.ggml.eom_token_id": 3}
     path = write_gguf(tmp_path / "v.gguf", "gpt2", tokens, [NORMAL] + [CONTROL] * 5, numbers=numbers)
@@ -216,7 +203,7 @@ def test_ids_beyond_the_tokenizer_have_no_text(tmp_path: Path) -> None:
     assert constrain.Vocabulary.from_gguf(path).n_vocab == 7
 
 
-def test_types_may_be_missing(tmp_path: Path) -> None:
+def test_token_types_may_be_missing(tmp_path: Path) -> None:
     path = write_gguf(tmp_path / "v.gguf", "gpt2", [b"a", b"b"])
     assert texts(constrain.Vocabulary.from_gguf(path)) == [b"a", b""]
 
@@ -232,7 +219,7 @@ def test_types_may_be_missing(tmp_path: Path) -> None:
         ("gpt2", ["日".encode(), b"b"], [NORMAL, CONTROL], "none of the 2 tokens has a text"),
     ],
 )
-def test_tokenizers_that_cannot_be_used(
+def test_a_tokenizer_that_cannot_be_used_is_refused_with_the_file(
     tmp_path: Path, model: str, tokens: list[bytes], types: list[int], message: str
 ) -> None:
     path = write_gguf(tmp_path / "v.gguf", model, tokens, types, numbers={"tokenizer.ggml.eos_token_id": 1})
@@ -241,19 +228,20 @@ def test_tokenizers_that_cannot_be_used(
     assert str(path) in str(caught.value)
 
 
-def test_no_tokenizer(tmp_path: Path) -> None:
+def test_a_file_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
     (tmp_path / "v.gguf").write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 0))
     with pytest.raises(constrain.ModelError, match="no tokenizer"):
         constrain.Vocabulary.from_gguf(tmp_path / "v.gguf")
 
 
 @pytest.mark.parametrize(("version", "message"), [(1, "version 1 "), (0x03000000, "big-endian")])
-def test_other_versions_of_the_format(tmp_path: Path, version: int, message: str) -> None:
+def test_other_versions_of_the_format_are_refused(tmp_path: Path, version: int, message: str) -> None:
     (tmp_path / "v.gguf").write_bytes(b"GGUF" + struct.pack("<IQQ", version, 0, 0))
     with pytest.raises(constrain.ModelError, match=message):
         constrain.Vocabulary.from_gguf(tmp_path / "v.gguf")
 
 
+@pytest.mark.slow
 def test_every_truncation_is_an_error(tmp_path: Path) -> None:
     whole = write_gguf(tmp_path / "v.gguf", "llama", [b"a", b"", b"b" * 300, b"c"], [1, 1, 1, 3], rows=4)
     metadata = whole.read_bytes()[: -4 * 4 * 4 - 32]
@@ -273,6 +261,7 @@ STRINGS = {
 }
 
 
+@pytest.mark.slow(only=("more than a window",))
 @pytest.mark.parametrize("case", STRINGS)
 def test_string_arrays_are_read_and_skipped(tmp_path: Path, case: str) -> None:
     writer = gguf.GGUFWriter(tmp_path / "s.gguf", "llama")
@@ -317,7 +306,7 @@ def test_from_tokens_says_what_is_wrong(tokens: list[bytes], ids: dict[str, list
         constrain.Vocabulary.from_tokens(tokens, **ids)
 
 
-def test_token_bytes_of_an_id_out_of_range() -> None:
+def test_token_bytes_refuses_an_id_out_of_range() -> None:
     vocabulary = constrain.Vocabulary.from_tokens([b"a", b""], eos=[1])
     for token in (-1, 2, 1 << 40):
         with pytest.raises(IndexError, match=f"token id {token} is out of range"):
@@ -329,12 +318,13 @@ import resource, sys, time
 import numpy, constrain
 constrain.Vocabulary
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-start = time.perf_counter()
+start = time.process_time()
 vocabulary = constrain.Vocabulary.from_gguf(sys.argv[1])
-print(time.perf_counter() - start, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+print(time.process_time() - start, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
 """
 
 
+@pytest.mark.slow
 def test_llama_3_takes_at_most_1_second_and_120_mb() -> None:
     path = real_file("llama-bpe")
     done = subprocess.run([sys.executable, "-c", MEASURE, path], capture_output=True, text=True, check=True)

@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 from itertools import permutations
 
-import numpy as np
 import pytest
 
 import constrain
@@ -14,6 +13,7 @@ from constrain.chat.answers.choices import DEFAULT_POLICIES, Calls, FunctionCall
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.families.format import Thinking, ToolFormat
 from constrain.chat.families.forms import DEEPSEEK_V3_1, HERMES
+from tests.support.matching import allowed
 
 NAMES = [
     "<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>",
@@ -57,9 +57,7 @@ def assert_masks_hold(answer: AnswerLanguage) -> None:
     for max_tokens in range(least, least + 16):
         matcher = constraint.matcher(max_tokens=max_tokens)
         for token in matcher.completion_tokens():
-            matcher.fill_bitmask(row)
-            allowed = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()
-            refused = [each for each in allowed if not matcher.fork().accept(each)]
+            refused = [each for each in allowed(matcher, row).tolist() if not matcher.fork().accept(each)]
             assert not refused, (max_tokens, matcher.n_accepted, refused)
             assert matcher.accept(token)
 

@@ -7,90 +7,20 @@ from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
 import pytest
 
 import constrain
 from constrain.chat.answers.choices import REFUSAL, Calls, CustomCalls, FunctionCalls, Reasoning, Value
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.reading.reader import Event, Reader
-from tests.support import Tokens, allowed, small_vocabulary
+from tests.support import allowed
 from tests.support.chat.forms import CHANNELS, ELEMENTS, FORMS, LIST, NAMES, OBJECT, PYTHON, RECIPIENTS, TAGS
 from tests.support.chat.parsed import gathered, read_answer
+from tests.support.chat.walks import MODES, SCHEMA, SCHEMAS, TOOLS, VOCABULARY, assert_calls_hold, walked
+from tests.support.judging import require_valid
 
 if TYPE_CHECKING:
     from constrain.chat.families.format import ToolFormat
-    from tests.support.chat.parsed import ParsedAnswer
-
-WALKS = 12
-"""Walks for each form and mode."""
-
-SCHEMAS: dict[str, Any] = {
-    "get_weather": {
-        "type": "object",
-        "properties": {
-            "city": {"type": "string", "maxLength": 12},
-            "unit": {"enum": ["c", "f", None]},
-            "days": {"type": "integer", "minimum": 1, "maximum": 9},
-        },
-        "required": ["city"],
-    },
-    "get": {
-        "type": "object",
-        "properties": {
-            "deep": {"type": "array", "items": {"type": ["boolean", "null", "string"]}, "maxItems": 3},
-            "at": {"$ref": "#/$defs/point"},
-        },
-        "$defs": {"point": {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]}},
-    },
-    "now": {"type": "object", "properties": {}},
-}
-TOOLS = (
-    *(FunctionCalls(name, json.dumps(schema)) for name, schema in SCHEMAS.items()),
-    CustomCalls("note"),
-    CustomCalls("plate", constrain.Regex(r'"?[A-Z\\]{1,3}\n?[0-9]+')),
-)
-MODES: dict[str, dict[str, Any]] = {
-    "auto": {},
-    "required": {"calls": Calls.REQUIRED},
-    "named": {"calls": Calls.REQUIRED, "allowed": ("get_weather",), "parallel": False},
-    "allowed": {"allowed": ("get", "note")},
-    "none": {"calls": Calls.NONE},
-    "one": {"parallel": False},
-}
-
-VOCABULARY = small_vocabulary(6)
-TOKENS = Tokens(VOCABULARY)
-
-
-def walked(answer: AnswerLanguage, seed: int, leads: tuple[bytes, ...] = (b"",), *, count: int = WALKS) -> list[bytes]:
-    """Random answers that begin with the leads: what is forced, random tokens and steps towards the end, in turns."""
-    constraint = constrain.compile(answer, VOCABULARY, cache=False)
-    return [walk(constraint, Random(f"{seed} {index}"), leads[index % len(leads)]) for index in range(count)]
-
-
-def walk(constraint: constrain.Constraint, rng: Random, lead: bytes, most: int = 80) -> bytes:
-    matcher, row, text, end = constraint.matcher(), constraint.allocate_bitmask()[0], lead, VOCABULARY.eos[0]
-    assert matcher.accept_many(list(TOKENS.split(lead))) == len(list(TOKENS.split(lead))), lead
-    for _ in range(most):
-        forced = matcher.forced_bytes()
-        if not forced and rng.random() < 0.4:
-            forced = bytes(matcher.shortest_completion())[: rng.randint(1, 4)]
-        for token in TOKENS.split(forced):
-            assert matcher.accept(token), (text, forced)
-            text += VOCABULARY.token_bytes(token)
-        if forced:
-            continue
-        token = int(rng.choice(allowed(matcher, row)))
-        assert matcher.accept(token), (text, token)
-        if token == end:
-            return text
-        text += VOCABULARY.token_bytes(token)
-    for token in TOKENS.split(bytes(matcher.shortest_completion())):
-        assert matcher.accept(token), text
-        text += VOCABULARY.token_bytes(token)
-    assert matcher.is_accepting, text
-    return text
 
 
 def leads(form: ToolFormat, *, calls: bool) -> tuple[bytes, ...]:
@@ -110,21 +40,7 @@ def content_of(form: ToolFormat, text: bytes) -> str:
     return written if form.content is None else written.removeprefix(form.content.begin)
 
 
-def assert_calls_hold(answer: AnswerLanguage, parsed: ParsedAnswer) -> None:
-    """All calls are ended, of tools that may be called, with valid values."""
-    tools = {answer.tools[index].name: answer.tools[index] for index in answer.callable_tools()}
-    for call in parsed.calls:
-        assert call.ended
-        tool = tools[call.name]
-        if isinstance(tool, FunctionCalls):
-            assert call.arguments is not None
-            jsonschema.validate(json.loads(call.arguments), json.loads(tool.parameters))
-        else:
-            assert call.input is not None
-            if tool.input is not None:
-                assert constrain.compile(tool.input, VOCABULARY).accepts(call.input)
-
-
+@pytest.mark.slow(but=("python-none", "elements-none", "list-none"))
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
 def test_random_answers_read_back_as_the_mode_says(form: ToolFormat, mode: str) -> None:
@@ -181,6 +97,7 @@ def merged(events: list[Event]) -> list[tuple[Any, ...]]:
     return found
 
 
+@pytest.mark.slow(but=("names", "recipients"))
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
 def test_answers_that_are_cut_short_read_as_far_as_they_go(form: ToolFormat) -> None:
     answer = AnswerLanguage(form, tools=TOOLS)
@@ -209,9 +126,6 @@ def test_reasoning_is_apart_from_content_and_calls(form: ToolFormat, reasoning: 
         assert not parsed.calls or calls is not Calls.NONE
 
 
-SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["age"]}
-
-
 @pytest.mark.parametrize("form", [TAGS, OBJECT, LIST, ELEMENTS, CHANNELS, RECIPIENTS], ids=lambda form: form.name)
 @pytest.mark.parametrize("refusal", [False, True])
 def test_content_of_a_schema_stands_beside_calls(form: ToolFormat, *, refusal: bool) -> None:
@@ -227,7 +141,7 @@ def test_content_of_a_schema_stands_beside_calls(form: ToolFormat, *, refusal: b
             assert parsed.content == ""
             assert not (parsed.calls and parsed.refusal is not None)
         else:
-            jsonschema.validate(json.loads(parsed.content), SCHEMA)
+            require_valid(SCHEMA, parsed.content)
 
 
 def test_content_that_may_begin_like_a_call_is_refused() -> None:
@@ -391,7 +305,7 @@ def test_a_grammar_whose_texts_may_hold_the_end_of_input_is_refused() -> None:
         AnswerLanguage(ELEMENTS, tools=(CustomCalls("any", constrain.Lark("start: /(.|\\n)+/")),)).grammar()
 
 
-def test_what_contradicts_itself_is_refused() -> None:
+def test_answers_that_contradict_themselves_are_refused() -> None:
     with pytest.raises(ValueError, match="'a b' is no name"):
         AnswerLanguage(TAGS, tools=(CustomCalls("a b"),))
     with pytest.raises(ValueError, match="two tools are named 'a'"):
@@ -404,14 +318,14 @@ def test_what_contradicts_itself_is_refused() -> None:
         AnswerLanguage(OBJECT, reasoning=Reasoning.OPTIONAL)
 
 
-def test_a_hundred_tools_are_no_burden() -> None:
+def test_a_hundred_tools_compile_quickly() -> None:
     tools = tuple(FunctionCalls(f"tool_{index}", json.dumps(SCHEMAS["get_weather"])) for index in range(128))
     answer = AnswerLanguage(TAGS, tools=tools)
     for text in walked(answer, 1, leads(TAGS, calls=True), count=3):
         assert_calls_hold(answer, read_answer(answer, text))
 
 
-def test_budgets_hold() -> None:
+def test_answers_end_within_their_budget() -> None:
     answer = AnswerLanguage(TAGS, tools=TOOLS, calls=Calls.REQUIRED, reasoning=Reasoning.OPTIONAL)
     constraint = constrain.compile(answer, VOCABULARY)
     least = constraint.report.min_tokens

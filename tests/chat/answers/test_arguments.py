@@ -10,10 +10,10 @@ import pytest
 import constrain
 from constrain.chat.answers.choices import DEFAULT_POLICIES, Calls, FunctionCalls, Value
 from constrain.chat.answers.language import AnswerLanguage
-from tests.chat.answers.test_answers import walked
 from tests.support import byte_vocabulary, validation_error
 from tests.support.chat.forms import ELEMENTS, PYTHON, TAGS
 from tests.support.chat.parsed import read_answer
+from tests.support.chat.walks import walked
 
 STRING: dict[str, Any] = {"type": "string"}
 NUMBER: dict[str, Any] = {"type": "number"}
@@ -80,6 +80,7 @@ POLICIES = {
 }
 
 
+@pytest.mark.slow(but=("python-no type-any", "python-at most-default", "python-recursive-compact"))
 @pytest.mark.parametrize("policies", POLICIES)
 @pytest.mark.parametrize("name", SCHEMAS)
 @pytest.mark.parametrize("form", [TAGS, ELEMENTS, PYTHON], ids=lambda form: form.name)

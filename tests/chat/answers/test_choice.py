@@ -31,7 +31,7 @@ MODES = [(None, Calls.AUTO), ("auto", Calls.AUTO), ("required", Calls.REQUIRED),
 
 
 @pytest.mark.parametrize(("given", "calls"), MODES)
-def test_modes(given: str | None, calls: Calls) -> None:
+def test_every_tool_choice_mode_is_read(given: str | None, calls: Calls) -> None:
     assert read_choice(given, TOOLS) == Choice(calls)
 
 

@@ -87,7 +87,7 @@ class Asked:
         return {texts[token]: probability for token, probability in pairs if probability}
 
 
-def test_what_begins_no_call_counts_for_content() -> None:
+def test_a_token_that_begins_no_call_counts_for_content() -> None:
     likely = {b"You": 0.55, b"<tool": 0.2, b"<": 0.1, b"{": 0.03, b'{"': 0.01, b"<eos>": 0.06, b"<th": 0.05}
     answer = Asked()
     assert answer.masked(likely)[b"<tool"] == pytest.approx(0.2 / 0.34), "without it, calls take what others lose"
@@ -99,7 +99,7 @@ def test_a_model_that_knows_what_it_may_say_is_left_alone() -> None:
     assert Asked().weighed(likely) == pytest.approx(likely)
 
 
-def test_behind_the_fork_nothing_is_weighed() -> None:
+def test_behind_the_choice_no_logits_are_adjusted() -> None:
     answer = Asked()
     answer.write(b'{"', *[bytes([byte]) for byte in b'name":"'])
     likely = {b"<": 0.01, b"a": 0.04, b"\n": 0.95}
@@ -177,6 +177,7 @@ def went_on(first: float, second: float, temperature: float, seed: int) -> bool:
     return answer.goes_on({b"_": second, b"x": 1 - second})
 
 
+@pytest.mark.slow
 def test_a_mark_goes_on_as_likely_as_the_model_makes_it() -> None:
     assert sum(went_on(0.8, 0.3, 1, seed) for seed in range(400)) / 400 == pytest.approx(0.3, abs=0.07)
     half = 1 / (1 + (0.76 / 0.24) ** 2) / (1 / (1 + (0.2 / 0.8) ** 2))
@@ -254,6 +255,7 @@ SAID: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 def test_a_model_answers_behind_the_result_of_a_call(model: constrain.Model) -> None:
     replies = [
         constrain.generate(model, SAID, schema=ADVICE, tools=[FORECAST], seed=seed, temperature=0.7, max_tokens=150)
@@ -290,8 +292,9 @@ class Doubting:
         return self.doubted <= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("logprobs", [True, False])
-def test_what_is_in_doubt_when_time_is_up_is_taken_back(
+def test_an_open_choice_is_taken_back_when_time_is_up(
     model: constrain.Model, logprobs: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken_back = counted(monkeypatch)
@@ -320,8 +323,9 @@ def test_what_is_in_doubt_when_time_is_up_is_taken_back(
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("logprobs", [True, False])
-def test_what_is_taken_back_leaves_no_trace(
+def test_a_choice_that_is_taken_back_leaves_no_trace(
     model: constrain.Model, logprobs: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken_back = counted(monkeypatch)

@@ -11,10 +11,10 @@ import constrain
 from constrain.chat.answers.choices import Calls, Reasoning
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.answers.structure import structure_parts
-from tests.chat.answers.test_answers import TOOLS, assert_calls_hold
 from tests.support import allowed, small_vocabulary
 from tests.support.chat.forms import CHANNELS, LIST, TAGS
 from tests.support.chat.parsed import read_answer
+from tests.support.chat.walks import TOOLS, assert_calls_hold
 
 if TYPE_CHECKING:
     from constrain.chat.families.format import ToolFormat
@@ -82,6 +82,9 @@ def test_only_the_token_is_a_mark() -> None:
     assert not none.accept(FIRST)
 
 
+@pytest.mark.slow(
+    but=("Reasoning.OPENED-tokens-channels", "Reasoning.OPTIONAL-tokens-channels", "Reasoning.OPENED-texts-channels")
+)
 @pytest.mark.parametrize("form", [TAGS, CHANNELS], ids=lambda form: form.name)
 @pytest.mark.parametrize("special", [NAMES, ()], ids=["tokens", "texts"])
 @pytest.mark.parametrize("reasoning", [Reasoning.OPENED, Reasoning.OPTIONAL])

@@ -8,7 +8,6 @@ from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
 import pytest
 
 import constrain
@@ -16,9 +15,10 @@ from constrain.chat.answers.choices import Calls, Reasoning, Value
 from constrain.chat.answers.language import AnswerLanguage
 from constrain.chat.families import forms as families
 from constrain.language import special
-from tests.chat.answers.test_answers import MODES, SCHEMA, TOOLS, assert_calls_hold
 from tests.support import LONG, allowed, small_vocabulary
 from tests.support.chat.parsed import read_answer
+from tests.support.chat.walks import MODES, SCHEMA, TOOLS, assert_calls_hold
+from tests.support.judging import require_valid
 
 if TYPE_CHECKING:
     from constrain.chat.families.format import ToolFormat
@@ -90,6 +90,7 @@ def call_begin(form: ToolFormat) -> str:
     return (form.opening + form.call).partition("$")[0]
 
 
+@pytest.mark.slow(but=("llama3-json-none", "gemma3-none", "harmony-none"))
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", NAMES)
 def test_random_answers_of_families_are_valid(name: str, mode: str) -> None:
@@ -118,11 +119,12 @@ def test_content_of_a_schema_stands_beside_calls_of_families(name: str) -> None:
     begin = "" if form.content is None else form.content.begin
     for parsed in walked(name, ["", begin + "{", call_begin(form)], content=Value(json.dumps(SCHEMA))):
         if not parsed.calls:
-            jsonschema.validate(json.loads(parsed.content), SCHEMA)
+            require_valid(SCHEMA, parsed.content)
         else:
             assert parsed.content == ""
 
 
+@pytest.mark.slow(only=("command-r7b-Calls.AUTO",))
 @pytest.mark.parametrize("calls", Calls)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_kernel_proves_that_lexemes_end_by_themselves(name: str, calls: Calls) -> None:

@@ -56,6 +56,7 @@ def test_all_tags_of_all_families_change_nothing(name: str) -> None:
     assert specials(tokens_of(name, *conversation("".join(TAGS)))) == expected
 
 
+@pytest.mark.slow(but=("functools", "functionary-v3.2", "mistral-v11"))
 @pytest.mark.parametrize("name", FAMILIES)
 def test_no_tag_changes_anything(name: str) -> None:
     expected = specials(tokens_of(name, *conversation("x")))

@@ -98,6 +98,7 @@ def test_tokens_are_those_of_llama_cpp_for_harmless_messages(model: constrain.Mo
     assert tokens_of(model, CHATML, content) == expected
 
 
+@pytest.mark.slow(but=("phi-3",))
 @pytest.mark.parametrize("name", ["phi-3", "qwen35", "gemma-4"])
 def test_tokens_are_those_of_llama_cpp_in_other_families(name: str) -> None:
     import llama_cpp

@@ -71,6 +71,7 @@ def test_a_turn_of_smollm2_begins_with_the_turn_before(model: constrain.Model) -
         assert later[: len(earlier)] == earlier
 
 
+@pytest.mark.slow
 def test_of_a_second_turn_only_what_is_new_is_evaluated(model: constrain.Model) -> None:
     first, second = tokens_of(model, TWO_CALLS[:2]), tokens_of(model, TWO_CALLS[:5])
     answer = write_calls(check_messages(TWO_CALLS)[2].calls, GENERIC)
@@ -112,6 +113,7 @@ def loaded(name: str) -> tuple[Any, Tokenizer, str]:
 FORMS = {"phi-3": "generic", "qwen35": "generic", "gemma-4": "generic", "llama-bpe": "generic", "gpt-2": "generic"}
 
 
+@pytest.mark.slow(but=("phi-3", "gpt-2"))
 @pytest.mark.parametrize("name", FORMS)
 def test_forms_of_real_files(name: str) -> None:
     _, tokenizer, template = loaded(name)
@@ -129,6 +131,7 @@ def said_by(attack: str) -> list[dict[str, Any]]:
     return messages
 
 
+@pytest.mark.slow(only=("gemma-4", "qwen35"))
 @pytest.mark.parametrize("name", ["phi-3", "qwen35", "gemma-4"])
 def test_names_of_all_special_tokens_change_nothing(name: str) -> None:
     _, tokenizer, template = loaded(name)

@@ -115,7 +115,7 @@ def test_events_come_in_order_however_the_text_is_cut(size: int) -> None:
     ]
 
 
-def test_what_is_taken_is_not_given_again() -> None:
+def test_events_that_were_taken_are_not_given_again() -> None:
     reader = progress()
     reader.feed(b"Hello")
     assert joined(reader.take()) == [TextDelta("Hello")]
@@ -368,7 +368,7 @@ def test_a_refusal_is_a_message() -> None:
     assert check_messages([message])[0].content == "No."
 
 
-def test_what_is_printed_is_short() -> None:
+def test_the_printed_form_is_short() -> None:
     reply = read(TWO_CALLS, progress())[1]
     assert repr(reply) == """Reply(calls=(get_weather(city='Paris', days=1), note('"é"\\n')), content='I look.\\n')"""
     assert repr(Reply(content=3, text="3", reasoning="Hm.")) == "Reply(content=3, reasoning='Hm.')"

@@ -12,6 +12,7 @@ from enum import Enum
 from random import Random
 from typing import Annotated, Any, Literal
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter
@@ -185,6 +186,7 @@ def check(made: constrain.FunctionTool, parameters: list[Drawn], arguments: dict
         assert given_[one.name] == expected, one
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(signatures(), st.integers(0, 2**32))
 def test_whatever_a_schema_lets_through_becomes_a_call(parameters: list[Drawn], seed: int) -> None:
@@ -197,6 +199,7 @@ def test_whatever_a_schema_lets_through_becomes_a_call(parameters: list[Drawn], 
         check(made, parameters, json.loads(text))
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(signatures(), st.data())
 def test_every_call_can_be_written(parameters: list[Drawn], data: st.DataObject) -> None:
@@ -218,6 +221,7 @@ def test_every_call_can_be_written(parameters: list[Drawn], data: st.DataObject)
     assert second_validation_error(made.parameters, text.encode()) is None
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(signatures())
 def test_properties_are_the_keys_of_the_parameters_in_order(parameters: list[Drawn]) -> None:

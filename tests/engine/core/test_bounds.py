@@ -59,13 +59,14 @@ def test_thousands_of_keywords_beside_a_name_are_proved() -> None:
 
 
 @pytest.mark.parametrize("count", [50, 150])
-def test_what_is_swallowed_is_refused_however_many_terminals_there_are(count: int) -> None:
+def test_a_lexeme_that_reads_too_far_is_refused_however_many_terminals_there_are(count: int) -> None:
     patterns = [f"x{index}y" for index in range(count)]
     constrain.compile(alternatives(patterns), BYTES, cache=False)
     with pytest.raises(constrain.GrammarError, match=r"terminal x0y may follow terminal x7y\b"):
         constrain.compile(alternatives([*patterns, "x7yx?"]), BYTES, cache=False)
 
 
+@pytest.mark.slow
 def test_patterns_that_cannot_be_told_apart_soon_meet_a_named_limit() -> None:
     patterns = [f"[a-z]*{word}[a-z]*;" for word in words(1000)]
     begun = time.process_time()
@@ -106,7 +107,7 @@ def test_a_constraint_larger_than_the_limit_drops_no_others(monkeypatch: pytest.
 
 
 @pytest.mark.usefixtures("empty_cache")
-def test_what_constraints_grow_by_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_that_constraints_grow_by_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     grown = constrain.compile(enum(0), BYTES, cache=False)
     small = constrain.compile({"type": "null"}, BYTES, cache=False)
     monkeypatch.setattr(constraints, "CACHED_BYTES", sum(kept.memory_bytes for kept in constraints._cache.values()))
@@ -202,11 +203,13 @@ def share_of_the_longest_pause(compute: Callable[[], object]) -> float:
     return least
 
 
+@pytest.mark.slow(only=("proving", "restoring"))
 @pytest.mark.parametrize("prepare", [deciding, compiling, proving, restoring, summing, a_vocabulary])
 def test_other_threads_go_on_while_the_kernel_computes(prepare: Callable[[], Callable[[], object]]) -> None:
     assert share_of_the_longest_pause(prepare()) < 0.5
 
 
+@pytest.mark.slow
 def test_a_call_that_keeps_the_lock_would_be_noticed() -> None:
     keeping = ctypes.PyDLL(None).usleep  # unlike CDLL
     assert share_of_the_longest_pause(lambda: keeping(50_000)) >= 0.5

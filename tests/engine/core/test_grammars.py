@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from random import Random
-
 import numpy as np
 import pytest
 
@@ -24,6 +22,7 @@ from constrain.language.grammar import (
     Terminal,
 )
 from tests.support import byte_vocabulary, small_vocabulary
+from tests.support.engine.members import members, walk_masks
 
 A = tree.Literal(b"a")
 
@@ -110,39 +109,6 @@ def test_two_words_in_a_row_are_refused_and_with_blanks_between_them_accepted() 
     matcher = constraint.matcher()
     matcher.accept(ord("a"))
     assert constraint.accepts(b"a" + matcher.shortest_completion())
-
-
-def walk_masks(grammar: core.CompiledGrammar, vocabulary: constrain.Vocabulary, seed: int) -> list[bytes]:
-    rng, matcher, masks = Random(seed), core.Matcher(grammar), []
-    row = np.zeros(grammar.n_words, np.uint32)
-    for _ in range(80):
-        matcher.fill_bitmask(row)
-        masks.append(row.tobytes())
-        ids = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
-        token = int(rng.choice(ids))
-        if token in vocabulary.eos:
-            break
-        assert matcher.accept(token)
-    return masks
-
-
-def members(self_delimiting: bool = True) -> Grammar:
-    """Keys, no key twice, with a number of values each; nested."""
-    builder = GrammarBuilder()
-    letters = tree.Repetition(tree.ByteClass(((97, 102),)), 1, 12)
-    key = builder.terminal("key", tree.Concatenation((tree.Literal(b'"'), letters, tree.Literal(b'":'))))
-    number = builder.terminal("number", tree.Concatenation((tree.Repetition(A, 1, 5), tree.Literal(b","))))
-    opening, closing = builder.terminal("open", tree.Literal(b"{")), builder.terminal("close", tree.Literal(b"}"))
-    start = builder.rule("start")
-    edges = [
-        Edge(0, opening, 1),
-        Edge(1, key, 2, (), ((Action.REMEMBER, 0), (Action.INCREMENT, 1)), excluding=0),
-        Edge(2, number, 1),
-        Edge(2, start, 1),
-        Edge(1, closing, 3, (Condition(1, 2, None),)),
-    ]
-    builder.define_automaton(start, edges, (3,), (TEXT_SET, 2))
-    return builder.build(self_delimiting=self_delimiting)
 
 
 def lists() -> Grammar:

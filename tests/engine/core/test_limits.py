@@ -11,42 +11,10 @@ import pytest
 
 import constrain
 from tests.support import allowed, byte_vocabulary
-
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
-
-
-def _patterns(seed: int, count: int) -> list[str]:
-    """Unanchored patterns of a few letters, gaps among them."""
-    source = random.Random(seed)
-    return [
-        "".join(source.choice(["a", "b", "c", "[ab]", "[^c]", ".*", "\\d", "1?2"]) for _ in range(5)) + "z"
-        for _ in range(count)
-    ]
+from tests.support.engine.hostile import HOSTILE, LETTERS
 
 
-HOSTILE: dict[str, dict[str, Any]] = {
-    "negated patterns": {
-        "type": "string",
-        "allOf": [{"not": {"pattern": pattern}} for pattern in _patterns(1, 10)],
-        "pattern": "[aA][12].*[zZ]",
-        "minLength": 10,
-        "maxLength": 20,
-    },
-    "patterns at once": {
-        "type": "string",
-        "allOf": [{"pattern": letter} for letter in LETTERS[:6]],
-        "maxLength": 30,
-    },
-    "exactly one of many patterns": {"oneOf": [{"type": "string", "pattern": letter} for letter in LETTERS[:16]]},
-    "negated patterns of keys": {
-        "type": "object",
-        "propertyNames": {"allOf": [{"not": {"pattern": pattern}} for pattern in _patterns(2, 8)], "minLength": 12},
-        "minProperties": 2,
-        "additionalProperties": {"type": "integer"},
-    },
-}
-
-
+@pytest.mark.slow(but=("exactly one of many patterns",))
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_limit_met_while_generating_never_raises(name: str) -> None:
     vocabulary = byte_vocabulary()
@@ -104,7 +72,7 @@ def test_conditions_on_keys_in_front_of_a_recursion_leave_a_shortest_text() -> N
 
 
 @pytest.mark.parametrize("pattern", ["^(a|bc)*$", "^(a|ab|bc)*c$", "^(aa|ab|b)*(a|bb)*$", "^((a|bc)*d)*$"])
-def test_stars_of_words_of_several_lengths(pattern: str) -> None:
+def test_repeated_words_of_several_lengths_stay_within_the_limits(pattern: str) -> None:
     """A derivative has X* beside what is left of a longer word and X*, which asks for the same derivative."""
     constraint = constrain.compile({"type": "string", "pattern": pattern}, byte_vocabulary())
     for length in range(6):

@@ -70,6 +70,7 @@ def table_bytes(schema: dict[str, Any], member: Callable[[int], object], count: 
     return grammar.stats()["memory_bytes"] - before
 
 
+@pytest.mark.slow(only=("strings and numbers",))
 @pytest.mark.parametrize("kind", KINDS)
 def test_tables_grow_about_as_the_text_does(kind: str) -> None:
     schema, member = KINDS[kind]

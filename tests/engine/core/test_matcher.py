@@ -8,6 +8,7 @@ import pytest
 import constrain
 from constrain.language import tree
 from constrain.language.grammar import Grammar, GrammarBuilder
+from tests.support.matching import allowed_tokens
 
 TOKENS = [b"a", b"b", b"ab", b"ba", b"aab", b";", b"b;", b";a", b"a", b"", b"\xff", b"", b""]
 FIRST_A, B, AB, BA, AAB, END_MARK, B_MARK, MARK_A, OTHER_A, NO_TEXT, UNUSED, STOP, OTHER_STOP = range(len(TOKENS))
@@ -40,22 +41,15 @@ def constraint(vocabulary: constrain.Vocabulary) -> constrain.Constraint:
     return constrain.compile(builder.build(), vocabulary)
 
 
-def allowed(matcher: constrain.Matcher) -> set[int]:
-    row = matcher.constraint.allocate_bitmask()[0]
-    row.fill(0xFFFFFFFF)
-    matcher.fill_bitmask(row)
-    return set(np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist())
-
-
 def test_tokens_with_equal_bytes_are_allowed_together(constraint: constrain.Constraint) -> None:
-    assert {FIRST_A, OTHER_A} <= allowed(constraint.matcher())
+    assert {FIRST_A, OTHER_A} <= allowed_tokens(constraint.matcher())
 
 
 def test_ends_of_generation_are_allowed_exactly_where_the_text_may_end(constraint: constrain.Constraint) -> None:
     matcher = constraint.matcher()
-    assert allowed(matcher) == {FIRST_A, AB, AAB, OTHER_A, STOP, OTHER_STOP}
+    assert allowed_tokens(matcher) == {FIRST_A, AB, AAB, OTHER_A, STOP, OTHER_STOP}
     assert matcher.accept(AB)
-    assert allowed(matcher) == {B, END_MARK, B_MARK, MARK_A}
+    assert allowed_tokens(matcher) == {B, END_MARK, B_MARK, MARK_A}
     assert not matcher.is_accepting
     assert not matcher.accept(STOP)
 
@@ -70,18 +64,18 @@ def test_tokens_may_end_a_lexeme_and_begin_the_next(constraint: constrain.Constr
 def test_accept_many_stops_at_the_first_refused_token(constraint: constrain.Constraint) -> None:
     matcher = constraint.matcher()
     assert matcher.accept_many([FIRST_A, END_MARK, B, FIRST_A]) == 2
-    assert allowed(matcher) == allowed(constraint.matcher())
+    assert allowed_tokens(matcher) == allowed_tokens(constraint.matcher())
 
 
 def test_refused_tokens_change_nothing(constraint: constrain.Constraint) -> None:
     matcher = constraint.matcher()
     matcher.accept(AB)
-    before = allowed(matcher)
+    before = allowed_tokens(matcher)
     for token in set(range(len(TOKENS))) - before:
         assert not matcher.accept(token)
-        assert allowed(matcher) == before
+        assert allowed_tokens(matcher) == before
     matcher.rollback(1)
-    assert allowed(matcher) == allowed(constraint.matcher())
+    assert allowed_tokens(matcher) == allowed_tokens(constraint.matcher())
 
 
 def test_end_of_generation_finishes_and_can_be_taken_back(constraint: constrain.Constraint) -> None:
@@ -100,7 +94,7 @@ def test_a_text_that_cannot_go_on_is_finished(vocabulary: constrain.Vocabulary) 
     assert matcher.accept(AB)
     assert matcher.is_finished
     assert matcher.is_accepting
-    assert allowed(matcher) == {STOP, OTHER_STOP}
+    assert allowed_tokens(matcher) == {STOP, OTHER_STOP}
 
 
 def test_rollback_beyond_the_first_token_is_an_error_and_changes_nothing(constraint: constrain.Constraint) -> None:
@@ -108,7 +102,7 @@ def test_rollback_beyond_the_first_token_is_an_error_and_changes_nothing(constra
     matcher.accept_many([FIRST_A, B])
     with pytest.raises(ValueError, match="3"):
         matcher.rollback(3)
-    assert allowed(matcher) == {B, END_MARK, B_MARK, MARK_A}
+    assert allowed_tokens(matcher) == {B, END_MARK, B_MARK, MARK_A}
 
 
 def test_forks_go_their_own_ways(constraint: constrain.Constraint) -> None:
@@ -120,7 +114,7 @@ def test_forks_go_their_own_ways(constraint: constrain.Constraint) -> None:
     assert fork.is_accepting
     matcher.reset()
     fork.rollback(2)
-    assert allowed(fork) == allowed(matcher)
+    assert allowed_tokens(fork) == allowed_tokens(matcher)
 
 
 def test_forced_bytes_stop_where_there_is_a_choice_or_the_text_may_end(vocabulary: constrain.Vocabulary) -> None:
@@ -179,7 +173,7 @@ def test_candidates_are_the_allowed_tokens_with_their_logits(constraint: constra
     matcher = constraint.matcher()
     for token in (AB, END_MARK):
         count = matcher.fill_candidates(logits, candidates)
-        assert candidates["id"][:count].tolist() == sorted(allowed(matcher))
+        assert candidates["id"][:count].tolist() == sorted(allowed_tokens(matcher))
         assert (candidates["logit"][:count] == logits[candidates["id"][:count]]).all()
         assert matcher.accept(token)
 

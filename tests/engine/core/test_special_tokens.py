@@ -5,13 +5,13 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 
 import constrain
-from constrain import Constraint, GrammarBuilder, GrammarError, Matcher, Vocabulary
+from constrain import Constraint, GrammarBuilder, GrammarError, Vocabulary
 from constrain.language.special import special_token
 from constrain.language.tree import ByteClass, Complement, Intersection, Literal, Repetition
+from tests.support.matching import allowed_tokens
 
 if TYPE_CHECKING:
     from constrain import Grammar
@@ -43,28 +43,22 @@ def grammar(*alternatives: list[Expression]) -> Grammar:
     return builder.build()
 
 
-def allowed(matcher: Matcher) -> set[int]:
-    row = matcher.constraint.allocate_bitmask()[0]
-    matcher.fill_bitmask(row)
-    return set(np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist())
-
-
 def constraint(*alternatives: list[Expression]) -> Constraint:
     return constrain.compile(grammar(*alternatives), VOCABULARY, cache=False)
 
 
 def test_a_named_token_stands_where_its_name_does() -> None:
     matcher = constraint([LETTERS, special_token("<|call|>"), Literal(b"7")]).matcher()
-    assert allowed(matcher) == {97, 98, 99, JOINED}
+    assert allowed_tokens(matcher) == {97, 98, 99, JOINED}
     assert matcher.accept_many([97, CALL]) == 2
-    assert allowed(matcher) == {ord("7")}
+    assert allowed_tokens(matcher) == {ord("7")}
     assert matcher.accept(ord("7"))
-    assert allowed(matcher) == {END}
+    assert allowed_tokens(matcher) == {END}
 
 
 def test_tokens_of_text_never_spell_a_name() -> None:
     matcher = constraint([special_token("<|call|>")]).matcher()
-    assert allowed(matcher) == {CALL}
+    assert allowed_tokens(matcher) == {CALL}
     assert not matcher.accept(0xFF)
     assert not matcher.accept(LOUD)
 
@@ -77,13 +71,13 @@ ALL_BUT_A = Intersection((SOME_BYTES, Complement(Literal(b"a"))))
 def test_no_terminal_of_text_takes_a_special_token(anything: Expression) -> None:
     matcher = constraint([Literal(b"x"), anything], [Literal(b"x")]).matcher()
     assert matcher.accept(ord("x"))
-    assert allowed(matcher).isdisjoint({CALL, SEP, LOUD, 0xFE, 0xFF})
+    assert allowed_tokens(matcher).isdisjoint({CALL, SEP, LOUD, 0xFE, 0xFF})
 
 
 def test_names_with_a_common_beginning_are_apart() -> None:
     one, other = special_token("<|call|>"), special_token("<|caller|>")
     matcher = constraint([one, Literal(b"1")], [other, Literal(b"2")]).matcher()
-    assert allowed(matcher) == {CALL, SEP}
+    assert allowed_tokens(matcher) == {CALL, SEP}
     assert matcher.forced_bytes() == b""
     assert matcher.accept(SEP)
     assert matcher.forced_bytes() == b"2"
@@ -100,7 +94,7 @@ def test_a_special_token_counts_as_one_token_of_the_budget() -> None:
     matcher = compiled.matcher(max_tokens=3)
     assert matcher.completion_tokens()[1] == SEP
     assert matcher.accept(97)
-    assert allowed(matcher) == {SEP}
+    assert allowed_tokens(matcher) == {SEP}
 
 
 def test_names_are_told_in_explanations() -> None:
@@ -125,7 +119,7 @@ def test_the_name_of_a_token_with_a_text_is_that_text() -> None:
     tokens = [bytes([byte]) for byte in range(256)] + [b"", b"<tag>"]
     vocabulary = Vocabulary.from_tokens(tokens, eos=[256])
     matcher = constrain.compile(grammar([special_token("<tag>")]), vocabulary, cache=False).matcher()
-    assert allowed(matcher) == {ord("<"), 257}
+    assert allowed_tokens(matcher) == {ord("<"), 257}
 
 
 def test_vocabularies_with_other_names_have_other_fingerprints() -> None:
@@ -156,8 +150,8 @@ def test_masks_are_those_of_a_letter_in_the_tokens_place() -> None:
             continue
         theirs = constrain.compile(grammar(*letters), vocabulary, cache=False).matcher()
         for _ in range(8):
-            tokens = allowed(ours)
-            assert tokens == allowed(theirs), seed
+            tokens = allowed_tokens(ours)
+            assert tokens == allowed_tokens(theirs), seed
             token = rng.choice(sorted(tokens & {97, 98, 99, JOINED, *STAND_INS}) or sorted(tokens))
             if token == END:
                 break

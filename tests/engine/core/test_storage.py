@@ -15,9 +15,10 @@ import pytest
 import constrain
 from constrain.engine import core
 from constrain.json_schema.compiler import compile_schema
-from tests.engine.core.test_grammars import members
-from tests.oracles.kernel.generator import make_case, make_vocabulary
 from tests.support import Tokens, byte_vocabulary, maskbench, real_vocabulary, small_vocabulary
+from tests.support.engine.members import members
+from tests.support.matching import allowed
+from tests.support.oracles.kernel.generator import make_case, make_vocabulary
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,11 +63,9 @@ class Pair:
         return text
 
     def masks(self, matchers: list[core.Matcher], text: bytes) -> list[int]:
-        for matcher, row in zip(matchers, self.rows, strict=True):
-            row.fill(0xDEADBEEF)
-            matcher.fill_bitmask(row)
+        ids, _ = (allowed(matcher, row) for matcher, row in zip(matchers, self.rows, strict=True))
         assert (self.rows[0] == self.rows[1]).all(), text
-        return np.flatnonzero(np.unpackbits(self.rows[0].view(np.uint8), bitorder="little")).tolist()
+        return ids.tolist()
 
 
 def aligned(stored: bytes) -> memoryview:
@@ -94,6 +93,7 @@ def check(grammar: constrain.Grammar, vocabulary: constrain.Vocabulary, seed: in
         Pair(original, restored, vocabulary).walk(Random(seed + number))
 
 
+@pytest.mark.slow(but=("3", "6", "4"))
 @pytest.mark.parametrize("block", range(10))
 def test_grammars_of_the_oracle_come_back(block: int) -> None:
     compared = 0
@@ -133,6 +133,7 @@ def test_schemas_come_back(name: str) -> None:
     check(compile_schema(schema).grammar, small_vocabulary(), seed=7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_real_schemas_come_back(seed: int) -> None:
     for entry in Random(seed).sample(maskbench(), 6):
@@ -144,7 +145,7 @@ def test_real_schemas_come_back(seed: int) -> None:
         check(grammar, small_vocabulary(more=400), seed)
 
 
-def test_what_was_computed_ahead_of_time_comes_back() -> None:
+def test_masks_computed_ahead_of_time_come_back() -> None:
     vocabulary = small_vocabulary()
     original = core.CompiledGrammar(compile_schema(SCHEMAS["object"]).grammar, vocabulary._core)
     assert original.precompute(300, 64 << 20) == 300
@@ -166,7 +167,7 @@ def test_precomputing_stops_at_its_bounds() -> None:
 
 
 @pytest.mark.parametrize("vocabulary", [byte_vocabulary, small_vocabulary])
-def test_precomputing_ends_where_all_has_been_met(vocabulary: Any) -> None:
+def test_precomputing_ends_once_all_places_have_been_met(vocabulary: Any) -> None:
     """That is where bytes lead to: `"yes`, `"no`, their ends, and `5.0`."""
     grammar = core.CompiledGrammar(compile_schema({"enum": ["yes", "no", 5]}).grammar, vocabulary()._core)
     met = grammar.precompute(10**9, 1 << 30)
@@ -338,6 +339,7 @@ for name, schema in json.loads(pathlib.Path(sys.argv[1]).read_text()).items():
 """
 
 
+@pytest.mark.slow
 def test_another_processs_tables_have_its_seed(tmp_path: Path) -> None:
     """This process has a seed of its own already; what was stored keeps working with the one it was made with."""
     import json
@@ -395,6 +397,7 @@ def test_threads_share_a_restored_grammar() -> None:
         assert all(isinstance(text, bytes) for text in pool.map(walk, range(32)))
 
 
+@pytest.mark.slow
 def test_a_real_vocabularys_tables_come_back() -> None:
     vocabulary = real_vocabulary("gpt-2")
     check(compile_schema(SCHEMAS["object"]).grammar, vocabulary, seed=11)

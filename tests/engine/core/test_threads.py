@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from constrain.engine import core
-from tests.engine.core.test_grammars import members, walk_masks
 from tests.support import small_vocabulary
+from tests.support.engine.members import members, walk_masks
 
 pytestmark = pytest.mark.threads
 

@@ -213,6 +213,7 @@ def test_a_part_of_a_metaschema() -> None:
     check(schema, ["array"], ["lists", 1])
 
 
+@pytest.mark.slow
 def test_metaschemas_are_loaded_only_where_they_are_asked_for() -> None:
     program = (
         "import sys, constrain.json_schema.compiler as j; j.compile_schema({'$ref': '#/$defs/a', '$defs': {'a': {}}}); "

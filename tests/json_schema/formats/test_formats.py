@@ -352,6 +352,7 @@ def test_every_wider_format_has_cases() -> None:
     assert set(WIDER_CASES) == WIDER_FORMATS
 
 
+@pytest.mark.slow(only=("idn-email", "idn-hostname"))
 @pytest.mark.parametrize("name", sorted(WIDER_CASES))
 def test_a_definition_allows_more_than_is_written(name: str) -> None:
     definition, written = format_definition(name), format_expression(name)

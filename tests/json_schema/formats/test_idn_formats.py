@@ -157,6 +157,7 @@ def _label(rng: random.Random, pools: list[list[int]]) -> str:
     return "".join(chr(rng.choice(rng.choice(chosen))) for _ in range(length))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12 if LONG else 2))
 def test_what_is_written_is_valid_and_what_is_valid_may_be(seed: int) -> None:
     rng, pools = random.Random(seed), _pools()
@@ -234,6 +235,7 @@ def test_the_local_part_has_64_octets() -> None:
     assert _may_be("idn-email", "é" * 33 + "@a.b")
 
 
+@pytest.mark.slow
 def test_bounds_on_code_points_suffice_for_punycode() -> None:
     octets = idn_formats.MAX_LABEL_OCTETS
     assert longest_label(0xFFFF, length=idn_formats.MAX_LENGTH) <= octets
@@ -244,6 +246,7 @@ def test_bounds_on_code_points_suffice_for_punycode() -> None:
     assert idn_formats.MAX_LABELS * (octets + 1) - 1 <= 253
 
 
+@pytest.mark.slow
 def test_the_tables_are_loaded_when_a_schema_names_such_a_format() -> None:
     code = (
         "import sys; from constrain.json_schema.compiler import compile_schema;"

@@ -107,6 +107,7 @@ def closed(schema: Schema, pool: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [pool[index] for index in sorted(left)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("property_order", ["schema", "any"])
 def test_the_keys_that_holding_branches_declare_are_allowed(property_order: str) -> None:
     pool = objects(KEYS, [0, 1, "s", None])
@@ -183,6 +184,7 @@ def allowed_together(schema: Schema, value: dict[str, Any]) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_objects_within_alternatives_have_the_keys_of_all_that_hold() -> None:
     inner = objects(["p", "q"], [0, "s"])
     pool = [

@@ -15,7 +15,7 @@ import pytest
 import constrain
 from constrain.json_schema.formulas import objects as object_formulas
 from constrain.json_schema.formulas.remembered import members as remembered_members
-from tests.oracles.schemas.conditions import Conditions
+from tests.support.oracles.schemas.conditions import Conditions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,13 +100,14 @@ def spelled(rng: Random, instance: dict[str, int]) -> str:
     return json.dumps({key: instance[key] for key in keys})
 
 
+@pytest.mark.slow(but=("closed, at most-17", "one asks for all-17", "chain-17"))
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_many_keys_in_any_order(family: str, number: int) -> None:
     schema = {"type": "object", **FAMILIES[family](number)}
-    start = time.perf_counter()
+    start = time.process_time()
     constraint = constrain.compile(schema, BYTES, property_order="any")
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3
     assert sum(len(rule.edges) for rule in constraint.grammar.rules) < MOST_EDGES * number
     validator = jsonschema.Draft202012Validator(schema)
     rng = Random(family)
@@ -193,6 +194,7 @@ def test_values_of_objects_are_counted() -> None:
         constrain.compile({**schema, "minItems": values + 1}, BYTES, property_order="any")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(5))
 def test_conditions_on_endlessly_many_keys(block: int) -> None:
     """Those on keys that no schema names, too; not all texts can be listed, so all objects of some keys are tried."""

@@ -14,8 +14,8 @@ from constrain.inspection.check import check_schema, filled
 from constrain.json_schema.documents.subschemas import subschemas
 from constrain.json_schema.lint.advice import RULES
 from constrain.json_schema.lint.linter import lint_schema
-from tests.oracles.schemas.cases import make_case
 from tests.support import LONG, byte_vocabulary, demo_vocabulary, maskbench
+from tests.support.oracles.schemas.cases import make_case
 
 STRING = {"type": "string", "maxLength": 5}
 
@@ -213,6 +213,7 @@ def test_formats_that_exclude_a_branch_do_so_under_their_policy_only() -> None:
     assert unsatisfiable(schema, formats="annotation") == []
 
 
+@pytest.mark.slow
 def test_branches_of_random_schemas_agree_with_enumeration() -> None:
     """A branch of the outermost anyOf or oneOf is found if and only if no value of the universe uses it."""
     asked = dead = 0
@@ -334,6 +335,7 @@ def test_typical_answers_have_all_properties() -> None:
     assert len('{"a":1,"b":2}') <= check.typical_tokens <= 2 * len('{"a":1,"b":2}')
 
 
+@pytest.mark.slow
 def test_typical_answers_of_a_schema_that_contains_itself() -> None:
     schema = object_of(name=STRING, next={"$ref": "#"})
     check = check_schema(schema, demo_vocabulary())
@@ -368,6 +370,7 @@ def test_what_is_refused_has_sizes_of_the_rest() -> None:
     assert check_schema({"enum": []}, byte_vocabulary()).report is None
 
 
+@pytest.mark.slow
 def test_real_schemas_can_be_looked_at() -> None:
     """No schema makes the lint fail, and what it calls exact compiles."""
     exact = 0

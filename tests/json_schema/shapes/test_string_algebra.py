@@ -60,6 +60,7 @@ def random_shape(rng: random.Random) -> tuple[StringShape | None, set[str]]:
     return shape, members
 
 
+@pytest.mark.slow(but=("2", "39", "42"))
 @pytest.mark.parametrize("seed", range(60))
 def test_complements_and_intersections_are_exact(seed: int) -> None:
     rng = random.Random(seed)
@@ -161,6 +162,7 @@ def test_expressions_that_share_much_are_hashed_compared_printed_and_translated_
     assert time.process_time() - start < 1
 
 
+@pytest.mark.slow
 def test_one_of_many_patterns_by_complement_and_intersection_takes_little_time() -> None:
     begin_compilation()
     patterns = [f"^.{{{index % 3}}}{letter}" for index, letter in enumerate("abcdefghijklmnopq")]

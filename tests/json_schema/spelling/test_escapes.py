@@ -209,6 +209,7 @@ def canonical_text(text: str) -> str:
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whitespace", ["flexible", "any"])
 def test_texts_are_accepted_as_their_canonical_spelling_is(whitespace: str) -> None:
     vocabulary, accepted, compiled = byte_vocabulary(), 0, 0
@@ -286,6 +287,7 @@ def compiled(name: str, vocabulary: constrain.Vocabulary, escapes: str) -> const
     return constrain.compile(WALKED[name], vocabulary, escapes=escapes, property_order="any", cache=False)
 
 
+@pytest.mark.slow(only=("keys",))
 @pytest.mark.parametrize("name", WALKED)
 def test_budgets_are_kept(name: str) -> None:
     vocabulary = escaping_vocabulary()

@@ -54,6 +54,7 @@ def near(rng: Random, shape: NumberShape, count: int) -> list[str]:
     return [text for value in values for text in spellings(rng, value)]
 
 
+@pytest.mark.slow(but=("14", "8", "27"))
 @pytest.mark.parametrize("seed", range(SHAPES))
 def test_all_spellings_are_those_of_the_numbers_of_the_shape(seed: int) -> None:
     rng = Random(f"all {seed}")
@@ -80,6 +81,7 @@ def test_canonical_spellings_are_those_of_the_numbers_of_the_shape(seed: int) ->
         assert (language is not None and language.accepts(text)) == expected, (text, shape)
 
 
+@pytest.mark.slow(but=("canonical-10", "any-10", "canonical-0"))
 @pytest.mark.parametrize("seed", range(SHAPES // 2))
 @pytest.mark.parametrize("policy", ["canonical", "any"])
 def test_a_text_is_in_the_complement_or_in_the_shape(policy: str, seed: int) -> None:
@@ -144,6 +146,7 @@ def test_wide_shapes(shape: NumberShape, accepted: list[str], rejected: list[str
     assert [text for text in rejected if language.accepts(text)] == []
 
 
+@pytest.mark.slow(only=("0",))
 @pytest.mark.parametrize("seed", range(SHAPES // 4))
 def test_multiples_in_wide_and_narrow_ranges(seed: int) -> None:
     rng = Random(f"multiples {seed}")

@@ -217,8 +217,9 @@ def test_the_size_grows_with_the_digits_not_with_the_range() -> None:
     assert not matches(expression, str(low - 1).encode())
 
 
+@pytest.mark.slow
 def test_large_bounds_are_fast() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     number_expression(minimum=-(10**4299) + 7, maximum=10**4298 + 3, integer=True, multiple_of=10**4000 + 1)
     number_expression(minimum=Decimal("-1.5e300"), maximum=Decimal("1e-300"), integer=False)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1

@@ -415,6 +415,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.dictionaries(st.sampled_from(KEYWORDS), JSON, max_size=6))
 def test_anything_gives_violations_or_a_clear_error(schema: dict[str, Any]) -> None:
@@ -438,6 +439,7 @@ def test_examples_of_the_documentation_run() -> None:
         assert doctest.testmod(module) == (0, {strict: 2, strict_merging: 1, _type_patterns: 4}[module])
 
 
+@pytest.mark.slow
 def test_large_schemas_are_checked_and_converted_in_linear_time() -> None:
     schema = closed(**{f"p{i}": closed(a={"enum": [f"v{j}" for j in range(10)]}) for i in range(5_000)})
     start = time.process_time()

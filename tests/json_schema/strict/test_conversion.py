@@ -264,6 +264,7 @@ def test_numbers_stay_what_they_are() -> None:
     assert type(result["properties"]["a"]["minimum"]) is float
 
 
+@pytest.mark.slow(only=("True",))
 @pytest.mark.parametrize("inline", [True, False])
 def test_references_that_multiply_end_or_meet_a_limit(inline: bool) -> None:
     beside = {"description": "d"} if inline else {}
@@ -401,6 +402,7 @@ def test_models_of_arbitrary_keys_are_refused(model: type[BaseModel]) -> None:
         constrain.strict_schema(model)
 
 
+@pytest.mark.slow
 def test_what_a_strict_schema_allows_the_schema_allows() -> None:
     vocabulary, tried = byte_vocabulary(), 0
     for entry in Random(7).sample(maskbench(), 150):

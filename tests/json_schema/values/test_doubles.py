@@ -291,6 +291,7 @@ def _near(rng: random.Random, constant: str) -> list[str]:
     return [text for text in texts if text not in ("", "-0") and len(text.partition(".")[2]) <= 64]
 
 
+@pytest.mark.slow(but=("canonical-1", "canonical-3", "canonical-2"))
 @pytest.mark.parametrize("part", range(4))
 @pytest.mark.parametrize("policy", ["canonical", "any"])
 def test_random_schemas_hold_for_decimals_and_for_doubles(policy: str, part: int) -> None:
@@ -319,6 +320,7 @@ def test_random_schemas_hold_for_decimals_and_for_doubles(policy: str, part: int
     assert refused < SCHEMAS / 40
 
 
+@pytest.mark.slow(only=("any",))
 @pytest.mark.parametrize("policy", ["canonical", "any"])
 def test_random_items_differ_as_decimals_and_as_doubles(policy: str) -> None:
     forms = ["[%s,%s]", "[[%s],[%s]]", '[{"a":%s},{"a":%s}]', "[[1,%s],[1,%s]]"]

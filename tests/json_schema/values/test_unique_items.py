@@ -353,6 +353,7 @@ def test_the_contradiction_is_named() -> None:
     assert raised.value.pointer == "/properties/a"
 
 
+@pytest.mark.slow
 def test_a_thousand_different_items() -> None:
     constraint = constrain.compile(unique(closed(id={"type": "integer"}, name={"type": "string"})), BYTES)
     items = [{"id": number % 7, "name": f"n{number}"} for number in range(1000)]
@@ -384,6 +385,7 @@ def test_items_that_cannot_be_compared_are_refused_before_anything_is_written(it
     assert constrain.compile(beside, byte_vocabulary(), cache=False).accepts('{"a": ["x"]}')
 
 
+@pytest.mark.slow
 def test_items_that_are_no_multiples_of_less_are_compared() -> None:
     for item in ({"type": "integer", "not": {"multipleOf": 499}}, {"multipleOf": 12, "not": {"multipleOf": 100}}):
         schema = {"type": "array", "uniqueItems": True, "items": item}

@@ -71,6 +71,7 @@ class Maker:
         return Goal(schema, list(found))
 
 
+@pytest.mark.slow(only=("1",))
 @pytest.mark.parametrize("block", range(5))
 def test_random_schemas(block: int) -> None:
     checked = 0

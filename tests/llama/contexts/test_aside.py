@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pytest
 
 import constrain
 from constrain.generation.planning import prompt_tokens
 from constrain.llama.contexts import aside
-
-if TYPE_CHECKING:
-    import pytest
 
 SYSTEM = {"role": "system", "content": "You know all the books of the world. " * 30}
 FIRST = "Tell me about the first of the great novels. " * 5
@@ -22,6 +21,7 @@ def ask(model: constrain.Model, talk: list[dict[str, str]], **options: Any) -> c
     return answer
 
 
+@pytest.mark.slow
 def test_alternating_conversations_evaluate_only_what_is_new() -> None:
     model = constrain.Model(n_ctx=1500, n_threads=1)
     talks = [[SYSTEM, {"role": "user", "content": text}] for text in (FIRST, OTHER)]
@@ -42,6 +42,7 @@ def test_alternating_conversations_evaluate_only_what_is_new() -> None:
         assert [ask(alone, talk).text for _ in range(3)] == texts[number]
 
 
+@pytest.mark.slow
 def test_more_conversations_than_slots_evaluate_only_what_is_new() -> None:
     model, other = (constrain.Model(n_ctx=600, n_threads=1, parallel=2) for _ in range(2))
     talks = [[{"role": "user", "content": f"{number}: {text}"}] for number in "12" for text in (FIRST, OTHER)]
@@ -59,7 +60,8 @@ def test_more_conversations_than_slots_evaluate_only_what_is_new() -> None:
             assert answer.text == texts[4 * turn + number]
 
 
-def test_what_is_put_aside_is_bounded() -> None:
+@pytest.mark.slow
+def test_states_that_are_put_aside_are_bounded() -> None:
     model = constrain.Model(n_ctx=400, n_threads=1)
     for number in range(8):
         constrain.complete(model, f"{number} is a number. " * 15, max_tokens=2)
@@ -68,13 +70,15 @@ def test_what_is_put_aside_is_bounded() -> None:
     assert len(kept) >= 2
 
 
-def test_what_is_short_is_not_put_aside() -> None:
+@pytest.mark.slow
+def test_short_states_are_not_put_aside() -> None:
     model = constrain.Model(n_ctx=400, n_threads=1)
     constrain.complete(model, "Hi. " * 40 + "One?", max_tokens=2)
     constrain.complete(model, "Hi. " * 40 + "Two?", max_tokens=2)
     assert model.context._aside._kept == []
 
 
+@pytest.mark.slow
 def test_a_state_that_llama_cpp_does_not_take_back_is_evaluated_again(monkeypatch: pytest.MonkeyPatch) -> None:
     model = constrain.Model(n_ctx=600, n_threads=1)
     first = constrain.complete(model, FIRST, max_tokens=8, temperature=0)

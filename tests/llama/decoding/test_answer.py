@@ -98,7 +98,7 @@ def test_forced_tokens_are_evaluated_with_what_is_before_them() -> None:
     assert answer.tokens == MERGER(text_of(answer))
 
 
-def test_what_comes_after_the_last_choice_is_not_evaluated() -> None:
+def test_tokens_after_the_last_choice_are_not_evaluated() -> None:
     answer, calls = run([b'":"', b"x", b"7", b",", b"t"], CLOSED)
     assert text_of(answer).endswith(b'"in":{"a":true}}')
     assert sum(map(len, calls)) < len(answer.tokens)
@@ -234,7 +234,7 @@ def test_errors_of_the_model_leave_the_answer_to_its_own_thread() -> None:
     class Slow(Answer):
         def prepare(self) -> None:
             begun.set()
-            time.sleep(0.05)
+            time.sleep(0.05)  # slow: the model fails meanwhile
             super().prepare()
 
     class Broken(Scripted):

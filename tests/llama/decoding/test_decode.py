@@ -104,7 +104,7 @@ def run(wishes: Sequence[int], grammar: Grammar | None, **options: Any) -> tuple
     return decoding, model, list(decoding.steps())
 
 
-def test_takes_what_the_model_likes_best_of_what_is_allowed() -> None:
+def test_the_likeliest_allowed_token_is_taken() -> None:
     decoding, _, tokens = run([C, BBBB], language(b"ab", b"abc", b"bb"))
     # C is not allowed, so A, the next best; then B before BBBB, which is not allowed either; then the end.
     assert tokens[0] == A
@@ -112,13 +112,13 @@ def test_takes_what_the_model_likes_best_of_what_is_allowed() -> None:
     assert decoding.answer.finish_reason == "stop"
 
 
-def test_evaluates_the_prompt_and_what_is_followed_by_a_choice() -> None:
+def test_the_prompt_and_tokens_before_a_choice_are_evaluated() -> None:
     _, model, tokens = run([ABC, B], language(b"abcca", b"abccb", b"bb"))
     assert tokens == [ABC, C, B]
     assert model.evaluated == [A, A, ABC, C]
 
 
-def test_ends_where_nothing_can_follow_without_asking_the_model() -> None:
+def test_an_answer_ends_where_nothing_can_follow_without_asking_the_model() -> None:
     _, model, tokens = run([AB], language(b"ab", b"b"))
     assert tokens == [AB]
     assert model.step == 1
@@ -193,7 +193,7 @@ def test_a_stop_text_leads_to_the_shortest_end() -> None:
     assert decoding.answer.finish_reason == "stop"
 
 
-def test_without_a_matcher_anything_goes() -> None:
+def test_without_a_matcher_every_token_is_allowed() -> None:
     decoding, model, tokens = run([C, ABC, EOS], None)
     assert tokens == [C, ABC]
     assert model.evaluated == [A, A, C, ABC]
@@ -232,6 +232,6 @@ WATCHES: list[Callable[[Decoding], float]] = [lambda d: d.prompt_seconds, lambda
 
 
 @pytest.mark.parametrize("watch", WATCHES)
-def test_time_is_measured(watch: Callable[[Decoding], float]) -> None:
+def test_the_time_of_each_phase_is_measured(watch: Callable[[Decoding], float]) -> None:
     decoding, _, _ = run([A, B, EOS], repeated(1))
     assert 0 < watch(decoding) < 10

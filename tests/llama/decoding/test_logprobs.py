@@ -20,7 +20,7 @@ from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.llama.scheduling.request import Request
 from constrain.llama.scheduling.scheduler import Scheduler
 from constrain.regex.parsing.parser import parse_pattern
-from tests.llama.scheduling.test_scheduler import EOS, N_VOCAB, TOKENS, Scripted, following
+from tests.support.llama.scripted import EOS, N_VOCAB, TOKENS, Scripted, following
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -157,7 +157,7 @@ CASES = [
 
 @pytest.mark.parametrize("run", [alone, together, recurrent])
 @pytest.mark.parametrize(("pattern", "options"), CASES)
-def test_every_token_is_told_as_the_model_said_it(
+def test_every_token_is_reported_as_likely_as_the_model_made_it(
     run: Callable[..., None], pattern: str | None, options: dict[str, Any]
 ) -> None:
     asked = _Asked(pattern, **options)
@@ -168,7 +168,7 @@ def test_every_token_is_told_as_the_model_said_it(
 
 
 @pytest.mark.parametrize("run", [together, recurrent])
-def test_answers_beside_each_other_are_told_each_for_itself(run: Callable[..., None]) -> None:
+def test_answers_beside_each_other_are_reported_each_for_itself(run: Callable[..., None]) -> None:
     shared = [7, 8, 9] * 12
     asked = [
         _Asked(pattern, prompt=[*shared, number % 3, *range(number)], **options)
@@ -180,7 +180,9 @@ def test_answers_beside_each_other_are_told_each_for_itself(run: Callable[..., N
 
 
 @pytest.mark.parametrize("run", [together, recurrent])
-def test_what_an_earlier_answer_said_is_evaluated_again_where_its_logits_are_wanted(run: Callable[..., None]) -> None:
+def test_tokens_of_an_earlier_answer_are_evaluated_again_where_their_logits_are_wanted(
+    run: Callable[..., None],
+) -> None:
     asked = [_Asked("HELLO[A-Z]{2}WORLD", prompt=[*PROMPT] * 5) for _ in range(7)]
     run(*asked)
     for one in asked:
@@ -205,19 +207,19 @@ def test_answers_are_the_same_where_nobody_asks(pattern: str | None, options: di
         ({"top_logprobs": 3}, "only for answers with logprobs=True"),
     ],
 )
-def test_options_out_of_range(options: Any, message: str) -> None:
+def test_options_out_of_range_are_refused(options: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         split_options(options)
 
 
-def test_of_equal_logits_the_smaller_ids_are_told_first() -> None:
+def test_of_equal_logits_the_smaller_ids_are_reported_first() -> None:
     logprobs = Logprobs(3, lambda token: (str(token), b""))
     logprobs.add(5, np.array([0, 1, 2, 1, 1, 1, 0], np.float32))
     [told] = logprobs.tokens
     assert [other.token for other in told.top] == [2, 1, 3]
 
 
-def test_no_more_tokens_are_told_than_there_are() -> None:
+def test_no_more_tokens_are_reported_than_there_are() -> None:
     logprobs = Logprobs(20, lambda token: (str(token), b""))
     logprobs.add(0, np.array([0.0, -np.inf], np.float32))
     [told] = logprobs.tokens
@@ -244,6 +246,7 @@ def rows_of(model: constrain.Model, prompt: Sequence[int], tokens: Sequence[int]
     return rows
 
 
+@pytest.mark.slow
 def test_sequences_do_not_see_one_another_without_batch_invariance(model: constrain.Model) -> None:
     """Sums are rounded otherwise in company, but what is said of a token is nearly what is said of it alone."""
     asked: dict[str, Any] = {"schema": BOOK, "temperature": 0.8, "seed": 7, "show_schema": False, "logprobs": True}
@@ -257,8 +260,9 @@ def test_sequences_do_not_see_one_another_without_batch_invariance(model: constr
         assert np.mean(np.abs(np.array([each.logprob for each in completion.logprobs]) - alone)) < 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", [BOOK, None])
-def test_a_real_model_is_told_as_llama_cpp_says_it(model: constrain.Model, schema: Any) -> None:
+def test_a_real_model_is_reported_as_llama_cpp_computes_it(model: constrain.Model, schema: Any) -> None:
     asked: dict[str, Any] = {"schema": schema, "temperature": 0, "max_tokens": 40, "show_schema": False}
     asked |= {"logprobs": True, "top_logprobs": 5}
     single = constrain.complete(model, "A book by Jane Austen.", **asked)
@@ -275,6 +279,7 @@ def test_a_real_model_is_told_as_llama_cpp_says_it(model: constrain.Model, schem
             assert [other.logprob for other in each.top] == pytest.approx(np.sort(wanted)[:-6:-1], abs=1e-3)
 
 
+@pytest.mark.slow
 def test_penalties_choose_as_a_plain_reference_does(model: constrain.Model) -> None:
     prompt = "Say the word banana ten times."
     penalties = {"presence_penalty": 0.5, "frequency_penalty": 0.7}

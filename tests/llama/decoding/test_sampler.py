@@ -137,13 +137,13 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("options", "name"), BAD)
-def test_options_out_of_range(options: dict[str, Any], name: str) -> None:
+def test_options_out_of_range_are_refused(options: dict[str, Any], name: str) -> None:
     with pytest.raises(ValueError, match=name):
         Sampling(**options)
 
 
 @pytest.mark.parametrize("token", [-1, N_VOCAB])
-def test_bias_for_a_token_out_of_range(token: int) -> None:
+def test_a_bias_for_a_token_out_of_range_is_refused(token: int) -> None:
     with pytest.raises(ValueError, match="logit_bias"):
         Chain(Sampling(logit_bias={token: 1.0}), N_VOCAB, N_CTX)
 

@@ -18,7 +18,7 @@ from constrain.llama.scheduling.deciding import Decision, await_all
 from constrain.llama.scheduling.request import Request
 from constrain.llama.scheduling.scheduler import Scheduler
 from constrain.regex.parsing.parser import parse_pattern
-from tests.llama.scheduling.test_scheduler import EOS, N_VOCAB, TOKENS, Scripted, expected, request
+from tests.support.llama.scripted import EOS, N_VOCAB, TOKENS, Scripted, expected, request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,7 +20,7 @@ from constrain.llama.scheduling import scheduler as scheduler_module
 from constrain.llama.scheduling.scheduler import Scheduler
 from constrain.llama.threads import preparing
 from constrain.llama.threads.threads import Threads
-from tests.llama.scheduling.test_scheduler import Scripted, expected, request
+from tests.support.llama.scripted import Scripted, expected, request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,6 +99,7 @@ def test_a_start_that_is_interrupted_leaves_one_thread_to_drive(monkeypatch: pyt
     scheduler.close()
 
 
+@pytest.mark.slow
 def test_masks_without_a_thread_are_computed_by_the_choices(
     small: constrain.Model, no_thread: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,6 +118,7 @@ def test_masks_without_a_thread_are_computed_by_the_choices(
         assert preparing._helper.cache_info().misses == 1  # a thread was asked for
 
 
+@pytest.mark.slow
 def test_a_decision_without_a_thread_ends_that_answer_alone(small: constrain.Model, no_thread: set[str]) -> None:
     no_thread.add("constrain-decide")
     asked: Any = {"temperature": 0, "max_tokens": 40, "return_errors": True}
@@ -133,6 +135,7 @@ def test_a_decision_without_a_thread_ends_that_answer_alone(small: constrain.Mod
 # Errors in a step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [ValueError("a bug"), MemoryError()])
 def test_the_next_request_gets_another_scheduler(
     small: constrain.Model, monkeypatch: pytest.MonkeyPatch, error: Exception
@@ -236,6 +239,7 @@ def test_an_error_about_one_sequence_ends_that_one_alone(monkeypatch: pytest.Mon
     scheduler.close()
 
 
+@pytest.mark.slow
 def test_a_failed_evaluation_of_a_real_model_is_an_error_and_the_next_one_is_none(
     small: constrain.Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,6 +257,7 @@ def test_a_failed_evaluation_of_a_real_model_is_an_error_and_the_next_one_is_non
 # No memory
 
 
+@pytest.mark.slow
 def test_a_sequence_that_cannot_be_set_aside_is_evaluated_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     prompts = [f"{number}: What do you know of the moon and the sun and the stars?" for number in range(2)]
     options: Any = {"max_tokens": 2, "temperature": 0}
@@ -299,6 +304,7 @@ def test_what_is_dropped_is_freed_before_the_next_sequence_is_set_aside() -> Non
     assert kept == [0, 0, 0, 0]
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_cannot_be_made_leaves_no_context(
     small: constrain.Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -322,6 +328,7 @@ def test_a_scheduler_that_cannot_be_made_leaves_no_context(
     assert ask(small)
 
 
+@pytest.mark.slow
 def test_a_model_that_cannot_be_made_leaves_no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[Any] = []
     load = model_module.load
@@ -345,6 +352,7 @@ def test_a_model_that_cannot_be_made_leaves_no_weights(monkeypatch: pytest.Monke
 # Closing
 
 
+@pytest.mark.slow
 def test_a_closing_that_was_interrupted_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     model = constrain.Model(n_ctx=64, n_threads=1, parallel=1)
     ask(model, max_tokens=2)
@@ -364,6 +372,7 @@ def test_a_closing_that_was_interrupted_goes_on(monkeypatch: pytest.MonkeyPatch)
     assert model.llama._model.model is None
 
 
+@pytest.mark.slow
 def test_several_threads_may_close_a_model_at_once(small: constrain.Model) -> None:
     ask(small)
 

@@ -19,123 +19,13 @@ from constrain.llama.decoding.sampler import Chain, Sampling
 from constrain.llama.scheduling.request import Request
 from constrain.llama.scheduling.scheduler import Scheduler
 from constrain.regex.parsing.parser import parse_pattern
+from tests.support.llama.scripted import EOS, N_VOCAB, TOKENS, Scripted, expected, request
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from constrain.llama.contexts.sequences import Piece
-
-N_VOCAB = 32
-EOS = 31
-TOKENS = [bytes([65 + token]) for token in range(N_VOCAB - 1)] + [b""]
-
-
-def following(tokens: Sequence[int]) -> int:
-    """The token that the scripted model likes best after others: it depends on all of them."""
-    return (7 * sum(tokens) + 3 * len(tokens)) % (N_VOCAB - 1)
-
-
-class Scripted:
-    """A model whose next token is a function of all tokens before it. It checks what it is asked to do."""
-
-    leaves_a_core = True
-
-    def __init__(self, *, count: int = 4, n_ctx: int = 400, n_batch: int = 128, one_state: bool = False) -> None:
-        self.count, self.n_ctx, self.n_batch, self.n_vocab, self.one_state = count, n_ctx, n_batch, N_VOCAB, one_state
-        self.cells: list[list[int]] = [[] for _ in range(count)]
-        self.batches: list[list[tuple[int, int, int]]] = []
-        self.evaluated = 0
-        self.copied: list[int] = []
-        self.closed = False
-        self.forgets = False  # whether it takes no state back
-        self.fails_at = -1
-        self.gate: threading.Semaphore | None = None
-        self._logits: dict[int, np.ndarray[Any, np.dtype[np.float32]]] = {}
-
-    def cut(self, sequence: int, length: int) -> bool:
-        assert 0 < length <= len(self.cells[sequence])
-        if self.one_state and length != len(self.cells[sequence]):
-            self.clear(sequence)
-            return False
-        del self.cells[sequence][length:]
-        return True
-
-    def copy(self, source: int, target: int, length: int) -> bool:
-        assert source != target
-        self.copied.append(length)
-        self.cells[target] = list(self.cells[source])
-        return self.cut(target, length)
-
-    def save(self, sequence: int) -> np.ndarray[Any, np.dtype[np.uint8]] | None:
-        return np.array(self.cells[sequence], np.uint8)
-
-    def restore(self, sequence: int, state: np.ndarray[Any, np.dtype[np.uint8]]) -> bool:
-        if self.forgets:
-            self.cells[sequence] = [0]
-            return False
-        self.cells[sequence] = state.tolist()
-        return True
-
-    def clear(self, sequence: int) -> None:
-        self.cells[sequence] = []
-
-    def evaluate(self, pieces: Sequence[Piece]) -> list[int]:
-        assert not self.closed
-        order = [piece.sequence for piece in pieces]
-        assert order == sorted(set(order)), "llama.cpp would split this"
-        assert len({len(piece.tokens) for piece in pieces}) == 1, "llama.cpp would split this"
-        assert 1 <= sum(len(piece.tokens) for piece in pieces) <= self.n_batch
-        if self.gate is not None:
-            self.gate.acquire()
-        if len(self.batches) == self.fails_at:
-            self.cells = [[] for _ in range(self.count)]
-            self.batches.append([])
-            raise constrain.ModelError("evaluation failed")
-        self.batches.append([(piece.sequence, piece.position, len(piece.tokens)) for piece in pieces])
-        self._logits = {}
-        for place, piece in enumerate(pieces):
-            cells = self.cells[piece.sequence]
-            assert len(cells) == piece.position
-            cells += map(int, piece.tokens)
-            assert len(cells) <= self.n_ctx
-            self.evaluated += len(piece.tokens)
-            if piece.wants_logits:
-                logits = -np.arange(N_VOCAB, dtype=np.float32)
-                logits[following(cells)] = 10
-                self._logits[place] = logits
-        return list(range(len(pieces)))
-
-    def logits(self, place: int) -> np.ndarray[Any, np.dtype[np.float32]]:
-        return self._logits[place]
-
-    def sample(self, place: int, chain: Chain) -> int:
-        del chain
-        return int(self._logits[place].argmax())
-
-    def close(self) -> None:
-        assert not self.closed
-        self.closed = True
-
-
-def request(prompt: Sequence[int], *, max_tokens: int = 20, **options: Any) -> Request:
-    answer = Answer(
-        list(prompt),
-        Chain(Sampling(temperature=0), N_VOCAB, 400),
-        None,
-        eos={EOS},
-        encode=list,
-        token_bytes=TOKENS.__getitem__,
-        max_tokens=max_tokens,
-        wants_stop=options.pop("wants_stop", lambda _: False),
-    )
-    return Request(answer, **options)
-
-
-def expected(prompt: Sequence[int], length: int = 20) -> list[int]:
-    tokens = list(prompt)
-    for _ in range(length):
-        tokens.append(following(tokens))
-    return tokens[len(prompt) :]
 
 
 @pytest.fixture
@@ -318,7 +208,7 @@ def test_a_state_of_another_partition_neither_replaces_one_nor_is_taken_back() -
     assert found == [0, 40, 60, 0, 0]
 
 
-def test_what_is_not_worth_copying_is_evaluated(start: Any) -> None:
+def test_a_short_common_beginning_is_evaluated_rather_than_copied(start: Any) -> None:
     scheduler, model = start(count=2)
     for prompt in ([1, 2, 3, *[4] * 20], [1, 2, 3, *[5] * 20]):
         one = request(prompt, max_tokens=1)
@@ -368,8 +258,7 @@ def test_answers_are_written_while_a_long_prompt_is_read(start: Any) -> None:
     writing = request([1, 2, 3], max_tokens=50)
     scheduler.submit(writing)
     model.gate.release(5)
-    while len(writing.answer.tokens) < 5:
-        time.sleep(0.001)
+    wait_until(lambda: len(writing.answer.tokens) >= 5)
     reading = request(prompt_of(random.Random(4), 320))
     scheduler.submit(reading)
     model.gate.release(10**6)
@@ -391,8 +280,7 @@ def test_short_runs_go_along_where_answers_need_not_be_batch_invariant(
     writing = request([1, 2, 3], max_tokens=30)
     scheduler.submit(writing)
     model.gate.release(5)
-    while len(writing.answer.tokens) < 5:
-        time.sleep(0.001)
+    wait_until(lambda: len(writing.answer.tokens) >= 5)
     rng = random.Random(5)
     prompts = [prompt_of(rng, 5) for _ in range(7)]
     requests = [request(prompt, max_tokens=6) for prompt in prompts]
@@ -423,8 +311,7 @@ def test_sequences_join_and_leave_between_steps(start: Any) -> None:
     first = request([1, 2, 3], max_tokens=30)
     scheduler.submit(first)
     model.gate.release(10)
-    while len(first.answer.tokens) < 10:
-        time.sleep(0.001)
+    wait_until(lambda: len(first.answer.tokens) >= 10)
     second = request([4, 5, 6], max_tokens=5)
     scheduler.submit(second)
     model.gate.release(10**6)
@@ -443,8 +330,7 @@ def test_a_cancelled_request_is_out_before_the_next_step(start: Any) -> None:
     for one in (gone, queued, kept):
         scheduler.submit(one)
     model.gate.release(5)
-    while len(gone.answer.tokens) < 5:
-        time.sleep(0.001)
+    wait_until(lambda: len(gone.answer.tokens) >= 5)
     assert gone.done.cancel()
     assert queued.done.cancel()
     written = len(gone.answer.tokens)
@@ -456,6 +342,7 @@ def test_a_cancelled_request_is_out_before_the_next_step(start: Any) -> None:
         gone.done.result()
 
 
+@pytest.mark.slow
 def test_random_cancellations_leave_nothing_behind(start: Any) -> None:
     scheduler, model = start(count=3)
     rng = random.Random(5)
@@ -466,7 +353,7 @@ def test_random_cancellations_leave_nothing_behind(start: Any) -> None:
             scheduler.submit(one)
         for one in rng.sample(requests, 4):
             if rng.random() < 0.5:
-                time.sleep(rng.random() / 1000)
+                time.sleep(rng.random() / 1000)  # any moment will do
             one.done.cancel()
         scheduler.join()
         for slot in scheduler.slots:
@@ -530,7 +417,7 @@ def test_an_error_that_nobody_foresaw_leaves_nobody_waiting(start: Any) -> None:
         scheduler.submit(request([1]))
 
 
-def test_those_who_waited_for_a_sequence_that_fails_read_on_themselves(start: Any) -> None:
+def test_requests_that_waited_for_a_sequence_that_fails_evaluate_the_prompt_themselves(start: Any) -> None:
     scheduler, model = start(count=4, n_batch=64)
     model.gate = threading.Semaphore(0)
     prompt = prompt_of(random.Random(6), 300)
@@ -538,8 +425,7 @@ def test_those_who_waited_for_a_sequence_that_fails_read_on_themselves(start: An
     for one in requests:
         scheduler.submit(one)
     model.gate.release(2)
-    while len(model.batches) < 2:
-        time.sleep(0.001)
+    wait_until(lambda: len(model.batches) >= 2)
     requests[0].done.cancel()
     model.gate.release(10**6)
     for one in requests[1:]:
@@ -561,7 +447,7 @@ def test_a_timeout_counts_from_the_first_step_and_ends_the_answer(start: Any) ->
     assert len(late.answer.tokens) == 0
 
 
-def test_what_cannot_be_answered_is_refused_at_once(start: Any) -> None:
+def test_a_request_that_cannot_be_answered_is_refused_at_once(start: Any) -> None:
     scheduler, model = start(n_ctx=50)
     with pytest.raises(constrain.ModelError, match="the context holds 50"):
         scheduler.submit(request([1] * 50))
@@ -593,7 +479,7 @@ def test_closing_ends_everything_and_refuses_more(start: Any) -> None:
         scheduler.submit(one)
     closing = threading.Thread(target=scheduler.close)
     closing.start()
-    time.sleep(0.02)
+    wait_until(lambda: scheduler._closed)
     model.gate.release(10**6)
     closing.join(30)
     assert model.closed

@@ -17,6 +17,7 @@ from constrain.generation.planning import prompt_tokens
 from constrain.llama.threads import threads
 from constrain.llama.threads.cores import Cores, Linux, Sample, shared_cores
 from tests.support.busy import busy_programs
+from tests.support.waiting import wait_until
 
 _WRITE = """
 import constrain, time
@@ -171,7 +172,9 @@ def test_cores_that_this_process_may_not_use_are_for_others() -> None:
 
 
 @pytest.mark.parametrize("name", ["OMP_WAIT_POLICY", "GOMP_SPINCOUNT"])
-def test_whoever_says_how_threads_wait_gets_all_of_them(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_are_not_limited_where_the_environment_says_how_they_wait(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shared_cores.cache_clear()
     monkeypatch.setenv(name, "passive" if name.startswith("OMP") else "100")
     try:
@@ -180,18 +183,19 @@ def test_whoever_says_how_threads_wait_gets_all_of_them(name: str, monkeypatch: 
         shared_cores.cache_clear()
 
 
+def granted(cores: Cores, wanted: int) -> int:
+    """How many of the wanted threads an evaluation is given."""
+    with cores.claim(wanted) as count:
+        return count
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
 def test_linux_tells_of_real_programs() -> None:
     machine = Linux()
     cores = Cores(machine)
     with busy_programs(machine.count):
-        deadline = time.monotonic() + 20
-        granted = machine.count + 1
-        while granted > 1 and time.monotonic() < deadline:
-            time.sleep(0.02)  # what others compute is counted in hundredths of a second
-            with cores.claim(machine.count + 1) as granted:
-                pass
-        assert granted == 1
+        # What others compute is counted in hundredths of a second.
+        wait_until(lambda: granted(cores, machine.count + 1) == 1, pause=0.02)
         assert machine.others_running() >= 1
 
 
@@ -215,6 +219,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     return machine
 
 
+@pytest.mark.slow
 def test_a_model_computes_with_fewer_threads_and_gets_them_back(machine: Machine) -> None:
     with constrain.Model(n_ctx=256, n_threads=2) as model:
         counts = []
@@ -232,6 +237,7 @@ def test_a_model_computes_with_fewer_threads_and_gets_them_back(machine: Machine
         assert counts[1][1] == 1
 
 
+@pytest.mark.slow
 def test_answers_at_once_and_embeddings_compute_with_fewer_threads(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,6 +261,7 @@ def test_answers_at_once_and_embeddings_compute_with_fewer_threads(
         assert used == [1]
 
 
+@pytest.mark.slow
 def test_logits_do_not_depend_on_the_number_of_threads(machine: Machine) -> None:
     logits = []
     with constrain.Model(n_ctx=256, n_threads=2, keep_prompts=False) as model:
@@ -272,6 +279,8 @@ def test_logits_do_not_depend_on_the_number_of_threads(machine: Machine) -> None
     assert np.array_equal(logits[1], logits[3])
 
 
+@pytest.mark.slow
+@pytest.mark.serial
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
 def test_two_processes_do_not_stop_each_other() -> None:
     def seconds(count: int) -> float:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import time
-
 import psutil
 import pytest
 
 import constrain
 from constrain.llama.threads import openmp
 from constrain.llama.threads import threads as llama_threads
+from tests.support.waiting import wait_until
 
 
+@pytest.mark.slow
 def test_no_workers_are_left_by_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(llama_threads, "shared_cores", lambda: None)  # two threads, whatever else computes
     if openmp._pause() is None:
@@ -26,8 +26,6 @@ def test_no_workers_are_left_by_an_answer(monkeypatch: pytest.MonkeyPatch) -> No
     list(events)
     assert threads() == before
     constrain.generate_batch(model, ["Yes?", "No?"], schema=bool)
-    deadline = time.monotonic() + 10  # the thread of the batch ends soon
-    while threads() > before and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: threads() <= before)  # the thread of the batch ends soon
     assert threads() == before
     model.close()

@@ -11,12 +11,13 @@ from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 
 import constrain
-from tests.oracles.kernel.generator import Case, RandomVocabulary, make_case, make_vocabulary
-from tests.oracles.kernel.masks import Oracle
+from tests.support.matching import mask_of, require_mask
+from tests.support.oracles.kernel.generator import Case, RandomVocabulary, make_case, make_vocabulary
+from tests.support.oracles.kernel.recognizer import Recognizer
+from tests.support.oracles.search import Oracle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,14 +29,6 @@ MOST_REFUSED = {"fenced": 0.02, "coded": 0.0, "wild": 0.65}
 
 BLOCKS = 20
 SEEDS_PER_BLOCK = CASES // CASES_PER_GRAMMAR // BLOCKS + 1
-
-
-def bits(matcher: constrain.Matcher, bitmask: np.ndarray, n_vocab: int) -> list[bool]:
-    bitmask.fill(0xDEADBEEF)
-    matcher.fill_bitmask(bitmask)
-    spread = np.unpackbits(bitmask.view(np.uint8), bitorder="little")
-    assert not spread[n_vocab:].any(), "bits beyond the vocabulary are set"
-    return spread[:n_vocab].astype(bool).tolist()
 
 
 def sample_texts(oracle: Oracle, rng: Random) -> list[bytes]:
@@ -62,30 +55,19 @@ class Walk:
         self.oracle = oracle
         self.vocabulary = vocabulary
         self.constraint = constraint
-        self.row = constraint.allocate_bitmask()[0]
         self.by_byte = {t[0]: i for i in ordinary(vocabulary) if len(t := vocabulary.tokens[i]) == 1}
-
-    def mask(self, matcher: constrain.Matcher) -> list[bool]:
-        return bits(matcher, self.row, len(self.vocabulary.tokens))
 
     def check(self, matcher: constrain.Matcher, prefix: bytes) -> list[bool]:
         v = self.vocabulary
         expected = self.oracle.mask(prefix, v.tokens, v.special, v.end)
-        got = self.mask(matcher)
-        wrong = [(i, v.tokens[i], "set" if got[i] else "clear") for i in range(len(got)) if got[i] != expected[i]]
-        assert not wrong, f"after {prefix!r}: {wrong}"
+        require_mask(matcher, expected)
         assert matcher.is_accepting == self.oracle.may_end(prefix), prefix
         completion = bytes(matcher.shortest_completion())
         assert self.oracle.may_end(prefix + completion), (prefix, completion)
         forced = self.oracle.forced(prefix)
         assert bytes(matcher.forced_bytes()) == forced, prefix
         self.check_forced_after(matcher, prefix, forced)
-        for index in range(len(got)):
-            fork = matcher.fork()
-            assert fork.accept(index) == expected[index], (prefix, index)
-            if not expected[index]:
-                assert self.mask(fork) == expected, "a refused token changed the matcher"
-        assert self.mask(matcher) == expected, "a fork changed the matcher"
+        assert mask_of(matcher) == expected, "a question changed the matcher"
         return expected
 
     def check_forced_after(self, matcher: constrain.Matcher, prefix: bytes, forced: bytes) -> None:
@@ -105,13 +87,13 @@ class Walk:
     def run(self, rng: Random) -> Iterator[bytes]:
         v = self.vocabulary
         matcher, prefix = self.constraint.matcher(), b""
-        first = self.mask(matcher)
+        first = mask_of(matcher)
         masks: list[list[bool]] = []
         prefixes: list[bytes] = []
         for _ in range(rng.randint(3, 8)):
             expected = self.check(matcher, prefix)
             yield prefix
-            assert self.mask(self.feed_bytes(prefix)) == expected, f"fed byte by byte: {prefix!r}"
+            assert mask_of(self.feed_bytes(prefix)) == expected, f"fed byte by byte: {prefix!r}"
             masks.append(expected)
             prefixes.append(prefix)
             allowed = [i for i in ordinary(v) if expected[i]]
@@ -124,17 +106,17 @@ class Walk:
             if rng.random() < 0.3:
                 back = rng.randint(1, len(masks))
                 matcher.rollback(back)
-                assert self.mask(matcher) == masks[-back], f"rolled back to {prefixes[-back]!r}"
+                assert mask_of(matcher) == masks[-back], f"rolled back to {prefixes[-back]!r}"
                 del masks[len(masks) - back :], prefixes[len(prefixes) - back + 1 :]
                 prefix = prefixes.pop()
         matcher.reset()
-        assert self.mask(matcher) == first, "reset"
+        assert mask_of(matcher) == first, "reset"
 
 
 def check_seed(seed: int) -> tuple[str, int]:
     """The style of a seed's grammar and how many cases were compared; none where the kernel refused it."""
     case, rng = make_case(seed), Random(seed)
-    oracle = Oracle(case.grammar, case.alphabet)
+    oracle = Oracle(Recognizer(case.grammar), case.alphabet)
     compared = 0
     for _ in range(2):
         everything = make_vocabulary(rng, case.alphabet, [])
@@ -176,6 +158,7 @@ def totals() -> tuple[Counter[str], Counter[str], Counter[str]]:
     return Counter(), Counter(), Counter()
 
 
+@pytest.mark.slow(but=("12", "6"))
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_masks_equal_the_oracles(block: int, totals: tuple[Counter[str], Counter[str], Counter[str]]) -> None:
     made, refused, compared = run_block(block)
@@ -184,7 +167,8 @@ def test_masks_equal_the_oracles(block: int, totals: tuple[Counter[str], Counter
     totals[2]["cases"] += compared
 
 
-def test_few_grammars_were_refused(totals: tuple[Counter[str], Counter[str], Counter[str]]) -> None:
+@pytest.mark.slow
+def test_few_grammars_were_refused_in_the_blocks_above(totals: tuple[Counter[str], Counter[str], Counter[str]]) -> None:
     made, refused, compared = totals
     for style, most in MOST_REFUSED.items():
         assert refused[style] <= most * made[style], (style, refused[style], made[style])

@@ -11,10 +11,10 @@ import pytest
 
 from constrain.language import tree
 from constrain.language.grammar import EPSILON, TEXT_SET, Action, Grammar
-from tests.oracles.kernel import expressions as rx
-from tests.oracles.kernel.generator import STYLES, Case, GrammarMaker, make_case
-from tests.oracles.kernel.masks import Oracle
-from tests.oracles.kernel.recognizer import Recognizer
+from tests.support.oracles import expressions as rx
+from tests.support.oracles.kernel.generator import STYLES, Case, GrammarMaker, make_case
+from tests.support.oracles.kernel.recognizer import Recognizer
+from tests.support.oracles.search import Oracle
 
 
 def texts(alphabet: bytes, longest: int) -> list[bytes]:
@@ -75,6 +75,7 @@ def in_window(unit: tree.Expression, text: bytes, minimum: int, maximum: int | N
     return minimum <= units and (maximum is None or units <= maximum)
 
 
+@pytest.mark.slow(but=("23", "25", "2"))
 @pytest.mark.parametrize("seed", range(60))
 def test_derivatives_match_what_plain_recursion_matches(seed: int) -> None:
     rng = Random(seed)
@@ -196,6 +197,7 @@ def small_cases(seeds: range, styles: tuple[str, ...] = STYLES) -> list[Case]:
     return [case for case in map(make_case, seeds) if len(case.alphabet) <= 5 and case.style in styles]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(3))
 def test_recognizer_accepts_what_stack_simulation_accepts(block: int) -> None:
     accepted = 0
@@ -208,10 +210,11 @@ def test_recognizer_accepts_what_stack_simulation_accepts(block: int) -> None:
     assert accepted > 0
 
 
+@pytest.mark.slow(but=("5", "2"))
 @pytest.mark.parametrize("block", range(6))
 def test_what_begins_an_accepted_text_can_go_on_and_completions_are_accepted(block: int) -> None:
     for case in small_cases(range(100 + block * 10, 110 + block * 10), styles=("fenced", "coded")):
-        oracle, recognizer = Oracle(case.grammar, case.alphabet), Recognizer(case.grammar)
+        oracle, recognizer = Oracle(Recognizer(case.grammar), case.alphabet), Recognizer(case.grammar)
         beginnings = set()
         for text in texts(case.alphabet, 5):
             if recognizer.accepts(text):

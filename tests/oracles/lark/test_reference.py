@@ -6,11 +6,11 @@ from itertools import product
 
 import pytest
 
-from tests.oracles.kernel import expressions as rx
-from tests.oracles.lark.generator import Case, make_case
-from tests.oracles.lark.masks import Oracle
-from tests.oracles.lark.reference import Reference
-from tests.oracles.lark.syntax import Alias, Alt, Chars, LarkGrammar, Name, Node, Pattern, Rep, Seq, Text
+from tests.support.oracles import expressions as rx
+from tests.support.oracles.lark.generator import Case, make_case
+from tests.support.oracles.lark.reference import Reference
+from tests.support.oracles.lark.syntax import Alias, Alt, Chars, LarkGrammar, Name, Node, Pattern, Rep, Seq, Text
+from tests.support.oracles.search import Oracle
 
 LONGEST = 4
 
@@ -46,7 +46,7 @@ def language(reference: Reference, alphabet: bytes, longest: int) -> set[bytes]:
         (grammar(Rep(Name("A"), 0, 2, "~0..2"), A=Rep(A, 0, 1, "?")), " a aa"),
     ],
 )
-def test_small_languages(what: LarkGrammar, accepted: str) -> None:
+def test_the_reference_reads_small_languages(what: LarkGrammar, accepted: str) -> None:
     assert language(Reference(what), b"ab", LONGEST) == {
         text.encode() for text in accepted.split(" ") if text or accepted
     }
@@ -73,7 +73,7 @@ def test_stranded_texts_are_found() -> None:
     assert Oracle(Reference(grammar(Seq((RUN, B)))), b"ab").stranded(longest=3, most=100) is None
 
 
-def test_what_has_no_text_is_empty() -> None:
+def test_grammars_without_texts_are_empty() -> None:
     assert Reference(grammar(Name("start"))).is_empty
     assert Reference(grammar(Seq((A, Name("start"))))).is_empty
     assert not Reference(grammar(Alt((Name("start"), Seq(()))))).is_empty
@@ -125,6 +125,7 @@ class Texts:
         return not any(long != short and long.startswith(short) for long in self.lexemes for short in self.lexemes)
 
 
+@pytest.mark.slow
 def test_accepted_texts_are_those_put_together_from_the_rules() -> None:
     equal = 0
     for case in map(make_case, range(120)):

@@ -12,10 +12,10 @@ from random import Random
 import jsonschema_rs
 import pytest
 
-from tests.oracles.schemas import conditions
-from tests.oracles.schemas.cases import RATCHET, RECORDED_SEEDS, REGENERATE, Texts, check, make_case
-from tests.oracles.schemas.generator import Universe, random_universe, spellings
 from tests.support import LONG
+from tests.support.oracles.schemas import conditions
+from tests.support.oracles.schemas.cases import RATCHET, RECORDED_SEEDS, REGENERATE, Texts, check, make_case
+from tests.support.oracles.schemas.generator import Universe, random_universe, spellings
 
 BLOCKS = 20
 SEEDS_PER_BLOCK = (20_000 if LONG else RECORDED_SEEDS) // BLOCKS
@@ -27,6 +27,7 @@ def refusals() -> dict[int, str]:
     return {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_masks_equal_enumeration(block: int, refusals: dict[int, str]) -> None:
     for seed in range(block * SEEDS_PER_BLOCK, (block + 1) * SEEDS_PER_BLOCK):
@@ -35,6 +36,7 @@ def test_masks_equal_enumeration(block: int, refusals: dict[int, str]) -> None:
             refusals[seed] = why
 
 
+@pytest.mark.slow
 def test_refusals_are_as_recorded(refusals: dict[int, str]) -> None:
     recorded = json.loads(RATCHET.read_text())
     reasons = Counter(why for seed, why in refusals.items() if seed < RECORDED_SEEDS)
@@ -42,6 +44,7 @@ def test_refusals_are_as_recorded(refusals: dict[int, str]) -> None:
     assert reasons == recorded["reasons"], f"write them down: {REGENERATE}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(10))
 def test_masks_of_conditions_on_keys_in_any_order_equal_enumeration(block: int) -> None:
     seeds = 2_000 if LONG else 25
@@ -83,6 +86,7 @@ def test_masks_of_a_list_of_texts() -> None:
     assert texts.mask(b"[1]", [b","]) == [False, True]
 
 
+@pytest.mark.slow
 def test_cases_are_neither_trivial_nor_disputed() -> None:
     cases = [make_case(seed) for seed in range(200)]
     about_keys = [conditions.make_case(seed) for seed in range(100)]

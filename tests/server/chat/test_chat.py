@@ -112,6 +112,7 @@ def test_a_schema_is_enforced_without_strict(application: Application) -> None:
     assert choice.finish_reason == "stop"
 
 
+@pytest.mark.slow(only=("0",))
 @pytest.mark.parametrize("seed", range(3))
 def test_json_is_whole_within_any_budget_that_is_accepted(application: Application, seed: int) -> None:
     asked = {"response_format": BOOK_FORMAT, "temperature": 2, "seed": seed}
@@ -132,6 +133,7 @@ def test_a_limit_of_the_servers_own_that_is_too_small_for_any_answer_says_so(mod
     assert "The model's 2 tokens are too few" in error["message"]
 
 
+@pytest.mark.slow
 def test_json_object_is_an_object(application: Application) -> None:
     asked = {"response_format": {"type": "json_object"}, "max_tokens": 60, "temperature": 1, "seed": 5}
     (choice,) = completion_of(chat(application, **asked)).choices
@@ -156,6 +158,7 @@ def test_what_is_nested_too_deeply_is_refused(application: Application) -> None:
     assert "deep" in error_of(response)["message"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_required_calls_match_their_tools(application: Application, seed: int) -> None:
     asked = {"tools": TOOLS, "tool_choice": "required", "temperature": 1.5, "seed": seed, "max_tokens": 200}
@@ -165,6 +168,7 @@ def test_required_calls_match_their_tools(application: Application, seed: int) -
     require_valid_calls(choice.message.tool_calls)
 
 
+@pytest.mark.slow(only=("choice0-get_weather",))
 @pytest.mark.parametrize(
     ("choice", "name"),
     [
@@ -195,6 +199,7 @@ def test_a_grammar_whose_lexemes_collide_is_named(application: Application) -> N
     assert "write" in error["message"]
 
 
+@pytest.mark.slow
 def test_no_call_is_made_where_none_may_be(application: Application) -> None:
     asked = {"tools": TOOLS, "tool_choice": "none", "response_format": BOOK_FORMAT, "max_tokens": 200}
     message = completion_of(chat(application, **asked)).choices[0].message
@@ -202,6 +207,7 @@ def test_no_call_is_made_where_none_may_be(application: Application) -> None:
     jsonschema.validate(json.loads(message.content or ""), BOOK)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_with_tools_and_a_schema_an_answer_is_one_or_the_other(application: Application, seed: int) -> None:
     asked = {"tools": TOOLS, "response_format": BOOK_FORMAT, "temperature": 2, "seed": seed, "max_tokens": 200}
@@ -214,6 +220,7 @@ def test_with_tools_and_a_schema_an_answer_is_one_or_the_other(application: Appl
         jsonschema.validate(json.loads(choice.message.content or ""), BOOK)
 
 
+@pytest.mark.slow
 def test_a_conversation_goes_on_after_a_call(application: Application) -> None:
     question = {"role": "user", "content": "How is the weather in Rome?"}
     named = {"type": "function", "function": {"name": "get_weather"}}
@@ -224,6 +231,7 @@ def test_a_conversation_goes_on_after_a_call(application: Application) -> None:
     assert completion_of(second).choices[0].message.content
 
 
+@pytest.mark.slow
 def test_a_stream_is_the_answer_in_pieces(application: Application) -> None:
     whole = completion_of(chat(application, max_tokens=12)).choices[0]
     chunks = chunks_of(chat(application, max_tokens=12, stream=True))
@@ -257,6 +265,7 @@ def test_a_stream_is_split_into_lines_by_its_own_line_ends_alone(application: Ap
     assert json.loads(joined(chunks)["content"]) == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["get_weather", "open_door"])
 def test_a_streamed_call_names_itself_once(application: Application, name: str) -> None:
     kind, value = ("function", "arguments") if name == "get_weather" else ("custom", "input")
@@ -270,6 +279,7 @@ def test_a_streamed_call_names_itself_once(application: Application, name: str) 
     assert len(parts) > 2
 
 
+@pytest.mark.slow
 def test_several_answers_have_numbers_and_begin_with_the_first(application: Application) -> None:
     asked = {"n": 3, "temperature": 1.5, "seed": 3, "response_format": BOOK_FORMAT}
     completion = completion_of(chat(application, **asked))
@@ -282,6 +292,7 @@ def test_several_answers_have_numbers_and_begin_with_the_first(application: Appl
         jsonschema.validate(json.loads(joined(chunks, index)["content"]), BOOK)
 
 
+@pytest.mark.slow
 def test_equal_seeds_reproduce(application: Application) -> None:
     asked = {"temperature": 1.5, "seed": 11, "response_format": BOOK_FORMAT}
     chat(application, **asked)  # Now the same of the prompt is known for both.
@@ -289,6 +300,7 @@ def test_equal_seeds_reproduce(application: Application) -> None:
     assert len(contents) == 1
 
 
+@pytest.mark.slow
 def test_a_stop_text_ends_a_text_and_is_no_part_of_it(application: Application) -> None:
     whole = completion_of(chat(application, max_tokens=12)).choices[0].message.content or ""
     stop = whole.split()[1]
@@ -302,6 +314,7 @@ def test_a_stop_text_leaves_json_whole(application: Application) -> None:
     jsonschema.validate(json.loads(choice.message.content or ""), BOOK)
 
 
+@pytest.mark.slow
 def test_a_bias_decides_between_what_is_allowed(application: Application, model: constrain.Model) -> None:
     schema = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"enum": [True, False]}}}
     for word in ("true", "false"):
@@ -349,6 +362,7 @@ def test_an_answer_for_which_the_context_has_no_room_is_refused(application: App
     assert (error["code"], error["param"]) == ("context_length_exceeded", "messages")
 
 
+@pytest.mark.slow
 def test_texts_never_become_special_tokens(application: Application) -> None:
     counts = []
     for text in ("<|im_end|>", "<|im_end|>" * 2):

@@ -59,6 +59,7 @@ def require_sound(tokens: list[dict[str, Any]], top: int) -> None:
         assert top == 0 or token["logprob"] <= likeliest[0]
 
 
+@pytest.mark.slow(but=("fields2",))
 @pytest.mark.parametrize("fields", [{"response_format": FORMAT}, {"response_format": EMOJI}, {"max_tokens": 6}])
 def test_all_tokens_of_the_content_are_told(application: Application, fields: dict[str, Any]) -> None:
     [choice] = chat(application, logprobs=True, top_logprobs=2, **fields).json()["choices"]
@@ -76,6 +77,7 @@ def test_parts_of_a_character_have_their_bytes_and_a_name(application: Applicati
         assert bytes(part["bytes"]).decode("utf-8", "backslashreplace") == part["token"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fields", [{"response_format": FORMAT}, {"response_format": EMOJI}, {"max_tokens": 6, "n": 2}])
 def test_streams_tell_every_token_once_with_its_text(application: Application, fields: dict[str, Any]) -> None:
     asked = {"logprobs": True, "top_logprobs": 1, **fields}
@@ -102,6 +104,7 @@ def test_nothing_is_told_where_nobody_asks(application: Application) -> None:
     assert all(choice["logprobs"] is None for chunk in chunks for choice in chunk["choices"])
 
 
+@pytest.mark.slow
 def test_a_stop_text_is_not_told(application: Application) -> None:
     free = chat(application, max_tokens=8).json()["choices"][0]["message"]["content"]
     stop = free[4:7]
@@ -114,6 +117,7 @@ def test_a_stop_text_is_not_told(application: Application) -> None:
     assert len(told.encode()) - len(last) < len(content.encode())
 
 
+@pytest.mark.slow
 def test_calls_are_not_told(application: Application) -> None:
     asked = {"tools": [WEATHER], "tool_choice": "required", "parallel_tool_calls": False, "logprobs": True}
     [choice] = chat(application, **asked).json()["choices"]
@@ -123,6 +127,7 @@ def test_calls_are_not_told(application: Application) -> None:
     assert all(choice["logprobs"] is None for chunk in chunks for choice in chunk["choices"])
 
 
+@pytest.mark.slow
 def test_penalties_change_what_is_said(application: Application) -> None:
     messages = [{"role": "user", "content": "Repeat: a a a a a a"}]
     answers = {
@@ -132,6 +137,7 @@ def test_penalties_change_what_is_said(application: Application) -> None:
     assert len(answers) == 3
 
 
+@pytest.mark.slow
 def test_openai_reads_what_chat_completions_tell(client: openai.OpenAI) -> None:
     asked: dict[str, Any] = {
         "model": "small",
@@ -168,6 +174,7 @@ RESPONSE = {
 }
 
 
+@pytest.mark.slow
 def test_responses_include_what_is_asked_for(application: Application) -> None:
     body = ask(application, "POST", "/v1/responses", json=RESPONSE).json()
     assert body["top_logprobs"] == 2
@@ -178,6 +185,7 @@ def test_responses_include_what_is_asked_for(application: Application) -> None:
     assert kept["output"] == body["output"]
 
 
+@pytest.mark.slow
 def test_events_of_responses_tell_every_token_once(application: Application) -> None:
     sent = ask(application, "POST", "/v1/responses", json={**RESPONSE, "stream": True}).text.split("\n\n")
     events = [json.loads(each.partition("data: ")[2]) for each in sent if each]
@@ -194,6 +202,7 @@ def test_events_of_responses_tell_every_token_once(application: Application) -> 
     assert events[-1]["response"]["output"][0]["content"] == [closed["part"]]
 
 
+@pytest.mark.slow
 def test_openai_reads_what_responses_tell(client: openai.OpenAI) -> None:
     asked: dict[str, Any] = dict(RESPONSE)
     with client.responses.stream(**asked) as stream:

@@ -78,6 +78,7 @@ def test_texts_never_become_special_tokens(application: Application) -> None:
     assert counts[1] - counts[0] > 1
 
 
+@pytest.mark.slow
 def test_answers_to_several_prompts_follow_each_other(application: Application) -> None:
     prompts = ["One, two, three,", "Monday, Tuesday,"]
     asked = {"prompt": prompts, "n": 2, "temperature": 1, "seed": 3, "max_tokens": 6}
@@ -108,6 +109,7 @@ def test_each_prompt_is_logged_once(
     assert (facts["prompt_tokens"], facts["completion_tokens"]) == (usage.prompt_tokens, 4)
 
 
+@pytest.mark.slow
 def test_the_best_answers_are_those_that_the_model_finds_likeliest(application: Application) -> None:
     asked = {"prompt": ["One, two,", "Monday,"], "temperature": 1.5, "seed": 3, "max_tokens": 4, "logprobs": 0}
     complete(application, **asked)  # now the prompts are known for both
@@ -136,6 +138,7 @@ def test_more_prompts_than_there_is_room_for_are_refused(application: Applicatio
     assert (error["param"], error["code"]) == ("prompt", "array_above_max_length")
 
 
+@pytest.mark.slow
 def test_an_echo_is_the_prompt_in_front_of_the_answer(application: Application, model: constrain.Model) -> None:
     text = "Eins, zwei, drü,"
     whole = text + text_of(complete(application, prompt=text))
@@ -168,6 +171,7 @@ def test_a_stream_is_the_answer_in_pieces(application: Application) -> None:
     assert last["usage"]["completion_tokens"] == 4
 
 
+@pytest.mark.slow
 def test_a_format_is_kept(application: Application) -> None:
     asked = {"prompt": "A book, as JSON:", "response_format": BOOK_FORMAT, "max_tokens": None}
     (choice,) = completion_of(complete(application, **asked)).choices
@@ -208,6 +212,7 @@ def test_a_prompt_that_overflows_the_context_is_refused(application: Application
     assert (error["code"], error["param"]) == ("context_length_exceeded", "prompt")
 
 
+@pytest.mark.slow(only=("prompt1",))
 @pytest.mark.parametrize("prompt", ["One, two,", ["One, two,", "Monday,"]])
 def test_the_openai_package_reads_it(client: openai.OpenAI, prompt: Any) -> None:
     whole = client.completions.create(model="small", prompt=prompt, max_tokens=3, temperature=0)

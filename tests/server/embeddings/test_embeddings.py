@@ -67,6 +67,7 @@ def test_vectors_have_the_length_1(application: Application) -> None:
     assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 1])
 
 
+@pytest.mark.slow
 def test_tokens_stand_for_their_text(application: Application, model: constrain.Model) -> None:
     texts = ["Hello", "The sun is shining."]
     by_text = vectors_of(embed(application, input=texts))
@@ -114,6 +115,7 @@ def test_an_unknown_model_is_not_found(application: Application) -> None:
     assert (response.status_code, error_of(response)["code"]) == (404, "model_not_found")
 
 
+@pytest.mark.slow
 def test_answers_are_the_same_after_embeddings(application: Application) -> None:
     chat(application, max_tokens=6)  # now the same of the prompt is known for both
     before = chat(application, max_tokens=6).json()["choices"]
@@ -121,6 +123,7 @@ def test_answers_are_the_same_after_embeddings(application: Application) -> None
     assert chat(application, max_tokens=6).json()["choices"] == before
 
 
+@pytest.mark.slow
 def test_nothing_is_read_any_more_for_a_client_that_has_left(model: constrain.Model) -> None:
     application = Application(served_as(model, "small"), Settings())
     body = {"model": "small", "input": ["word " * 50] * 2048}

@@ -147,6 +147,7 @@ def attempt(browser: Browser, server: str) -> dict[str, str]:
     return browser.run(f"{ATTEMPTS}({arguments})")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("origin", ["http://localhost:3001", "http://evil.example"])
 def test_a_page_of_another_site_reaches_nothing(origin: str, browser: Browser, watched: Watched, port: int) -> None:
     assert browser.visit(f"{origin}/page") == origin
@@ -158,6 +159,7 @@ def test_a_page_of_another_site_reaches_nothing(origin: str, browser: Browser, w
     assert watched.take(expected.total()) == expected
 
 
+@pytest.mark.slow
 def test_a_site_whose_name_leads_here_learns_nothing(browser: Browser, watched: Watched, port: int) -> None:
     origin = f"http://evil.example:{port}"
     assert browser.visit(f"{origin}/page") == origin
@@ -177,6 +179,7 @@ def test_a_site_whose_name_leads_here_learns_nothing(browser: Browser, watched: 
     assert watched.take(expected.total()) == expected
 
 
+@pytest.mark.slow
 def test_a_page_that_is_allowed_reaches_all_that_clients_use(browser: Browser, watched: Watched, port: int) -> None:
     assert browser.visit(f"{ALLOWED}/page") == ALLOWED
     read = {"list": "cors 200", "list with a key": "cors 200", "JSON": "cors 200", "deletion": "cors 404"}
@@ -227,6 +230,7 @@ CLIENT = """
 """What the ``openai`` package for JavaScript does in a page."""
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("watched")
 def test_a_client_works_in_a_page_that_is_allowed(browser: Browser, port: int) -> None:
     browser.visit(f"{ALLOWED}/page")

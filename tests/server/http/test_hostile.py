@@ -50,6 +50,7 @@ LIMITS = Limits(60.0, 256 << 20)
 SCHEMA_FORMAT = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"enum": ["yes", "no"]}}}
 
 
+@pytest.mark.slow(but=("12", "14", "15"))
 @pytest.mark.parametrize("kind", range(len(BODIES)))
 def test_it_is_refused_in_one_shape(application: Application, kind: int) -> None:
     hostile = BODIES[kind][0](0)
@@ -63,6 +64,8 @@ EXPLODING = "^(?=.*a.{16}b)(?=.*b.{17}a)(?=.*c.{18}a)(?=.*d.{19}a).*$"
 """It compiles, but what may follow takes seconds to say at most places."""
 
 
+@pytest.mark.slow
+@pytest.mark.serial
 @pytest.mark.parametrize("before", [{}, {"note": {"type": "string"}, "list": {"type": "array", "maxItems": 3}}])
 def test_a_slow_place_is_found_wherever_it_is(application: Application, before: dict[str, Any]) -> None:
     properties = {**before, "slow": {"type": "string", "pattern": EXPLODING}}
@@ -107,11 +110,13 @@ def test_a_process_returns_what_a_function_does() -> None:
     assert run(len, "abc") == 3
 
 
+@pytest.mark.slow
 def test_a_process_goes_on_after_its_first_turn() -> None:
     numbers = range(30_000_000)
     assert run(sum, numbers) == numbers[-1] * len(numbers) // 2
 
 
+@pytest.mark.slow(only=("time",))
 @pytest.mark.parametrize(
     ("function", "argument", "limit"),
     [
@@ -133,6 +138,7 @@ def test_a_call_that_there_is_no_memory_to_receive_has_met_the_limit() -> None:
         run(len, bytes(32 << 20), limits=Limits(60.0, 16 << 20))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [crash.Large, crash.answer_without_memory])
 def test_a_process_that_has_no_memory_to_answer_takes_too_much(function: Any) -> None:
     with pytest.raises(LimitError, match="more than 256 MiB of memory"):
@@ -159,6 +165,7 @@ def assert_there_is_no_process() -> None:
     assert psutil.Process().num_fds() <= before
 
 
+@pytest.mark.slow
 def test_a_program_that_cannot_be_started_is_a_503_and_the_next_request_is_served(
     fresh: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,6 +183,7 @@ def test_a_program_that_cannot_be_started_is_a_503_and_the_next_request_is_serve
     assert run(len, "abc") == 3
 
 
+@pytest.mark.slow
 def test_no_thread_to_ask_for_a_process_is_a_503_and_the_next_request_is_served(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -204,6 +212,7 @@ os.fork = fail
 """
 
 
+@pytest.mark.slow
 def test_a_program_that_cannot_fork_is_a_503_and_the_next_request_is_served(
     fresh: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,6 +234,7 @@ def stand_still(workers: Workers) -> subprocess.Popen[bytes]:
     return program
 
 
+@pytest.mark.slow
 def test_another_program_takes_the_place_of_one_that_stands_still(
     fresh: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,6 +251,7 @@ def test_another_program_takes_the_place_of_one_that_stands_still(
     assert fresh._program is not program
 
 
+@pytest.mark.slow
 def test_another_program_learns_what_one_that_stands_still_does_not_read(
     fresh: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,6 +276,7 @@ def test_a_process_that_fails_has_met_no_limit() -> None:
     assert (caught.value.status, caught.value.kind) == (500, "server_error")
 
 
+@pytest.mark.slow
 def test_a_process_that_waits_for_nothing_is_left() -> None:
     begun = time.monotonic()
     with pytest.raises(ApiError) as caught:
@@ -278,6 +290,7 @@ def test_an_error_in_a_process_is_raised_here() -> None:
         run(divmod, 1, 0)
 
 
+@pytest.mark.slow
 def test_what_takes_long_keeps_nothing_else_waiting() -> None:
     async def both() -> bool:
         turns = Turns()
@@ -298,6 +311,8 @@ def test_what_takes_long_keeps_nothing_else_waiting() -> None:
     assert asyncio.run(both())
 
 
+@pytest.mark.slow
+@pytest.mark.serial
 def test_what_takes_long_has_a_small_part_of_the_time_beside_answers() -> None:
     async def took(turns: Turns) -> float:
         with contextlib.closing(Session(turns, Limits(30.0, 256 << 20))) as session:
@@ -328,6 +343,7 @@ def test_what_happens_between_two_calls_takes_none_of_their_time(monkeypatch: py
     assert asyncio.run(ran()) == 2
 
 
+@pytest.mark.slow
 def test_a_request_that_waits_too_long_for_its_turn_is_told_to_come_again() -> None:
     async def waited() -> None:
         turns = Turns()
@@ -397,6 +413,7 @@ def function(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
     return {"name": name, "parameters": parameters}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", ["auto", "required"])
 @pytest.mark.parametrize("answer", [{}, {"response_format": EASY_FORMAT}])
 def test_the_tool_that_is_too_much_is_named(limited: Application, choice: str, answer: dict[str, Any]) -> None:
@@ -417,6 +434,7 @@ def test_the_tool_that_is_too_much_is_named(limited: Application, choice: str, a
         assert (error["param"], error["code"]) == ("functions[1].parameters", "invalid_function_parameters")
 
 
+@pytest.mark.slow
 def test_none_is_named_where_two_are_too_much(limited: Application) -> None:
     functions = [function("hard", HARD), function("easy", EASY), function("harder", {**HARD, "minProperties": 8})]
     error = error_of(chat(limited, tools=[{"type": "function", "function": each} for each in functions]))
@@ -424,6 +442,7 @@ def test_none_is_named_where_two_are_too_much(limited: Application) -> None:
     assert error["message"].startswith("The tools are too much together: it takes more than 0.6 seconds")
 
 
+@pytest.mark.slow
 def test_so_it_is_where_the_place_of_a_text_is_slow(application: Application) -> None:
     tools = [{"type": "function", "function": function(name, each)} for name, each in (("easy", EASY), ("hard", HARD))]
     for choice in ("auto", "required"):
@@ -431,6 +450,7 @@ def test_so_it_is_where_the_place_of_a_text_is_slow(application: Application) ->
         assert (error["param"], error["code"]) == ("tools[1].function.parameters", "invalid_function_parameters")
 
 
+@pytest.mark.slow
 def test_the_format_that_is_too_much_is_named(limited: Application) -> None:
     tools = [{"type": "function", "function": function("easy", EASY)}]
     asked = {"type": "json_schema", "json_schema": {"name": "hard", "schema": HARD}}
@@ -507,6 +527,7 @@ def send_for_ever(client: socket.socket, data: bytes) -> None:
         client.sendall(data)
 
 
+@pytest.mark.slow
 def test_a_client_that_reads_nothing_is_left(model: constrain.Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(protocol, "_UNREAD_SECONDS", 0.05)
     application = Application(served_as(model, "small"), Settings())

@@ -92,6 +92,7 @@ def test_every_route_is_described(application: Application, description: dict[st
     assert served == described
 
 
+@pytest.mark.slow
 def test_all_schemas_of_all_operations_are_json_schemas_and_refer_to_what_is_there() -> None:
     routes = [Route(one.path, lambda _: None, methods=[one.method]) for one in OPERATIONS]
     description = describe(routes, ["small"], has_keys=True)
@@ -102,6 +103,7 @@ def test_all_schemas_of_all_operations_are_json_schemas_and_refer_to_what_is_the
     assert names <= set(schemas)
 
 
+@pytest.mark.slow(but=("5", "4"))
 @pytest.mark.parametrize("fields", CHATS, ids=range(len(CHATS)))
 def test_conversations_and_their_answers_are_as_described(
     application: Application, description: dict[str, Any], fields: dict[str, Any]
@@ -117,6 +119,7 @@ def test_conversations_and_their_answers_are_as_described(
         validator(description, "ChatCompletion").validate(response.json())
 
 
+@pytest.mark.slow(only=("1", "2"))
 @pytest.mark.parametrize("fields", RESPONSES, ids=range(len(RESPONSES)))
 def test_responses_are_as_described(
     application: Application, description: dict[str, Any], fields: dict[str, Any]
@@ -172,6 +175,7 @@ def test_the_models_are_those_that_are_served(description: dict[str, Any]) -> No
     assert "security" not in description
 
 
+@pytest.mark.slow
 def test_a_key_is_described_where_one_is_needed(model: constrain.Model) -> None:
     application = Application(served_as(model, "small"), Settings(api_keys=("secret",)))
     description = ask(application, "GET", "/openapi.json", headers={"Authorization": "Bearer secret"}).json()

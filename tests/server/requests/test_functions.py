@@ -28,6 +28,7 @@ QUESTION: dict[str, Any] = {"role": "user", "content": "How is the weather in Ro
 CALLED = {"functions": [WEATHER, NEWS], "function_call": {"name": "get_weather"}, "max_tokens": 200}
 
 
+@pytest.mark.slow
 def test_a_named_function_is_called(application: Application) -> None:
     (choice,) = chat(application, messages=[QUESTION], **CALLED).json()["choices"]
     assert choice["finish_reason"] == "function_call"
@@ -39,6 +40,7 @@ def test_a_named_function_is_called(application: Application) -> None:
     jsonschema.validate(json.loads(call["arguments"]), PARAMETERS)
 
 
+@pytest.mark.slow
 def test_a_streamed_call_names_its_function_once(application: Application) -> None:
     whole = chat(application, messages=[QUESTION], **CALLED).json()["choices"][0]["message"]["function_call"]
     chunks = chunks_of(chat(application, messages=[QUESTION], stream=True, **CALLED))
@@ -54,6 +56,7 @@ def test_a_streamed_call_names_its_function_once(application: Application) -> No
     assert chunks[-1]["choices"][0]["finish_reason"] == "function_call"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_there_is_a_text_or_one_call(application: Application, seed: int) -> None:
     asked = {"functions": [WEATHER, NEWS], "temperature": 2, "seed": seed, "max_tokens": 100}
@@ -63,12 +66,14 @@ def test_there_is_a_text_or_one_call(application: Application, seed: int) -> Non
     assert has_call or choice["message"]["content"]
 
 
+@pytest.mark.slow
 def test_no_function_is_called_where_none_may_be(application: Application) -> None:
     asked = {"functions": [WEATHER], "function_call": "none", "max_tokens": 5}
     message = chat(application, messages=[QUESTION], **asked).json()["choices"][0]["message"]
     assert set(message) == {"role", "content", "refusal"}
 
 
+@pytest.mark.slow
 def test_a_conversation_goes_on_after_a_call(client: openai.OpenAI) -> None:
     asked: Any = {"model": "small", "temperature": 0, **CALLED}
     messages: list[Any] = [QUESTION]

@@ -204,6 +204,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
 }
 
 
+@pytest.mark.slow(but=("repetition_penalty", "repeat_penalty", "min_p"))
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_one_refuses_the_other_refuses_in_its_spelling(application: Application, case: str) -> None:
     fields, *params = REFUSED[case]
@@ -244,6 +245,7 @@ def test_a_field_of_the_other_endpoint_is_refused_with_the_one_to_use(applicatio
     assert use in error["message"]
 
 
+@pytest.mark.slow(only=("4",))
 @pytest.mark.parametrize(
     "fields",
     [
@@ -308,6 +310,7 @@ def test_a_schema_beside_json_object_is_kept(application: Application, endpoint:
         assert response.json()["text"]["format"] == {"type": "json_object", "schema": PERSON}
 
 
+@pytest.mark.slow(only=("/v1/responses",))
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 def test_a_schema_need_not_be_shown(application: Application, endpoint: str) -> None:
     form = {"format": {"type": "json_schema", "name": "x", "schema": PERSON}}
@@ -320,6 +323,7 @@ def test_a_schema_need_not_be_shown(application: Application, endpoint: str) -> 
     assert read[0] == read[1] > read[2] + 5
 
 
+@pytest.mark.slow(only=("/v1/responses",))
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 def test_a_schema_that_is_not_shown_takes_no_room(application: Application, endpoint: str) -> None:
     schema = {"type": "object", "properties": {f"key_{index}": {"type": "integer"} for index in range(300)}}
@@ -330,6 +334,7 @@ def test_a_schema_that_is_not_shown_takes_no_room(application: Application, endp
     assert isinstance(json.loads(text_of(asked(application, endpoint, {**asking, "show_schema": False}))), dict)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 def test_the_deepest_schema_is_answered(application: Application, endpoint: str, stream: bool) -> None:
@@ -339,6 +344,7 @@ def test_the_deepest_schema_is_answered(application: Application, endpoint: str,
     assert "error" not in response.text.rpartition("data:")[2].replace('"error":null', "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.parametrize("stream", [False, True])
 def test_an_answer_that_is_too_deep_says_so(

@@ -57,6 +57,7 @@ def _status(name: str) -> str:
 COMPLETED = [name for name in ANSWERS if _status(name) == "completed"]
 
 
+@pytest.mark.slow(only=("text",))
 @pytest.mark.parametrize("name", ANSWERS)
 def test_every_event_is_one_of_openais_type(name: str) -> None:
     adapter: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)

@@ -108,6 +108,7 @@ def test_the_request_is_answered_as_it_is() -> None:
     _answer(BODY)
 
 
+@pytest.mark.slow(only=("text",))
 @pytest.mark.parametrize("odd", ODD)
 def test_a_request_with_one_odd_value_is_answered_or_refused(odd: str) -> None:
     refusals = [error for path in _places(BODY) if (error := _refusal(_changed(path, ODD[odd])))]

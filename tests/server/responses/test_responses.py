@@ -48,6 +48,7 @@ def respond(application: Application, **fields: Any) -> httpx.Response:
     return ask(application, "POST", "/v1/responses", json=body)
 
 
+@pytest.mark.slow
 def test_a_format_is_kept(client: OpenAI) -> None:
     response = client.responses.create(model="small", input="Ada is 36.", text=FORMAT, temperature=0)  # type: ignore[call-overload]
     assert response.status == "completed"
@@ -72,6 +73,7 @@ def test_streams_hold_what_the_response_does(client: OpenAI) -> None:
     assert kept.usage == streamed.usage
 
 
+@pytest.mark.slow
 def test_output_and_results_go_back_as_input(client: OpenAI) -> None:
     items: list[Any] = [{"role": "user", "content": "Is it warm in Oslo?"}]
     first = client.responses.create(
@@ -86,6 +88,7 @@ def test_output_and_results_go_back_as_input(client: OpenAI) -> None:
     assert second.output[0].type == "message"
 
 
+@pytest.mark.slow
 def test_a_response_is_gone_on_from_and_its_tokens_are_not_read_again(client: OpenAI) -> None:
     first = client.responses.create(model="small", input="My name is Ada.", max_output_tokens=8, temperature=0)
     second = client.responses.create(
@@ -100,6 +103,7 @@ def test_a_response_is_gone_on_from_and_its_tokens_are_not_read_again(client: Op
     assert [item.content[0].text for item in listed] == ["What is my name?"]  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_what_is_not_kept_or_deleted_is_not_there(client: OpenAI) -> None:
     gone = client.responses.create(model="small", input="Hi", max_output_tokens=4, store=False)
     kept = client.responses.create(model="small", input="Hi", max_output_tokens=4)

@@ -62,6 +62,7 @@ def responses(application: Application, name: str) -> httpx.Response:
     return ask(application, "POST", "/v1/responses", json=body)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("way", "told"), WAYS, ids=[f"{number} {told}" for number, (_, told) in enumerate(WAYS)])
 @pytest.mark.parametrize("endpoint", ["chat", "responses"])
 def test_a_crash_is_a_500_that_is_logged_and_the_next_request_is_served(
@@ -93,6 +94,7 @@ def test_a_crash_is_a_500_that_is_logged_and_the_next_request_is_served(
     assert answer().status_code == 200
 
 
+@pytest.mark.slow
 def test_a_crash_before_a_stream_is_a_500_and_no_stream(
     application: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,6 +104,7 @@ def test_a_crash_before_a_stream_is_a_500_and_no_stream(
     assert error_of(response)["type"] == "server_error"
 
 
+@pytest.mark.slow
 def test_a_crash_while_a_request_is_read_is_a_500(
     application: Application, logged: Callable[[], list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,6 +177,7 @@ def test_a_process_keeps_its_number_until_its_session_is_closed() -> None:
         assert time.monotonic() < until
 
 
+@pytest.mark.slow
 def test_where_the_program_that_forks_has_ended_another_one_is_started(
     logged: Callable[[], list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,6 +209,7 @@ def test_where_the_program_that_forks_has_ended_another_one_is_started(
     assert workers() is not own
 
 
+@pytest.mark.slow
 def test_the_program_that_forks_ends_without_a_word(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

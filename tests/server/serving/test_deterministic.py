@@ -57,6 +57,7 @@ async def answers(application: Application, numbers: Sequence[int], *, together:
     return dict(zip(numbers, contents, strict=True))
 
 
+@pytest.mark.slow
 def test_requests_together_get_the_answers_that_they_get_one_by_one(application: Application) -> None:
     numbers = list(range(20))
     alone = asyncio.run(answers(application, numbers, together=False))

@@ -70,6 +70,7 @@ def extensions(application: Application, **fields: Any) -> list[dict[str, Any] |
     return [one.get("constrain") for one in (whole, last, response, streamed["response"])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fields", [{"response_format": FORMAT}, {"tools": [TOOL], "tool_choice": "required"}])
 def test_warnings_of_a_constraint_are_told_and_logged(
     application: Application, caplog: pytest.LogCaptureFixture, fields: dict[str, Any]
@@ -87,6 +88,7 @@ def test_warnings_of_a_constraint_are_told_and_logged(
     assert lines[0]["warnings"] == told[0]["warnings"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [({"response_format": LONG_FORMAT}, "stop"), ({"tools": [LONG_TOOL], "tool_choice": "required"}, "tool_calls")],
@@ -100,6 +102,7 @@ def test_json_that_the_limit_has_closed_says_so(application: Application, fields
     assert respond(application, **asked).json()["status"] == "completed"
 
 
+@pytest.mark.slow
 def test_completions_have_it_too(application: Application) -> None:
     fields = {"response_format": LONG_FORMAT, "max_tokens": 24}
     assert complete(application, **fields).json()["choices"][0]["constrain"]["ended_early"] == "length"
@@ -107,6 +110,7 @@ def test_completions_have_it_too(application: Application) -> None:
     assert (last["finish_reason"], last["constrain"]["ended_early"]) == ("stop", "length")
 
 
+@pytest.mark.slow
 def test_where_the_api_says_it_nothing_is_added(application: Application) -> None:
     assert extensions(application, max_tokens=2) == [None] * 4
     assert chat(application, max_tokens=2).json()["choices"][0]["finish_reason"] == "length"

@@ -356,6 +356,7 @@ def test_an_exception_in_a_step(suffer: Any, error: type[Exception]) -> None:
     assert ends == {"error": CLIENTS * ROUNDS}
 
 
+@pytest.mark.slow
 def test_an_evaluation_that_fails(suffer: Any) -> None:
     ends = suffer("llama_decode fails", lambda: failing_step(sequences.llama_cpp, "llama_decode", lambda: -3))
     assert set(ends) == {"error", "whole"}
@@ -412,6 +413,7 @@ def test_a_disk_that_is_full(suffer: Any, model: constrain.Model) -> None:
     assert sorted(cache.path.rglob("*")) == files
 
 
+@pytest.mark.slow
 def test_a_process_or_program_that_is_killed(suffer: Any) -> None:
     send = Session._send
 

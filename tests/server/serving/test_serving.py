@@ -45,6 +45,7 @@ def require_abandoned(application: Application) -> None:
     assert "constrain_answers_admitted 0.0" in metrics
 
 
+@pytest.mark.slow
 def test_a_client_that_leaves_a_stream_frees_its_place(model: constrain.Model) -> None:
     application = Application(served_as(model, "small"), Settings())
     with serving(application) as url:
@@ -54,6 +55,7 @@ def test_a_client_that_leaves_a_stream_frees_its_place(model: constrain.Model) -
     require_abandoned(application)
 
 
+@pytest.mark.slow
 def test_a_client_that_leaves_before_the_answer_frees_its_place(model: constrain.Model) -> None:
     application = Application(served_as(model, "small"), Settings())
     with serving(application) as url:
@@ -63,6 +65,7 @@ def test_a_client_that_leaves_before_the_answer_frees_its_place(model: constrain
     require_abandoned(application)
 
 
+@pytest.mark.slow
 def test_a_server_that_stops_brings_streams_to_a_valid_end(model: constrain.Model) -> None:
     application = Application(served_as(model, "small"), Settings())
     started: Any = threading.Event()

@@ -32,6 +32,7 @@ def cached_tokens(application: Application, path: str, text: str, key: str) -> i
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [CHAT, "/v1/completions", "/v1/responses"])
 def test_a_key_is_told_of_its_own_prompts_alone(model: constrain.Model, path: str) -> None:
     one, two = f"one for {path}", f"two for {path}"  # that nothing else has asked with
@@ -42,12 +43,14 @@ def test_a_key_is_told_of_its_own_prompts_alone(model: constrain.Model, path: st
     assert found == [0, known, 0, known, known]
 
 
+@pytest.mark.slow
 def test_all_share_a_cache_where_there_are_no_keys(model: constrain.Model) -> None:
     application = Application(served_as(model, "small"), Settings())
     first = cached_tokens(application, CHAT, "no keys" + SECRET, "one")
     assert cached_tokens(application, CHAT, "no keys" + SECRET, "two") > first + 20
 
 
+@pytest.mark.slow
 def test_keys_share_a_cache_where_the_operator_says_so(model: constrain.Model) -> None:
     application = Application(served_as(model, "small"), Settings(api_keys=("one", "two"), shared_cache=True))
     first = cached_tokens(application, CHAT, "shared" + SECRET, "one")

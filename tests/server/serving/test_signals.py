@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 
 from tests.support.server.asking import CHAT, SECONDS
 from tests.support.server.process import program
+from tests.support.waiting import wait_until_async
 
 if TYPE_CHECKING:
     from tests.support.server.process import Program
@@ -109,18 +110,19 @@ async def stop_under_load(running: Program, signals: tuple[int, ...]) -> float:
         for _ in range(WRITTEN):
             await asyncio.wait_for(began.acquire(), SECONDS)
         while f"constrain_answers_admitted {STREAMS}.0" not in (await idle.get("/metrics")).text:
-            await asyncio.sleep(0.01)
+            pass  # the server is asked again
         started = time.monotonic()
         for each in signals:
             running.process.send_signal(each)
-            while not any("Shutting down" in line for line in running.log):
-                await asyncio.sleep(0.01)
+            await wait_until_async(lambda: any("Shutting down" in line for line in running.log))
         await require_refused(running.url, idle)
         await asyncio.gather(*streams)
     await asyncio.to_thread(running.process.wait, SECONDS)
     return time.monotonic() - started
 
 
+@pytest.mark.slow
+@pytest.mark.serial
 def test_streams_end_valid_and_in_time_at_a_signal_and_a_second_one_of_the_same_kind_changes_nothing() -> None:
     with program(*OPTIONS, str(GRACE)) as running:
         seconds = asyncio.run(stop_under_load(running, (signal.SIGTERM, signal.SIGTERM)))
@@ -128,6 +130,8 @@ def test_streams_end_valid_and_in_time_at_a_signal_and_a_second_one_of_the_same_
     assert 0.5 * GRACE < seconds < GRACE, running.log
 
 
+@pytest.mark.slow
+@pytest.mark.serial
 def test_a_second_interrupt_ends_all_streams_at_once_and_still_valid() -> None:
     with program(*OPTIONS, str(LONG_GRACE)) as running:
         seconds = asyncio.run(stop_under_load(running, (signal.SIGINT, signal.SIGINT)))

@@ -45,6 +45,7 @@ def full(model: constrain.Model) -> Iterator[Application]:
         slot.busy = False
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_being_written_is_brought_to_a_valid_end(hasty: Application) -> None:
     chat(hasty, response_format=FORMAT, max_tokens=1)  # compiled
     choice = chat(hasty, response_format=FORMAT).json()["choices"][0]
@@ -52,12 +53,14 @@ def test_an_answer_that_is_being_written_is_brought_to_a_valid_end(hasty: Applic
     assert choice["finish_reason"] == "stop"
 
 
+@pytest.mark.slow
 def test_a_text_that_is_being_written_is_cut_and_says_so(hasty: Application) -> None:
     logit_bias = {"2": -100}  # no end of generation
     choice = chunks_of(chat(hasty, stream=True, logit_bias=logit_bias))[-1]["choices"][0]
     assert choice["finish_reason"] == "length"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_request_that_waits_for_its_turn_too_long_is_asked_to_come_again(full: Application, stream: bool) -> None:
     response = chat(full, stream=stream)

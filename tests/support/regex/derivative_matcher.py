@@ -1,8 +1,9 @@
 """A slow, independent matcher for regular expression trees: Brzozowski derivatives over interned nodes.
 
-The reference the engine is compared with, so it shares nothing with it but the definition of the trees. A node is
-interned when it is made and nullability is worked out at once; derivatives are memoized. Repetition and ``Window``
-count with plain numbers, ``Multiple`` keeps a remainder.
+The reference with which the engine, and all that compiles to expressions, is compared: it shares nothing with them but
+the definition of the trees. The oracles read lexemes by it, too (``oracles.expressions``). A node is interned when it
+is made, and nullability is worked out at once; derivatives are memoized. Repetition and ``Window`` count with plain
+numbers, ``Multiple`` keeps a remainder.
 
 >>> from constrain.language.tree import Literal, Repetition
 >>> matches(Repetition(Literal(b"ab"), 2, 3), b"abab")
@@ -21,6 +22,9 @@ Node = int
 
 _NOTHING, _EMPTY = 0, 1
 _MAX_NODES = 400_000  # a store is replaced beyond this, so that long test runs stay small
+_ALL_BYTES = frozenset(range(256))
+_FEW = 1_000
+"""Characters of a class up to which only the bytes that they have are told apart, not all bytes."""
 _POINT = ord(".")
 _MINUS = ord("-")
 
@@ -34,6 +38,8 @@ class _Store:
         self._ids: dict[tuple[Any, ...], Node] = {}
         self._derivatives: dict[tuple[Node, int], Node] = {}
         self._sets: list[tuple[bytes, ...]] = []
+        self._bytes: dict[Node, frozenset[int]] = {}
+        self._shortest: dict[Node, int | None] = {}
         self.translated: dict[int, tuple[tree.Expression, Node]] = {}
         self._node(("nothing",), False)
         self._node(("empty",), True)
@@ -123,10 +129,77 @@ class _Store:
     ) -> Node:
         if part == _NOTHING or (maximum is not None and count > maximum):
             return _NOTHING
+        if maximum is None:
+            count = min(count, minimum)  # there are finitely many derivatives
         if self.keys[part][0] == "empty" and not ended and current != unit:
             return _NOTHING
         nullable = self.nullable[part] and (ended or current == unit) and count >= minimum
         return self._node(("window", part, unit, current, count, minimum, maximum, ended), nullable)
+
+    # Questions about a whole language.
+
+    def bytes_of(self, node: Node) -> frozenset[int]:
+        """Bytes that a node and its derivatives tell from others, and one that stands for all those they do not."""
+        if node not in self._bytes:
+            chosen = self._told_apart(node)
+            self._bytes[node] = frozenset(chosen | {min(_ALL_BYTES - chosen, default=0)})
+        return self._bytes[node]
+
+    def _told_apart(self, node: Node) -> set[int]:
+        match self.keys[node]:
+            case ("literal", text, offset):
+                return set(text[offset:])
+            case ("byte", ranges):
+                members = {byte for low, high in ranges for byte in range(low, high + 1)}
+                return members if len(members) <= len(_ALL_BYTES) // 2 else _ALL_BYTES - members
+            case ("characters", ranges, _):
+                points = [point for low, high in ranges for point in range(low, min(high, low + _FEW) + 1)]
+                return set("".join(map(chr, points)).encode()) if len(points) < _FEW else set(_ALL_BYTES)
+            case ("concatenation" | "alternation" | "intersection", parts):
+                return set().union(*map(self._told_apart, parts))
+            case ("complement", part) | ("repetition", part, _, _):
+                return self._told_apart(part)
+            case ("literals", texts, first, end, depth):
+                return {byte for text in self._sets[texts][first:end] for byte in text[depth:]}
+            case ("multiple", *_):
+                return set(b"-.0123456789")
+            case ("window", part, unit, current, *_):
+                return self._told_apart(part) | self._told_apart(unit) | self._told_apart(current)
+        return set()
+
+    def shortest(self, node: Node) -> int | None:
+        """The length of a shortest text, by breadth-first search through all derivatives; None if there is none."""
+        if node not in self._shortest:
+            seen, frontier, length = {node}, [node], 0
+            alphabet = self.bytes_of(node)
+            self._shortest[node] = None
+            while frontier:
+                if any(self.nullable[each] for each in frontier):
+                    self._shortest[node] = length
+                    break
+                following = {self.derivative(each, byte) for each in frontier for byte in alphabet}
+                frontier = list(following - seen)
+                seen |= following
+                length += 1
+        return self._shortest[node]
+
+    def is_finite(self, node: Node) -> bool:
+        """Whether there are finitely many texts: no derivative on a live path leads back to itself."""
+        on_path: set[Node] = set()
+        done: set[Node] = set()
+
+        def has_cycle(current: Node) -> bool:
+            if current in done or self.shortest(current) is None:
+                return False
+            if current in on_path:
+                return True
+            on_path.add(current)
+            found = any(has_cycle(self.derivative(current, byte)) for byte in self.bytes_of(node))
+            on_path.discard(current)
+            done.add(current)
+            return found
+
+        return not has_cycle(node)
 
     # Trees to nodes.
 

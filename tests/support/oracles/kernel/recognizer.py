@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from constrain.language.grammar import COUNTER_UNBOUNDED, EPSILON, TEXT_SET, VALUE_SET, Action, Edge, Grammar, Rule
-from tests.oracles.kernel import expressions as rx
-from tests.oracles.kernel import values
+from tests.support.oracles import expressions as rx
+from tests.support.oracles.kernel import values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,7 +2,7 @@
 
 The bound names the keys, whose values are 0 and 1, and may let in a class of one or two undeclared keys. ::
 
-    python -m tests.oracles.schemas.conditions FIRST LAST
+    python -m tests.support.oracles.schemas.conditions FIRST LAST
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import jsonschema_rs
 
-from tests.oracles.schemas.cases import Case, compare
-from tests.oracles.schemas.generator import Universe, spellings
+from tests.support.oracles.schemas.cases import Case, compare
+from tests.support.oracles.schemas.generator import Universe, spellings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

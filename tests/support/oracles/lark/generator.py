@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from tests.oracles.lark.syntax import Alias, Alt, Chars, LarkGrammar, Name, Node, Pattern, Rep, Seq, Text
+from tests.support.oracles.lark.syntax import Alias, Alt, Chars, LarkGrammar, Name, Node, Pattern, Rep, Seq, Text
 
 STYLES = ("fenced", "fenced", "coded", "wild")
 LETTERS = ("ab", "abc", "aé", "ab")

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from constrain.language.grammar import Role
-from tests.oracles.kernel import expressions as rx
+from tests.support.oracles import expressions as rx
 
 Value = tuple
 

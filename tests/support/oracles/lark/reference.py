@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.oracles.kernel import expressions as rx
-from tests.oracles.lark.syntax import Alias, Alt, Chars, Name, Pattern, Rep, Seq, Text
+from tests.support.oracles import expressions as rx
+from tests.support.oracles.lark.syntax import Alias, Alt, Chars, Name, Pattern, Rep, Seq, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tests.oracles.lark.syntax import LarkGrammar, Node
+    from tests.support.oracles.lark.syntax import LarkGrammar, Node
 
 ENDLESS = float("inf")
 

@@ -14,9 +14,9 @@ from constrain import Lark
 from constrain.engine import core
 from constrain.language import tree
 from constrain.lark import lark_grammar
-from tests.oracles.kernel import expressions as rx
-from tests.oracles.kernel.recognizer import Reading, Recognizer, State
 from tests.support import byte_vocabulary
+from tests.support.oracles import expressions as rx
+from tests.support.oracles.kernel.recognizer import Reading, Recognizer, State
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
@@ -165,6 +165,7 @@ def random_grammar(rng: Random) -> Grammar:
     return lark_grammar(Lark(f"start: {' | '.join(map(' '.join, ways))}\n{terminals}"))
 
 
+@pytest.mark.slow
 def test_examples_of_random_grammars_are_what_they_are_said_to_be() -> None:
     stranded, others = 0, 0
     for seed in range(500):

@@ -8,16 +8,16 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 
 import constrain
 from constrain.engine import core
 from constrain.engine.constraint import Constraint, Matcher
 from constrain.engine.special import resolve_special
-from tests.engine.core.test_limits import HOSTILE
-from tests.oracles.kernel.generator import RandomVocabulary, make_case, make_vocabulary
 from tests.support import LONG, demo_vocabulary, small_vocabulary
+from tests.support.engine.hostile import HOSTILE
+from tests.support.matching import accepted_by_forks, mask_of
+from tests.support.oracles.kernel.generator import RandomVocabulary, make_case, make_vocabulary
 
 if TYPE_CHECKING:
     from constrain.language.grammar import Grammar
@@ -64,20 +64,6 @@ def limited(grammar: Grammar, vocabulary: constrain.Vocabulary, limits: dict[str
     return constraint
 
 
-def mask_of(matcher: Matcher) -> list[bool]:
-    row = matcher.constraint.allocate_bitmask()[0]
-    matcher.fill_bitmask(row)
-    return (
-        np.unpackbits(row.view(np.uint8), bitorder="little")[: matcher.constraint.vocabulary.n_vocab]
-        .astype(bool)
-        .tolist()
-    )
-
-
-def taken(matcher: Matcher, token: int) -> bool:
-    return matcher.fork().accept(token)
-
-
 def check_place(matcher: Matcher, exact: Matcher, rng: Random, *, asks_first: bool) -> list[bool]:
     """The mask here, after it was compared with all that must agree with it. ``exact``: without limits and budget.
 
@@ -86,7 +72,7 @@ def check_place(matcher: Matcher, exact: Matcher, rng: Random, *, asks_first: bo
     """
     vocabulary = matcher.constraint.vocabulary
     generation = matcher.constraint._core.stats()["generation"]
-    before = [taken(matcher, token) for token in range(vocabulary.n_vocab)] if asks_first else None
+    before = accepted_by_forks(matcher) if asks_first else None
     met = matcher.limited_masks
     mask = mask_of(matcher)
     whole = mask_of(exact)
@@ -96,7 +82,7 @@ def check_place(matcher: Matcher, exact: Matcher, rng: Random, *, asks_first: bo
         assert matcher.constraint._core.stats()["generation"] > generation, "accept before the mask"
     assert mask_of(matcher) == mask, "the mask once more"
     assert mask_of(matcher.fork()) == mask, "the mask of a fork"
-    assert [taken(matcher, token) for token in range(vocabulary.n_vocab)] == mask, "accept after the mask"
+    assert accepted_by_forks(matcher) == mask, "accept after the mask"
     assert matcher.is_accepting == any(mask[token] for token in vocabulary.eos)
     assert matcher.limited_masks in (met, met + 1)
     assert not any(here and not there for here, there in zip(mask, whole, strict=True)), "more than what is possible"
@@ -148,7 +134,8 @@ def made(v: RandomVocabulary) -> constrain.Vocabulary:
     return constrain.Vocabulary.from_tokens(v.tokens, eos=sorted(v.end), special=sorted(v.special))
 
 
-def test_of_random_grammars_masks_and_accept_agree_and_limits_are_told() -> None:
+@pytest.mark.slow
+def test_masks_and_accept_agree_on_random_grammars_and_limits_are_reported() -> None:
     n_limited = n_walks = 0
     for seed in SEEDS:
         case, rng = make_case(seed), Random(seed)
@@ -172,8 +159,9 @@ def test_of_random_grammars_masks_and_accept_agree_and_limits_are_told() -> None
     assert n_limited > n_walks / 3
 
 
+@pytest.mark.slow(only=("negated patterns of keys", "patterns at once", "windows"))
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_of_schemas_masks_and_accept_agree_and_limits_are_told(name: str) -> None:
+def test_masks_and_accept_agree_on_schemas_and_limits_are_reported(name: str) -> None:
     vocabulary = small_vocabulary(more=200)
     whole = constrain.compile(SCHEMAS[name], vocabulary, cache=False)
     n_limited = 0
@@ -190,6 +178,7 @@ def test_of_schemas_masks_and_accept_agree_and_limits_are_told(name: str) -> Non
     assert n_limited
 
 
+@pytest.mark.slow
 def test_at_the_kernels_own_limits_accept_takes_nothing_outside_the_mask() -> None:
     gaps = "".join(
         f"(?=.*{first}.{{{16 + at}}}{second})" for at, (first, second) in enumerate(["ab", "ba", "ca", "da"])
@@ -201,7 +190,7 @@ def test_at_the_kernels_own_limits_accept_takes_nothing_outside_the_mask() -> No
     assert matcher.accept(quote)
     mask = mask_of(matcher)
     outside = [token for token in range(vocabulary.n_vocab) if not mask[token]]
-    assert [token for token in rng.sample(outside, 400) if taken(matcher, token)] == []
+    assert [token for token in rng.sample(outside, 400) if matcher.fork().accept(token)] == []
     assert (matcher.limited_masks, matcher.limits_met) == (1, ("MAX_MASK_WORK",))
     left_out = next(token for token in outside if vocabulary.token_bytes(token) == b"the")
     assert "not verified within the limits (MAX_MASK_WORK)" in matcher.explain(left_out)
@@ -216,7 +205,7 @@ def test_at_the_kernels_own_limits_accept_takes_nothing_outside_the_mask() -> No
     assert constraint.report.limited_masks >= matcher.limited_masks
 
 
-def test_a_limit_on_decisions_within_decisions_is_told_by_its_name() -> None:
+def test_a_limit_on_decisions_within_decisions_is_reported_by_its_name() -> None:
     schema = {"type": "string", "allOf": [{"not": {"pattern": "a.*b"}}, {"pattern": "c.*d"}]}
     vocabulary = small_vocabulary(more=200)
     grammar = constrain.compile(schema, vocabulary, cache=False).grammar

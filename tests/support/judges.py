@@ -1,4 +1,8 @@
-"""The verdict on a text: by jsonschema in all readings of numbers (``tests.support.judging``), and by jsonschema-rs."""
+"""What two independent validators say of texts: jsonschema in all readings of numbers (``judging``), and jsonschema-rs.
+
+Ask ``validation_error`` unless numbers or formats matter that only the second one reads otherwise; ``Judges`` asks both
+about many texts and explains where they differ.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,13 @@ LARGE = 2**53
 
 ASSERTS_FORMATS = re.compile(r"draft/20")
 """Drafts whose formats jsonschema-rs knows by the names that the newest draft has."""
+
+
+def second_validation_error(schema: Any, text: bytes) -> str | None:
+    """What jsonschema-rs has against a text, formats asserted; None if it is valid."""
+    validator = jsonschema_rs.validator_for(schema, validate_formats=True)
+    error = next(validator.iter_errors(json.loads(text)), None)
+    return None if error is None else f"{error.instance_path}: {error.message}"
 
 
 class Verdict(NamedTuple):

@@ -22,8 +22,8 @@ from constrain.language.grammar import (
     GrammarBuilder,
     Role,
 )
-from tests.oracles.kernel import expressions as rx
-from tests.oracles.kernel.recognizer import Recognizer
+from tests.support.oracles import expressions as rx
+from tests.support.oracles.kernel.recognizer import Recognizer
 
 STYLES = ("fenced", "fenced", "coded", "wild")
 

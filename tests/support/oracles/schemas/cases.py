@@ -1,6 +1,6 @@
 """Masks of random schemas against the list of all valid texts: one case, its outcome, and the file of refusals.
 
-``python -m tests.oracles.schemas.cases`` writes the file anew and prints it.
+``python -m tests.support.oracles.schemas.cases`` writes the file anew and prints it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 import jsonschema
 import jsonschema_rs
-import numpy as np
 
 import constrain
-from tests.oracles.schemas.generator import DRAFT_7, Universe, random_schema, random_universe, spellings
+from tests.support.matching import mask_of
+from tests.support.oracles.schemas.generator import DRAFT_7, Universe, random_schema, random_universe, spellings
 
-RATCHET = Path(__file__).parents[2] / "data" / "oracle_schemas.json"
-REGENERATE = "python -m tests.oracles.schemas.cases"
+RATCHET = Path(__file__).parents[3] / "data" / "oracle_schemas.json"
+REGENERATE = "python -m tests.support.oracles.schemas.cases"
 RECORDED_SEEDS = 1_000
 
 FRAGMENTS = ('"', '":', ',"', '{"', '"}', "[]", "{}", "],", "},", "[[", "}}", "tru", "ab", 'a"', "12", "1,", "null")
@@ -129,10 +129,9 @@ def compare(case: Case, rng: Random) -> str:
 
 def walk(constraint: constrain.Constraint, texts: Texts, tokens: list[bytes], rng: Random) -> None:
     """Random allowed tokens to the end; the mask is compared before each."""
-    matcher, row, prefix = constraint.matcher(), constraint.allocate_bitmask()[0], b""
+    matcher, prefix = constraint.matcher(), b""
     while True:
-        matcher.fill_bitmask(row)
-        got = np.unpackbits(row.view(np.uint8), bitorder="little")[: len(tokens) + 1].astype(bool).tolist()
+        got = mask_of(matcher)
         expected = texts.mask(prefix, tokens)
         wrong = [(t, g) for t, g, e in zip([*tokens, "end"], got, expected, strict=True) if g != e]
         assert not wrong, f"after {prefix!r}: (token, is allowed) {wrong}"

@@ -56,6 +56,7 @@ FREE_KEYS: list[Any] = [
 ]
 
 
+@pytest.mark.slow(only=("closed-usual-llama-bpe",))
 @pytest.mark.parametrize("vocabulary", ["llama-bpe", "gpt-2"])
 @pytest.mark.parametrize(
     "whitespace", [{}, {"indent": 2}, {"separators": (",", ":")}], ids=["usual", "indented", "compact"]

@@ -1,0 +1,131 @@
+"""A scripted model: its next token is a function of all tokens before it, so that every answer is known beforehand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import constrain
+from constrain.llama.decoding.answer import Answer
+from constrain.llama.decoding.sampler import Chain, Sampling
+from constrain.llama.scheduling.request import Request
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Sequence
+
+    from constrain.llama.contexts.sequences import Piece
+
+
+N_VOCAB = 32
+EOS = 31
+TOKENS = [bytes([65 + token]) for token in range(N_VOCAB - 1)] + [b""]
+
+
+def following(tokens: Sequence[int]) -> int:
+    """The token that the scripted model likes best after others: it depends on all of them."""
+    return (7 * sum(tokens) + 3 * len(tokens)) % (N_VOCAB - 1)
+
+
+class Scripted:
+    """A model whose next token is a function of all tokens before it. It checks what it is asked to do."""
+
+    leaves_a_core = True
+
+    def __init__(self, *, count: int = 4, n_ctx: int = 400, n_batch: int = 128, one_state: bool = False) -> None:
+        self.count, self.n_ctx, self.n_batch, self.n_vocab, self.one_state = count, n_ctx, n_batch, N_VOCAB, one_state
+        self.cells: list[list[int]] = [[] for _ in range(count)]
+        self.batches: list[list[tuple[int, int, int]]] = []
+        self.evaluated = 0
+        self.copied: list[int] = []
+        self.closed = False
+        self.forgets = False  # whether it takes no state back
+        self.fails_at = -1
+        self.gate: threading.Semaphore | None = None
+        self._logits: dict[int, np.ndarray[Any, np.dtype[np.float32]]] = {}
+
+    def cut(self, sequence: int, length: int) -> bool:
+        assert 0 < length <= len(self.cells[sequence])
+        if self.one_state and length != len(self.cells[sequence]):
+            self.clear(sequence)
+            return False
+        del self.cells[sequence][length:]
+        return True
+
+    def copy(self, source: int, target: int, length: int) -> bool:
+        assert source != target
+        self.copied.append(length)
+        self.cells[target] = list(self.cells[source])
+        return self.cut(target, length)
+
+    def save(self, sequence: int) -> np.ndarray[Any, np.dtype[np.uint8]] | None:
+        return np.array(self.cells[sequence], np.uint8)
+
+    def restore(self, sequence: int, state: np.ndarray[Any, np.dtype[np.uint8]]) -> bool:
+        if self.forgets:
+            self.cells[sequence] = [0]
+            return False
+        self.cells[sequence] = state.tolist()
+        return True
+
+    def clear(self, sequence: int) -> None:
+        self.cells[sequence] = []
+
+    def evaluate(self, pieces: Sequence[Piece]) -> list[int]:
+        assert not self.closed
+        order = [piece.sequence for piece in pieces]
+        assert order == sorted(set(order)), "llama.cpp would split this"
+        assert len({len(piece.tokens) for piece in pieces}) == 1, "llama.cpp would split this"
+        assert 1 <= sum(len(piece.tokens) for piece in pieces) <= self.n_batch
+        if self.gate is not None:
+            self.gate.acquire()
+        if len(self.batches) == self.fails_at:
+            self.cells = [[] for _ in range(self.count)]
+            self.batches.append([])
+            raise constrain.ModelError("evaluation failed")
+        self.batches.append([(piece.sequence, piece.position, len(piece.tokens)) for piece in pieces])
+        self._logits = {}
+        for place, piece in enumerate(pieces):
+            cells = self.cells[piece.sequence]
+            assert len(cells) == piece.position
+            cells += map(int, piece.tokens)
+            assert len(cells) <= self.n_ctx
+            self.evaluated += len(piece.tokens)
+            if piece.wants_logits:
+                logits = -np.arange(N_VOCAB, dtype=np.float32)
+                logits[following(cells)] = 10
+                self._logits[place] = logits
+        return list(range(len(pieces)))
+
+    def logits(self, place: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+        return self._logits[place]
+
+    def sample(self, place: int, chain: Chain) -> int:
+        del chain
+        return int(self._logits[place].argmax())
+
+    def close(self) -> None:
+        assert not self.closed
+        self.closed = True
+
+
+def request(prompt: Sequence[int], *, max_tokens: int = 20, **options: Any) -> Request:
+    answer = Answer(
+        list(prompt),
+        Chain(Sampling(temperature=0), N_VOCAB, 400),
+        None,
+        eos={EOS},
+        encode=list,
+        token_bytes=TOKENS.__getitem__,
+        max_tokens=max_tokens,
+        wants_stop=options.pop("wants_stop", lambda _: False),
+    )
+    return Request(answer, **options)
+
+
+def expected(prompt: Sequence[int], length: int = 20) -> list[int]:
+    tokens = list(prompt)
+    for _ in range(length):
+        tokens.append(following(tokens))
+    return tokens[len(prompt) :]
