@@ -1,4 +1,15 @@
-"""Constrained decoding for local language models: output that always matches its schema, and always ends."""
+"""Constrained decoding for local language models: output that always matches its schema, and always ends.
+
+Where things are, from the bottom up; each package's ``__init__`` says what to read first:
+
+- ``json_schema``, ``lark``, ``regex`` and ``composition`` turn schemas and grammars into a ``language.Grammar``;
+  ``types`` turns Python types into JSON Schemas
+- ``engine`` compiles a ``Grammar`` for a ``vocabulary`` and computes masks, in its native kernel ``engine.core``;
+  ``inspection`` explains and checks
+- ``llama`` runs models: ``decoding`` one answer, ``scheduling`` several at once
+- ``chat`` knows prompts, tools and model families
+- ``generation`` has the public calls (``generate``, ``stream``, ...); ``batch``, ``server`` and ``cli`` use it
+"""
 
 from __future__ import annotations
 

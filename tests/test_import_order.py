@@ -7,6 +7,7 @@ an import names; that Python also runs the ``__init__`` of its packages does not
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 
 _ORDER = """
-    errors suggestions arguments threads remembering work
+    errors suggestions arguments thread_pools remembering work
     types
     engine.core engine.cache
     language
@@ -171,6 +172,19 @@ def test_every_package_has_a_place_and_introduces_itself() -> None:
         if path.name == "__init__.py":
             introduction = ast.get_docstring(ast.parse(path.read_text("utf-8")))
             assert introduction, f"{path.relative_to(ROOT)} says nothing of its package"
+
+
+def test_every_introduction_names_every_file_and_package_of_its_folder() -> None:
+    missing = []
+    for name, path in sources().items():
+        if path.name != "__init__.py" or path.parent == ROOT / "constrain":
+            continue
+        introduction = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+        inside = [each.rpartition(".")[2] for each in sources() if each.rpartition(".")[0] == name]
+        named = re.findall(r"``([\w.]+)``", introduction)
+        words = {part for each in named for part in (each, each.partition(".")[0])}
+        missing += [f"{name}: {each}" for each in inside if each not in words]
+    assert not missing, "introductions that do not name a file: " + ", ".join(missing)
 
 
 def test_no_folder_holds_more_sources_than_one_sees_at_a_glance() -> None:

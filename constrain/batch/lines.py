@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from constrain.generation.options import options_beside
-from constrain.llama.decoding.ranges import later_seed
+from constrain.llama.decoding.ranges import seed_of
 from constrain.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def read_task(number: int, line: bytes, schema: str | Source | None, options: Op
     seed = options.get("seed")
     given: ChatOptions = {**options}  # type: ignore[typeddict-item]
     if seed is not None:
-        given["seed"] = later_seed(seed, number - 1)
+        given["seed"] = seed_of(seed, number - 1)
     if "tools" in fields:
         given["tools"] = fields["tools"]
     return Task(number, known, prompt, used, {**options_beside(given, used), **fields})  # type: ignore[typeddict-item]

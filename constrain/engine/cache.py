@@ -3,7 +3,8 @@ r"""Constraints and mask parts on disk: where they are kept, and how a file is k
 A cache directory belongs to its user alone: what is in it is trusted once it is known to be whole. It holds the seed of
 the kernel's hashes and one folder for each vocabulary and build of this package, with a file for each constraint and
 one for the mask parts that all constraints share. A file is written beside its place and then put there, so that
-readers see all of it or none, and need no lock; the last writer wins. A file that is in use must not be written to by
+readers see all of it or none, and need no lock; the last writer wins. ``Constraint._keep`` and ``Constraint._kept`` are
+the callers. A file that is in use must not be written to by
 others: it is mapped, not copied.
 
     offset  bytes

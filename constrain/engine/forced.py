@@ -23,6 +23,9 @@ open start, and to keep what all have in common.
 A special token is never joined with what stands beside it.
 
 If not even the bytes of the sampled token are certain, it stays what it is, and nothing is forced.
+
+The kernel finds what is forced (``Matcher.forced_after``, ``core/src/forced_text.cpp``). ``llama.decoding.answer``
+takes the tokens (``Answer._forced``); ``llama.decoding.decode`` evaluates them, or ``llama.scheduling.scheduler``.
 """
 
 from __future__ import annotations

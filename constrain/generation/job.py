@@ -13,6 +13,7 @@ from constrain.chat.reading.text_tokens import TextTokens
 from constrain.engine import constraint as _constraint
 from constrain.generation.completion import Completion, Timings, Usage
 from constrain.language.policies import CompileOptions
+from constrain.llama.decoding.ranges import seed_of
 from constrain.llama.scheduling.request import Request
 
 if TYPE_CHECKING:
@@ -109,10 +110,8 @@ class Job:
 
     def sample(self, number: int) -> Job:
         """The same for the answer of a number, with a seed of its own: that of the job plus the number, if any."""
-        from llama_cpp import LLAMA_DEFAULT_SEED
-
         sampling = self.plan.sampling
-        own_seed = None if sampling.seed is None else (sampling.seed + number) % LLAMA_DEFAULT_SEED
+        own_seed = None if sampling.seed is None else seed_of(sampling.seed, number)
         return replace(self, plan=replace(self.plan, sampling=replace(sampling, seed=own_seed)), number=number)
 
     def begin(self) -> Writing:

@@ -212,11 +212,11 @@ class AnswerSettings:
 
     def shown(self, result: ResultType) -> str:
         """What the prompt says about the schema."""
-        from constrain.language import hint as schema_text
+        from constrain.language import hint
 
         if self.show_schema is False or (result.document is None and result.source is None):
             return ""
         if self.show_schema is True:
-            return schema_text.describe(result.document) if result.source is None else result.source.describe()
-        rendered = schema_text.render(result.document) if result.source is None else result.source.render()
+            return hint.describe(result.document) if result.source is None else result.source.describe()
+        rendered = hint.render(result.document) if result.source is None else result.source.render()
         return self.show_schema.replace("{schema}", rendered)

@@ -439,9 +439,6 @@ def _limits(schema: Any, step: timedelta, first: Any, last: Any) -> tuple[Any, A
     return low, high
 
 
-# By format: types whose validators are functions, of which Pydantic's core schema knows nothing more.
-
-
 def _finish(node: dict[str, Any]) -> None:
     """Says what a format of Pydantic's own means."""
     is_bytes = node.pop(_BYTES, False) is True
@@ -479,6 +476,7 @@ def _time_zone() -> dict[str, Any]:
     return {"enum": sorted(available_timezones())}
 
 
+# By format: types whose validators are functions, of which Pydantic's core schema knows nothing more.
 _FORMATS: dict[str, Callable[[], dict[str, Any]]] = {
     **{f"uuid{version}": _known(lambda version=version: patterns.uuid(version)) for version in range(1, 9)},  # type: ignore[misc]
     "ipv4network": _known(patterns.ipv4_network),

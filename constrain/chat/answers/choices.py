@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from constrain.chat.tools.checks import CALLED_NAME
 from constrain.json_schema.policies import Policies
 from constrain.language.policies import POLICY_DEFAULTS
 from constrain.language.source import Source
@@ -20,9 +20,6 @@ REFUSAL = "Refusal: "
 
 
 DEFAULT_POLICIES = Policies(**POLICY_DEFAULTS, close_objects=True)
-
-
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 class Calls(Enum):
@@ -111,7 +108,7 @@ class Choices(Source):
     def __post_init__(self) -> None:
         names = [tool.name for tool in self.tools]
         for name in names:
-            if not _NAME.fullmatch(name):
+            if not CALLED_NAME.fullmatch(name):
                 raise ValueError(f"{name!r} is no name of a tool: letters, digits, _, - and ., at most 64 of them")
             if names.count(name) > 1:
                 raise ValueError(f"two tools are named {name!r}")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from constrain.arguments import lone_surrogate, wrong_type
+from constrain.chat.tools.checks import CALLED_NAME
 
 Prompt: TypeAlias = str | Sequence[Mapping[str, Any]]
 """What a caller asks a model: a text, which is one message of the user, or messages in OpenAI's shape."""
@@ -18,8 +18,6 @@ ROLES = ("system", "developer", "user", "assistant", "tool")
 _DEEPEST = 64
 """Levels of nesting in the arguments of a call in a message: few enough for the functions that walk them. Beyond:
 ValueError, or status 400."""
-
-_NAME = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 
 _FIELDS = {
     "system": {"name"},
@@ -260,8 +258,8 @@ def _call(call: object, where: str) -> Call:
     if not isinstance(called, Mapping):
         raise MessageError(f"{where}.{kind}", f"must be an object, not {_type_name(called)}")
     name = called.get("name")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise MessageError(f"{where}.{kind}.name", f"{name!r} is no tool's name ({_NAME.pattern})")
+    if not isinstance(name, str) or not CALLED_NAME.fullmatch(name):
+        raise MessageError(f"{where}.{kind}.name", f"{name!r} is no tool's name ({CALLED_NAME.pattern})")
     if kind == "custom":
         text = _text(called.get("input"), f"{where}.custom.input")
         return Call(call_id, name, to_json({"input": text}), {"input": text})

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 """Names that tools may have, and formats of requests, here as at OpenAI's endpoints."""
 
+CALLED_NAME = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+"""Names of tools in calls, which other servers may have made: with dots, too."""
+
 CHECKED_BYTES = 16 << 20
 """Bytes of the schemas that are remembered as compilable; beyond, the least recently used are forgotten."""
 

@@ -31,7 +31,7 @@ _FRACTION = r"(?:\.\d+)?"
 
 def format_definition(name: str) -> Expression:
     """What may count as a string of one of WIDER_FORMATS."""
-    return _BUILDERS[name]()
+    return _DEFINITIONS[name]()
 
 
 @cache
@@ -109,7 +109,7 @@ def _relative_json_pointer() -> Expression:
     return sequence(number, optional(r"[+\-]", number), either("#", json_pointer()))
 
 
-_BUILDERS: dict[str, Callable[[], Expression]] = {
+_DEFINITIONS: dict[str, Callable[[], Expression]] = {
     "date": _date,
     "date-time": _date_time,
     "duration": _duration,

@@ -1,4 +1,4 @@
-r"""The string formats of JSON Schema (2020-12 Validation, section 7.3) as expressions.
+r"""The string formats of JSON Schema (2020-12 Validation, section 7.3), and a few more, as expressions.
 
 Each expression matches the content of a JSON string, without the quotes. Within their definitions formats stay inside
 what Python's types hold (``definitions`` has the definitions themselves):
@@ -37,7 +37,7 @@ def format_expression(name: str) -> Expression | None:
     >>> format_expression("regex") is None
     True
     """
-    build = _BUILDERS.get(name)
+    build = _EXPRESSIONS.get(name)
     return None if build is None else build()
 
 
@@ -195,7 +195,7 @@ def _relative_json_pointer() -> Expression:
     return sequence(r"0|[1-9]\d*", either("#", json_pointer()))
 
 
-_BUILDERS: dict[str, Callable[[], Expression]] = {
+_EXPRESSIONS: dict[str, Callable[[], Expression]] = {
     "date": day,
     "date-time": _date_time,
     "duration": _duration,
@@ -218,7 +218,7 @@ _BUILDERS: dict[str, Callable[[], Expression]] = {
     **{f"uuid{version}": partial(_uuid_of, version) for version in range(1, 9)},
 }
 
-KNOWN_FORMATS = frozenset(_BUILDERS)
+KNOWN_FORMATS = frozenset(_EXPRESSIONS)
 """The formats that are enforced."""
 
 WIDER_FORMATS = frozenset(

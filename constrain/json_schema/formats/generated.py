@@ -41,7 +41,7 @@ SPECIAL_SCHEMES = ("file", "ftp", "http", "https", "ws", "wss")
 
 def generated_format(name: str) -> Expression:
     """What is written of one of GENERATED_FORMATS."""
-    return _BUILDERS[name]()
+    return _GENERATED[name]()
 
 
 @cache
@@ -105,12 +105,12 @@ def _named_host() -> Expression:
     return Intersection((name, Complement(tree(r"(?:[^.]*\.)*[Xx][Nn]--.*"))))
 
 
-_BUILDERS: dict[str, Callable[[], Expression]] = {
+_GENERATED: dict[str, Callable[[], Expression]] = {
     "date-time": _date_time,
     "email": _email,
     "ipv6": _ipv6,
     "uri": _uri,
 }
 
-GENERATED_FORMATS = frozenset(_BUILDERS)
+GENERATED_FORMATS = frozenset(_GENERATED)
 """The formats of which less is written in generation."""

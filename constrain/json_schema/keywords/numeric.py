@@ -38,7 +38,10 @@ def exclusive_maximum(goals: Goals, at: Location, value: object, found: Assertio
 
 
 def boolean_exclusive_minimum(goals: Goals, at: Location, value: object, found: Assertions) -> None:
-    """Draft 4: a flag that makes ``minimum`` exclusive."""
+    """Draft 4: a flag that makes ``minimum`` exclusive.
+
+    A schema without ``$schema`` is read as one of draft 4 by ``documents.dialects.sign_of_draft_4``.
+    """
     if _flag(at, "exclusiveMinimum", value) and isinstance(at.schema, dict) and "minimum" in at.schema:
         exclusive_minimum(goals, at, at.schema["minimum"], found)
 

@@ -1,4 +1,9 @@
-"""The table of keywords, per draft: which function reads which keyword."""
+"""The table of keywords, per draft: which function reads which keyword.
+
+To add a keyword: a function in the module of its type, an entry here, and, if it says something about strings, its name
+in ``documents.keyword_sets.ABOUT_STRINGS``, without which ``propertyNames`` ignores it. ``language.hint`` shows it to
+the model; ``strict.merging`` joins two of it.
+"""
 
 # ruff: noqa: ARG001  (all keyword functions have one signature)
 

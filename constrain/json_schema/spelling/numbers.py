@@ -3,13 +3,17 @@ r"""JSON numbers as expressions: intervals and multiples in exact decimal arithm
 The canonical spelling policy:
 
 - no exponent, no leading zeros, no ``+``;
-- integers: ``-?(0|[1-9][0-9]*)``, no fraction, no ``-0``, at most ``MAX_INTEGER_DIGITS`` digits;
+- integers: ``-?(0|[1-9][0-9]*)``, no fraction, no ``-0``, at most ``MAX_FLOAT_DIGITS`` digits, or
+  ``MAX_INTEGER_DIGITS`` with ``precision="decimal"``;
 - other numbers: also a fraction of 1 to ``MAX_FRACTION_DIGITS`` digits, which may end in zeros (``1``, ``1.0`` and
   ``1.50`` are fine; so is ``-0.0``, which Python writes); 32 digits more than the longest bound or divisor, if that
   is more. Multiples have as many digits after the point as their divisor, and at least one: those of 0.01 are ``1``,
   ``1.0``, ``1.5`` and ``1.50``, but not ``1.500``. Constants have as many as the longest of their list, and at least
   one. All are finite as binary64: at most ``MAX_FLOAT_DIGITS`` digits before the point, and where a bound demands more,
   up to the greatest float.
+
+``digits_of`` lists the numbers of digits in force; with ``numbers="any"``, ``constrain.regex.scientific`` has the
+spellings.
 """
 
 from __future__ import annotations
@@ -56,10 +60,10 @@ MAX_INTEGER_DIGITS = 4300
 for a number of a schema; longer ones are not written."""
 
 MAX_FLOAT_DIGITS = 308
-"""Digits before the point of a number that is no integer: every such number is finite as binary64."""
+"""Digits before the point of a number: every such number is finite as binary64. Beyond: longer ones are not written."""
 
 MAX_FRACTION_DIGITS = 64
-"""Digits after the point: more than any shortest float representation without exponent has."""
+"""Digits after the point, more than any shortest representation of a float has. Beyond: longer ones are not written."""
 
 MAX_BOUND_FRACTION_DIGITS = 1100
 """Digits after the point of a bound, a divisor or a constant; every float has fewer. Beyond: LimitError."""

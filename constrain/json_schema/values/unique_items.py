@@ -1,10 +1,11 @@
 """``uniqueItems``: arrays whose items differ must never run out of values, so what is scarce is counted.
 
-The kernel sees to it that no item is like one before. Here, arrays are bounded to what their items' goals supply, and
-where positions compete for the same few values (``prefixItems`` of the enums {1, 2, 3} and {1}), the array becomes an
-automaton that counts them: values that the same goals admit are interchangeable, so that a state is a position and the
-number of used values of each such class. It has a way on if and only if the positions still to come have distinct
-values left (Hall 1935), because states without one are dropped.
+That no item is like one before is said by ``emission.arrays`` (``distinct`` edges with a ``VALUE_SET`` slot; for
+formulas ``emission.combined``) and enforced by the kernel (engine/core/README.md, "Distinct values"). Here, arrays are
+bounded to what their items' goals supply, and where positions compete for the same few values (``prefixItems`` of the
+enums {1, 2, 3} and {1}), the array becomes an automaton that counts them: values that the same goals admit are
+interchangeable, so that a state is a position and the number of used values of each such class. It has a way on if and
+only if the positions still to come have distinct values left (Hall 1935), because states without one are dropped.
 """
 
 from __future__ import annotations

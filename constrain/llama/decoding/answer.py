@@ -8,7 +8,8 @@ Where the matcher leaves one continuation, its tokens follow the one just chosen
 which), without sampling (so neither biases nor penalties have a say in them), and all of them are evaluated together.
 
 A constrained answer always ends: its matcher knows how many tokens are left, and only allows what can be completed
-within them. The completion that the matcher knows also ends an answer whose time is up. It needs no evaluation.
+within them (``Matcher::fill_within_budget`` in engine/core/src/matcher.cpp). The completion that the matcher knows also
+ends an answer whose time is up. It needs no evaluation.
 """
 
 from __future__ import annotations

@@ -9,6 +9,6 @@ MAX_PENALTY = 2
 """The greatest ``presence_penalty`` and ``frequency_penalty``, either way, as for OpenAI. Beyond: ``ValueError``."""
 
 
-def later_seed(seed: int, number: int) -> int:
-    """The seed of the answer of a ``number`` (from 0) of several that have seeds of their own, from ``seed`` on."""
-    return (seed + number) % SEEDS
+def seed_of(given: int, number: int = 0) -> int:
+    """The sampler's seed for a number of any size, and for answer ``number`` (from 0) of several to one prompt."""
+    return (given + number) % SEEDS

@@ -11,7 +11,7 @@ from concurrent.futures import wait
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from constrain.threads import start_pool
+from constrain.thread_pools import start_pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -18,7 +18,7 @@ from constrain.server.http.errors import ApiError, context_overflow, failure, un
 from constrain.server.requests.texts import text_tokens
 from constrain.server.serving.endpoint import Endpoint
 from constrain.server.serving.sizes import longest_token, text_size
-from constrain.threads import start_pool
+from constrain.thread_pools import start_pool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,4 +1,7 @@
-"""What goes wrong with a request, in OpenAI's shape: ``{"error": {"message", "type", "param", "code"}}``."""
+"""What goes wrong with a request, in OpenAI's shape: ``{"error": {"message", "type", "param", "code"}}``.
+
+Once a stream of a response has begun, ``responses.events`` writes the error as an event.
+"""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _ERRORS = {
     408: "The body came too slowly.",
     413: "The body is too large.",
     415: "The body is not declared as JSON, or is compressed.",
-    429: "The queue is full.",
+    429: "The queue is full, or other large schemas are being compiled.",
     500: "The server had an error of its own.",
     503: "The server is stopping, or a model is not there.",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from constrain.llama.decoding.ranges import later_seed
+from constrain.llama.decoding.ranges import seed_of
 from constrain.server.http.errors import ApiError
 from constrain.server.requests.fields import array, boolean, integer, mapping, number, wrong_type
 from constrain.server.requests.limits import (
@@ -37,7 +37,7 @@ def read_sampling(body: Mapping[str, Any]) -> ChatOptions:
         "repeat_penalty": number(body, "repeat_penalty", *REPEAT_PENALTIES),
         "presence_penalty": number(body, "presence_penalty", *PENALTIES),
         "frequency_penalty": number(body, "frequency_penalty", *PENALTIES),
-        "seed": None if (seed := integer(body, "seed", *GIVEN_SEEDS)) is None else later_seed(seed, 0),
+        "seed": None if (seed := integer(body, "seed", *GIVEN_SEEDS)) is None else seed_of(seed),
         "stop": _stop(body.get("stop")),
         "logit_bias": _logit_bias(body.get("logit_bias")),
     }

@@ -1,4 +1,7 @@
-"""Constraints of requests, compiled in a process of their own; and what is said where that is not possible."""
+"""Constraints of requests, compiled in a process of their own; and what is said where that is not possible.
+
+Threads find and unpack constraints; ``session`` compiles them.
+"""
 
 from __future__ import annotations
 
@@ -63,8 +66,8 @@ _ROOM = 4096
 """Tokens of an answer without a limit, as far as what can be told of them ahead is concerned."""
 
 
-class Aside(Protocol):
-    """Does work in a thread beside the event loop."""
+class InThread(Protocol):
+    """Does work in a thread beside the event loop: ``serving.generation`` has the one there is (``aside``)."""
 
     async def __call__(self, work: Callable[[], T]) -> T:
         """What the work returns."""
@@ -94,7 +97,7 @@ class _Order:
 
 
 async def compile_for(
-    plan: Plan, question: Question, session: Session, aside: Aside
+    plan: Plan, question: Question, session: Session, aside: InThread
 ) -> tuple[Constraint | None, float]:
     """The constraint of a plan, and how many seconds it took. Raises ``ApiError``.
 

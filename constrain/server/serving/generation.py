@@ -27,7 +27,7 @@ from constrain.server.sandbox.session import Session, Turns
 from constrain.server.serving.extension import log_warnings
 from constrain.server.serving.sizes import longest_token, text_size
 from constrain.server.serving.waiting import any_done
-from constrain.threads import start_pool
+from constrain.thread_pools import start_pool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator, Sequence

@@ -24,7 +24,7 @@ from constrain.generation.options import ChatOptions
 from constrain.server.http.account import current
 from constrain.server.http.errors import SERVER_ERROR, ApiError, unavailable
 from constrain.server.serving.waiting import any_done
-from constrain.threads import start_pool
+from constrain.thread_pools import start_pool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence

@@ -84,7 +84,8 @@ def test_an_answer_that_takes_tokens_back_is_the_same(mamba: Path) -> None:
     options: Any = {"max_tokens": 40, "temperature": 0}
     with constrain.Model(mamba, n_ctx=256, n_threads=1, parallel=2) as model:
         wanted = constrain.complete(model, PROMPTS[0], schema=schema, **options).tokens
-        job = replace(prepare(model, PROMPTS[0], schema, options), fork=TurnsBack)
+        job = prepare(model, PROMPTS[0], schema, options)
+        job = replace(job, plan=replace(job.plan, fork=TurnsBack))
         run = Run(job)
         handed: list[int] = []
         run.request.receive = handed.extend

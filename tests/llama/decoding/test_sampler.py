@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from constrain.llama.binding import CANDIDATE, Candidates
-from constrain.llama.decoding.ranges import SEEDS, later_seed
+from constrain.llama.decoding.ranges import SEEDS, seed_of
 from constrain.llama.decoding.sampler import Chain, Sampling
 
 N_VOCAB = 50
@@ -150,7 +150,7 @@ def test_a_bias_for_a_token_out_of_range_is_refused(token: int) -> None:
 
 def test_there_are_as_many_seeds_as_llama_cpp_has() -> None:
     assert SEEDS == llama_cpp.LLAMA_DEFAULT_SEED
-    assert [later_seed(seed, number) for seed, number in ((7, 0), (7, 2), (SEEDS - 1, 1), (-1, 0))] == [
+    assert [seed_of(seed, number) for seed, number in ((7, 0), (7, 2), (SEEDS - 1, 1), (-1, 0))] == [
         7,
         9,
         0,

@@ -152,6 +152,18 @@ def test_the_log_has_the_traceback_of_a_mistake_in_a_process() -> None:
     assert "worker.py" in str(caught.value.__cause__)
 
 
+@pytest.mark.usefixtures("application")
+def test_all_that_is_called_in_a_process_is_imported_before_it_begins() -> None:
+    endpoints = ("chat", "completions", "embeddings", "responses")
+    names = [compiling.__name__, reading.__name__, *(f"constrain.server.{each}.request" for each in endpoints)]
+
+    async def ran() -> list[str]:
+        with contextlib.closing(Session(Turns(), LIMITS)) as session:
+            return await session.run(None, crash.not_imported, names)
+
+    assert asyncio.run(ran()) == []
+
+
 def state_of(process: int) -> str:
     """``Z`` for a process that has ended and is not reaped; empty for none."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):

@@ -1,12 +1,16 @@
-"""Functions for a process that compiles: each ends it, as a mistake in the kernel or the system would."""
+"""Functions for a process that compiles: most end it, as a mistake in the kernel or the system would."""
 
 from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any
+import sys
+from typing import TYPE_CHECKING, Any
 
 from constrain.server.sandbox import worker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def end_by(number: int, *_: Any) -> None:
@@ -34,6 +38,11 @@ class Large:
 
     def __reduce__(self) -> Any:
         raise MemoryError
+
+
+def not_imported(names: Iterable[str]) -> list[str]:
+    """Those of some modules that this process would have to import."""
+    return [name for name in names if name not in sys.modules]
 
 
 def exit_with(status: int, *_: Any) -> None:

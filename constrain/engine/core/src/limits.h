@@ -2,7 +2,7 @@
 //
 // A constant has the very name that users see in `LimitError`, or in `limits_met` of a matcher. Its comment says what is
 // counted, and behind "Beyond:" what happens where more would be needed. One constant is one line, its comment stands
-// right above it: documentation may be generated from this list.
+// right above it: docs/limits.md is generated from this list (python -m tools.limits).
 #pragma once
 
 #include <array>

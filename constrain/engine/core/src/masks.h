@@ -74,9 +74,9 @@ class Masks {
   Completions& completions_;
   Parser& parser_;
   MaskSignatures signatures_;
-  FlatMap<uint64_t, uint32_t> ids_;
+  FlatMap<uint64_t, uint32_t> ids_;  // numbers of masks, by `mask_key`
   FlatMap<Hash, uint32_t> text_ids_;  // of those that depend on the text of the lexeme under way
-  OnDemand<Mask> masks_;
+  OnDemand<Mask> masks_;  // what all of these number
   std::deque<std::pair<ByteSet, Bitmask>> tokens_beginning_;
   FlatMap<Hash, uint32_t> token_ids_;
   std::vector<std::shared_ptr<const MaskTokens>> tokens_;  // made in this process
