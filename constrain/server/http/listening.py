@@ -17,7 +17,8 @@ def listen(host: str, port: int) -> list[socket.socket]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, address in dict.fromkeys((family, address[:2]) for family, _, _, _, address in found):
-            one = socket.socket(family, socket.SOCK_STREAM)
+            # Named, as asyncio sends small pieces without delay (TCP_NODELAY) only where the protocol is known.
+            one = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
             sockets.append(one)
             one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
