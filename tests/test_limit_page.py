@@ -1,4 +1,4 @@
-"""docs/limits.md: it is what tools/limits.py writes, and has every limit that a message names."""
+"""docs/reference/limits.md has every limit that a message names (``test_pages`` says whether it is current)."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ import ast
 
 import pytest
 
-from tools.limits import KERNEL, PAGE, kernel_limits, modules, named_in_texts, package_limits, page
+from tools.pages.limits import KERNEL, kernel_limits, modules, named_in_texts, package_limits
 
-if not KERNEL.exists() or not PAGE.exists():
+if not KERNEL.exists():
     pytest.skip("the sources are not there", allow_module_level=True)
 
 OF_DEFINITIONS = {"MAX_LABEL_LENGTH", "MAX_WARNING_LENGTH", "MAX_CODE_POINT"}
 """Parts of expressions, and of texts that are cut: no errors name these."""
-
-
-def test_the_page_is_current() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tools.limits"
 
 
 def test_every_limit_of_the_kernel_is_there() -> None:

@@ -1,4 +1,4 @@
-"""The examples of the README, as they stand there."""
+"""The README, and the commands and tables of the docs: examples run, and numbers are those of the reports."""
 
 from __future__ import annotations
 
@@ -21,6 +21,18 @@ from tests.support.server.attack import Fate, Report, attack
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+PAGES = [README, *(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").rglob("*.md")))]
+SPEED = (ROOT / "docs/guides/speed.md").read_text(encoding="utf-8")
+FILES = {
+    "person.json": ("docs/guides/schemas.md", "json"),
+    "people.jsonl": ("docs/guides/batch.md", "jsonl"),
+}
+"""The files that commands read, each with the page and the language of the block that shows it."""
+
+COMMANDS = dict.fromkeys(
+    command for page in PAGES for command in re.findall(r"^    constrain (.*)$", page, re.MULTILINE)
+)
+"""The commands of all pages."""
 
 
 def run(folder: Path, *arguments: str) -> str:
@@ -49,11 +61,16 @@ def test_the_first_command_prints_what_the_readme_says(tmp_path: Path) -> None:
     assert run(tmp_path, "-m", "constrain", command[1]).startswith(said[1])
 
 
+def test_commands_of_every_kind_are_shown() -> None:
+    shown = {command.split()[0] for command in COMMANDS}
+    assert shown >= {"batch", "check", "compile", "example", "explain", "generate", "grammars", "serve"}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("command", re.findall(r"^    constrain (.*)$", README, re.MULTILINE))
+@pytest.mark.parametrize("command", [each for each in COMMANDS if not each.startswith("serve ")])
 def test_command_lines_run(command: str, tmp_path: Path) -> None:
-    for name, language in (("person.json", "json"), ("people.jsonl", "jsonl")):
-        content = re.search(rf"```{language}\n(.*?)```", README, re.DOTALL)
+    for name, (page, language) in FILES.items():
+        content = re.search(rf"```{language}\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
         assert content is not None
         (tmp_path / name).write_text(content[1], encoding="utf-8")
     assert run(tmp_path, "-m", "constrain", *shlex.split(command)) or (tmp_path / "answers.jsonl").stat().st_size
@@ -64,23 +81,27 @@ TABLES = str(ROOT / "benchmarks/readme.py")
 
 @pytest.mark.slow
 def test_tables_are_those_of_the_kept_reports(tmp_path: Path) -> None:
-    tables = set(re.findall(r"^<!-- (\w+): benchmarks/", README, re.MULTILINE))
+    marks = re.compile(r"^<!-- (\w+): benchmarks/", re.MULTILINE)
     kept = {path.stem for path in (ROOT / "benchmarks/results").glob("*.json")}
-    assert kept == tables
+    assert set(marks.findall(SPEED)) == kept
+    assert marks.findall(README) == ["comparison"]
     run(tmp_path, TABLES, "--check")
 
 
 @pytest.mark.slow
-def test_a_table_that_is_not_its_report_is_told_and_written(tmp_path: Path) -> None:
-    begin = "<!-- processes: benchmarks/processes.py -->\n"
-    other = tmp_path / "README.md"
-    other.write_text(README.replace(begin, f"{begin}No table.\n"), encoding="utf-8")
-    command = [sys.executable, TABLES, "--readme", str(other)]
-    checked = subprocess.run([*command, "--check"], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("name", ["processes", "comparison"])
+def test_a_table_that_is_not_its_report_is_told_and_written(name: str, tmp_path: Path) -> None:
+    pages = {tmp_path / "README.md": README, tmp_path / "speed.md": SPEED}
+    for path, text in pages.items():
+        path.write_text(
+            re.sub(rf"^(<!-- {name}: .*-->)$", r"\1\nNo table.", text, flags=re.MULTILINE), encoding="utf-8"
+        )
+    chosen = [argument for path in pages for argument in ("--page", str(path))]
+    checked = subprocess.run([sys.executable, TABLES, *chosen, "--check"], capture_output=True, text=True, check=False)
     assert checked.returncode == 1
-    assert "not those of their reports: processes" in checked.stderr
-    assert "written: processes" in run(tmp_path, TABLES, "--write", "--readme", str(other))
-    assert other.read_text(encoding="utf-8") == README
+    assert f"not those of their reports: {name};" in checked.stderr
+    assert f"written: {name}\n" in run(tmp_path, TABLES, *chosen, "--write")
+    assert {path: path.read_text(encoding="utf-8") for path in pages} == pages
 
 
 @pytest.mark.slow
@@ -91,7 +112,7 @@ def test_the_table_of_an_attack_has_its_numbers(tmp_path: Path) -> None:
     written = {**origin, "server": ["--threads", "1"], **report.numbers()}
     (tmp_path / "attack.json").write_text(json.dumps(written), encoding="utf-8")
     (tmp_path / "README.md").write_text("<!-- attack: benchmarks/attack.py -->\n<!-- /attack -->\n", encoding="utf-8")
-    run(tmp_path, TABLES, "--write", "--results", str(tmp_path), "--readme", str(tmp_path / "README.md"))
+    run(tmp_path, TABLES, "--write", "--results", str(tmp_path), "--page", str(tmp_path / "README.md"))
     table = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert "during 2 hostile requests, 4 at a time; refused within 5 seconds: 1, the slowest after 7.2 s" in table
     assert "options of the server: --threads 1. 2 cores (One); commit 1234567, 2026-11-25." in table

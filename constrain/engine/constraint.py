@@ -80,14 +80,20 @@ EXPLAINED_TERMINALS = 5
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a constraint enforces, and how.
+    """The facts about a constraint: policies, warnings and sizes.
 
-    ``policies``: where the language is narrower than JSON Schema's on purpose, by name. ``digits``: the most digits of
-    numbers that are written, by name (see ``constrain.json_schema.spelling.numbers``); empty where there is no JSON
-    Schema. ``warnings``: what a reader of the schema should know. ``min_tokens``: the fewest tokens of a shortest text.
-    ``rules``, ``states``, ``terminals``: size of the grammar. ``memory_bytes``: of the tables built so far.
-    ``limited_masks``: masks of all matchers so far that left out tokens because a limit of the kernel was met;
-    each still leads to a complete text. ``Matcher.limited_masks`` counts those of one answer.
+    Attributes:
+        policies: the policies in force, by name, which narrow the language on purpose.
+        digits: most digits of numbers that are written, by name (see ``constrain.json_schema.spelling.numbers``); empty
+            where there is no JSON Schema.
+        warnings: facts that a reader of the schema should know, such as unknown keywords.
+        min_tokens: tokens of a shortest text.
+        rules: number of rules of the grammar.
+        states: number of states of all rules.
+        terminals: number of terminals of the grammar.
+        memory_bytes: bytes of the tables built so far.
+        limited_masks: masks of all matchers so far that left out tokens because a limit of the kernel was met; each
+            still leads to a complete text. ``Matcher.limited_masks`` counts those of one answer.
     """
 
     policies: Mapping[str, str | bool]
@@ -375,27 +381,46 @@ def _noted(about: bytes) -> tuple[dict[str, str | bool], tuple[str, ...]]:
 
 
 class Matcher(core.Matcher):
-    """Where one sequence stands. Not to be used by two threads at once; ``fork`` one for each instead.
+    """The state of one sequence: the tokens accepted so far, and what may come next.
 
-    ``fill_bitmask(row)`` writes every word of ``row`` (uint32, shape (ceil(n_vocab / 32),)): bit set if and only if the
-    text so far and that token can be completed; end-of-generation ids where the text may end. ``accept(token_id)``
-    takes the tokens of this mask and moves on, or returns False and changes nothing; where the mask is not known yet,
-    it is computed. ``accept_many(ids)`` returns how many were accepted.
-    ``rollback(n)`` takes back the last n accepted tokens (ValueError if there are fewer), ``reset()`` all.
-    ``fill_candidates(logits, candidates)`` writes ``llama_token_data`` (int32 id, float32 logit, float32 p = 0) for the
-    allowed tokens, ascending, and returns their number; ``logits`` is float32 of shape (n_vocab,).
-    ``forced_bytes()`` is what the language leaves no choice about, ``shortest_completion()`` bytes of a shortest text
-    that finishes from here. ``completion_tokens()`` are tokens of a short one (with a budget: that fits into it), and
-    ``min_tokens_left`` is their number. ``is_accepting``: the text may end here. ``is_finished``: end-of-generation was
-    accepted, or nothing else is possible. ``is_narrowed``: the budget or a limit has left out tokens of some mask on
-    the way here; ``is_narrowed_by_budget``: the budget has; ``n_shortened``: how many strings and numbers a limit has
-    brought, or is bringing, to their ends.
-    ``limited_masks``: how many masks on the way here left out tokens that were not verified within the limits of the
-    kernel, and ``limits_met``: the names of these limits, such as ``"MAX_MASK_WORK"``. Such a mask has the tokens of
-    single bytes that were verified and the next token of a way to finish. The mask here counts once it was asked for,
-    by ``fill_bitmask`` or ``accept``. ``rollback`` takes back what later masks met, ``fork`` copies it, ``reset``
-    clears it.
-    IndexError for a token id that is not in the vocabulary.
+    Use a matcher in one thread at a time, and ``fork`` one for each other thread. Methods raise ``IndexError`` for a
+    token id that is not in the vocabulary.
+
+    Moving:
+
+    - ``accept(token_id)`` takes an allowed token and moves on. For any other token it returns False and changes
+      nothing. A mask that is not known yet is computed.
+    - ``accept_many(ids)`` takes tokens up to the first that is not allowed, and returns their number.
+    - ``rollback(n)`` takes back the last n accepted tokens; ``ValueError`` if there are fewer. ``reset()`` takes back
+      all.
+    - ``fork()`` returns an independent matcher in the same state.
+
+    Masks:
+
+    - ``fill_bitmask(row)`` writes every word of ``row`` (uint32, shape (ceil(n_vocab / 32),)). A bit is set if and only
+      if the text so far and that token can be completed. Bits of end-of-generation ids are set where the text may end.
+    - ``fill_candidates(logits, candidates)`` writes ``llama_token_data`` (int32 id, float32 logit, float32 p = 0) for
+      the allowed tokens, ascending, and returns their number. ``logits`` is float32 of shape (n_vocab,).
+
+    Ways on:
+
+    - ``forced_bytes()`` returns the bytes that the language leaves no choice about.
+    - ``shortest_completion()`` returns the bytes of a shortest text that finishes from here.
+    - ``completion_tokens()`` returns the tokens of a short text that finishes from here; with a budget, one that fits
+      into it. ``min_tokens_left`` is their number.
+
+    Facts:
+
+    - ``is_accepting``: whether the text may end here.
+    - ``is_finished``: whether end of generation was accepted, or nothing else is possible.
+    - ``is_narrowed``: whether the budget or a limit has left out tokens of some mask on the way here;
+      ``is_narrowed_by_budget``: whether the budget has.
+    - ``n_shortened``: number of strings and numbers that a limit has brought, or is bringing, to their ends.
+    - ``limited_masks``: number of masks on the way here that left out tokens because a limit of the kernel was met;
+      ``limits_met``: the names of these limits, such as ``"MAX_MASK_WORK"``. A limited mask has the tokens of single
+      bytes that were verified, and the next token of a way to finish. The mask here counts once ``fill_bitmask`` or
+      ``accept`` has asked for it. ``rollback`` takes back the limits that later masks met, ``fork`` copies them,
+      ``reset`` clears them.
     """
 
     __slots__ = ("constraint",)
@@ -601,29 +626,40 @@ def compile(  # noqa: A001 - the name of the public function
 ) -> Constraint:
     r"""Compiles a schema or grammar for a vocabulary; the result is remembered for the next equal call.
 
-    ``schema``: a JSON Schema (dict, bool, or JSON text), anything ``pydantic.TypeAdapter`` takes (a Pydantic model,
-    dataclass, TypedDict, ``list[int]``, ...), a ``Regex``, a ``Lark``, a ``Grammar``, or what ``sequence``, ``choice``,
-    ``repeat`` and ``text`` make of these. ``vocab``: a ``Vocabulary``, or a model (``Model`` or ``llama_cpp.Llama``).
-    The policies say how a language is narrowed on purpose:
-    ``whitespace`` "flexible" (what ``json.dumps`` and pretty printers write), "compact" (none) or "any" (RFC 8259);
-    ``property_order`` "schema" (keys as ``properties`` lists them, then other named ones, then all others) or "any";
-    ``numbers`` "canonical" (no exponent, no ``1.0`` for an integer) or "any" (also ``1.0``, ``1e2``, ``-0``, by value);
-    ``precision`` "double" (numbers are valid both as exact decimals and as the IEEE doubles that most readers make of
-    them) or "decimal" (as exact decimals only);
-    ``escapes`` "canonical" (each character of a string has one spelling) or "any" (all of JSON's: ``\u0061`` is an a);
-    ``formats`` "assert" (known ones are enforced), "annotation" (none) or "strict" (unknown ones are refused).
-    Of a type, the schema is Pydantic's, tightened to what its validators accept (such as the bounds of a date).
-    ``strict``: the schema must keep the structural rules of OpenAI's strict mode (``check_strict(schema,
-    subset="structural")``); a ``SchemaError`` lists all that it breaks. ``strict_schema`` makes a schema keep them.
-    All of these are about JSON Schemas; ValueError where there is none, and for a value that a policy does not have.
-    ``registry``: a mapping from URIs to schemas, such as a ``referencing.Registry``, for references that leave the
-    schema and for metaschemas of one's own; those of the drafts are known, and nothing is ever fetched.
-    ``cache``: the directory where constraints are found that ``Constraint.precompute`` or ``constrain compile`` kept,
-    in any process; nothing else is written there. By default the one that the environment variable CONSTRAIN_CACHE
-    names (none if it is empty or "0"), else the user's cache directory; False for none. A file that is damaged is made
-    anew, with a warning. Each version and build of this package has files of its own, made anew where another has one.
-    Raises SchemaError, UnsupportedSchemaError or UnsatisfiableSchemaError with a JSON Pointer; PatternError;
-    GrammarError; LimitError.
+    Args:
+        schema: a JSON Schema (dict, bool, or JSON text), anything that ``pydantic.TypeAdapter`` takes (a Pydantic
+            model, dataclass, TypedDict, ``list[int]``, ...), a ``Regex``, a ``Lark``, a ``Grammar``, or a composition
+            (``sequence``, ``choice``, ``repeat``, ``text``). The schema of a type is Pydantic's, tightened to what its
+            validators accept, such as the bounds of a date.
+        vocab: a ``Vocabulary``, or a model (``Model`` or ``llama_cpp.Llama``).
+        whitespace: ``"flexible"`` (what ``json.dumps`` and pretty printers write), ``"compact"`` (none) or ``"any"``
+            (RFC 8259).
+        property_order: ``"schema"`` (keys as ``properties`` lists them, then other named ones, then all others) or
+            ``"any"``.
+        formats: ``"assert"`` (known formats are enforced), ``"annotation"`` (none) or ``"strict"`` (unknown ones are
+            refused).
+        numbers: ``"canonical"`` (no exponent, no ``1.0`` for an integer) or ``"any"`` (also ``1.0``, ``1e2``, ``-0``,
+            by value).
+        precision: ``"double"`` (numbers are valid both as exact decimals and as the IEEE doubles that most readers make
+            of them) or ``"decimal"`` (as exact decimals only).
+        escapes: ``"canonical"`` (each character of a string has one spelling) or ``"any"`` (all of JSON's:
+            ``\u0061`` is an a).
+        strict: whether the schema must keep the structural rules of OpenAI's strict mode, as ``check_strict(schema,
+            subset="structural")`` has them; a ``SchemaError`` lists all that it breaks. ``strict_schema`` makes a
+            schema keep them.
+        registry: a mapping from URIs to schemas, such as a ``referencing.Registry``, for references that leave the
+            schema and for metaschemas of one's own. Those of the drafts are known, and nothing is ever fetched.
+        cache: the directory where constraints are found that ``Constraint.precompute`` or ``constrain compile`` kept,
+            in any process; nothing else is written there. By default the directory that the environment variable
+            CONSTRAIN_CACHE names (none if it is empty or "0"), else the user's cache directory; False for none. A
+            damaged file is made anew, with a warning. Each version and build of this package has files of its own, made
+            anew where another has one.
+
+    The policies, ``strict`` and ``registry`` are about JSON Schemas and types. With another language they raise
+    ``ValueError``, and so does a value that a policy does not have.
+
+    Raises ``SchemaError``, ``UnsupportedSchemaError`` or ``UnsatisfiableSchemaError`` with a JSON Pointer;
+    ``PatternError``; ``GrammarError``; ``LimitError``.
 
     >>> from constrain import Vocabulary, compile
     >>> vocabulary = Vocabulary.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos=[256])

@@ -13,7 +13,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Numbers of tokens: of the prompt, how many of these were known from the call before, and of the answer."""
+    """Numbers of tokens of one answer.
+
+    Attributes:
+        prompt_tokens: tokens of the prompt.
+        cached_tokens: tokens of the prompt that the model had read before.
+        completion_tokens: tokens of the answer, without the end of generation.
+    """
 
     prompt_tokens: int
     cached_tokens: int
@@ -22,7 +28,14 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """Wall-clock seconds: compiling the schema, waiting for the model, reading the prompt, writing the answer."""
+    """Wall-clock seconds of one answer, by what they were spent on.
+
+    Attributes:
+        compile: compiling the schema.
+        queue: waiting for the model.
+        prompt: reading the prompt.
+        generation: writing the answer.
+    """
 
     compile: float
     queue: float

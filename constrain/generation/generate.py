@@ -62,7 +62,8 @@ def complete(model: AnyModel, prompt: Prompt, *, schema: Any = None, **options: 
             dataclasses, ``TypedDict``, ``Literal``, enums, unions, ``list[...]``), a JSON Schema as ``dict`` or JSON
             text, a ``Regex``, a ``Lark``, or a ``Grammar``. ``None`` lets the model say anything. Objects are closed:
             keys that the schema does not declare are left out, unless it says ``additionalProperties`` itself.
-        options: see ``ChatOptions`` and ``Options``.
+        options: how long the answer is, how it is sampled, what may be called. ``help(constrain.Options)`` and
+            ``help(constrain.ChatOptions)`` list them; docs/reference/options.md has them with types and defaults.
 
     Raises ``SchemaError`` and ``LimitError`` for a schema that cannot be used, ``BudgetError`` if ``max_tokens`` is
     too small for any answer, ``ModelError`` if the model cannot be loaded or the prompt does not fit,

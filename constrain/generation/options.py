@@ -33,37 +33,41 @@ class Options(CompileOptions, total=False):
     """The keywords that ``generate``, ``complete`` and ``stream`` share; all may be left out.
 
     Attributes:
-        max_tokens: the most tokens to generate, end of generation not counted; by default what is left of the
-            context. An answer with a schema is always complete: where the limit comes near, words are finished and what
-            is open is closed.
-        max_string_tokens: a soft limit on the tokens of one string (keys that the schema does not name are strings,
-            too), so that a model that loops in one comes out of it; none by default. Beyond it no word is begun in the
-            string any more, and up to 8 tokens later it is closed. Where the schema wants it longer, it becomes that.
-        max_number_tokens: the same for one number (64); ``None`` for no limit. No number that is written on purpose
-            takes as many.
-        temperature: divides the logits (0.8); 0 takes the most likely allowed token, and the next four do nothing.
+        max_tokens: most tokens to generate, end of generation not counted; by default what is left of the context. An
+            answer with a schema is always complete: where the limit comes near, words are finished and open strings,
+            arrays and objects are closed.
+        max_string_tokens: soft limit on the tokens of one string, so that a model that loops in one comes out of it;
+            none by default. Beyond it no word is begun in the string any more, and within 8 more tokens the string is
+            closed. Where the schema wants a longer string, it becomes longer. Keys that the schema does not name are
+            strings, too.
+        max_number_tokens: soft limit on the tokens of one number (64); ``None`` for no limit. No number that is written
+            on purpose takes as many.
+        temperature: divisor of the logits (0.8). 0 takes the most likely allowed token; then ``top_p``, ``top_k``,
+            ``min_p`` and ``seed`` have no effect.
         top_p: sample from the most likely tokens that together have this probability (0.95); 1 for all.
         top_k: sample from this many of the most likely tokens (40); 0 for all.
-        min_p: sample from the tokens that are at least this times as likely as the most likely one (0.05).
-        seed: makes sampling reproducible; 0 to 2**32 - 2.
+        min_p: sample from the tokens that are at least this times as likely as the most likely one (0.05); 0 for all.
+        seed: makes sampling reproducible; 0 to 2**32 - 2. By default each answer has a fresh one.
         stop: a text or texts that end the answer. Without a schema the answer is cut before them. With one it goes
             on to its shortest end, since it could not be valid otherwise.
         logit_bias: added to the logits of these token ids; may be infinite.
-        repeat_penalty: divides the logits of tokens among the last 64 of the answer; 1 (the default) for none.
+        repeat_penalty: divisor of the logits of tokens among the last 64 of the answer; 1 (the default) for none.
         presence_penalty: subtracted from the logits of tokens that the answer has already; -2 to 2, 0 (the default)
             for none.
-        frequency_penalty: subtracted from the logits of tokens as often as the answer has them already; -2 to 2,
+        frequency_penalty: subtracted from the logits of tokens, as often as the answer has them already; -2 to 2,
             0 (the default) for none.
-        logprobs: whether the answer tells how likely its tokens are (``Completion.logprobs``, ``TextDelta.logprobs``).
-            Then forced tokens are evaluated one by one, and a ``timeout`` does not spare the evaluation of what is
-            written in the end.
-        top_logprobs: so many of the most likely tokens are told for each place, too; 0 (the default) to 20.
-        timeout: seconds from the model's turn on after which the answer is brought to its shortest end (or just
-            ends, without a schema).
-        show_schema: whether the prompt says what to fill in (``True``), as a short text in front of the user's
-            first message, of which later ones get a reminder; or a text of your own for that, with ``{schema}`` in it.
-        whitespace, property_order, formats, numbers, strict, registry: as for ``compile``; only with a JSON Schema or a
-            type.
+        logprobs: whether the answer has the log-probabilities of its tokens (``Completion.logprobs``,
+            ``TextDelta.logprobs``). Then forced tokens are evaluated one by one, and tokens that are written after a
+            ``timeout`` are evaluated, too.
+        top_logprobs: number of the most likely tokens that are reported in the place of each token; 0 (the default) to
+            20. Needs ``logprobs=True``.
+        timeout: seconds after which the answer is brought to its shortest end (without a schema, it just ends). They
+            count from the model's turn on, not while other answers are waited for.
+        show_schema: whether the prompt shows the schema (``True``), as a short text in front of the user's first
+            message, of which later messages get a reminder; or a text of your own in its place, which holds
+            ``{schema}``.
+        whitespace, property_order, formats, numbers, precision, escapes, strict, registry: as for ``compile``; only
+            with a JSON Schema or a type.
     """
 
     max_tokens: int | None
@@ -89,18 +93,19 @@ class ChatOptions(Options, total=False):
     """Keywords for answers that are more than one text or value: calls of tools, reasoning, refusals.
 
     Attributes:
-        tools: what the model may call: functions, what ``tool`` and ``CustomTool`` make, or JSON objects in OpenAI's
-            shape. With them the value is a ``Reply``. They are shown to the model in this order.
+        tools: functions that the model may call, results of ``tool`` and ``CustomTool``, or JSON objects in OpenAI's
+            shape. With them the value is a ``Reply``. The model sees them in this order.
         tool_choice: ``"auto"`` (the default: text or calls), ``"required"`` (calls), ``"none"`` (text); the name of a
-            tool, or the tool itself, which is then called once; a list of them, any of which is called; or a JSON
+            tool, or the tool itself, which is then called once; a list of tools, any of which is called; or a JSON
             object of OpenAI's.
-        parallel_tool_calls: whether there may be several calls (``True``, where the model's family knows that). The
-            fifth of the same tool with the same arguments is the last: small models do not stop there by themselves.
+        parallel_tool_calls: whether an answer may hold several calls (``True``, where the model's family has such
+            answers). The fifth call of one tool with the same arguments is the last: small models repeat themselves.
         tool_format: the form in which calls are written, by name (``"hermes"``, ``"llama3-json"``, ...); by default
             that of the model's chat template.
         allow_refusal: whether the model may answer with a ``Refusal`` in place of the value of ``schema``.
-        thinking: whether a model that reasons does so before its answer; by default it does if there is no schema.
-        max_reasoning_tokens: a soft limit on the tokens of that; by default half of ``max_tokens``, if there is one.
+        thinking: whether a model that can reason before its answer does so; by default only if there is no schema.
+        max_reasoning_tokens: soft limit on the tokens of the reasoning; by default half of ``max_tokens``, if there is
+            one.
     """
 
     tools: Sequence[Tool | Callable[..., Any] | Mapping[str, Any]]

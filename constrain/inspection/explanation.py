@@ -64,12 +64,16 @@ class TokenStep:
 class TextExplanation:
     """How far a text matches. ``str()`` says it in a few lines.
 
-    ``offset``: bytes of the text that some text of the language begins with, up to a whole character; ``line`` and
-    ``column`` of that place count from 1, lines end with a line feed, columns are characters.
-    ``expected``: the terminals that could go on or begin there. ``next_characters``: the characters that could come
-    next; ``next_bytes``: the bytes, also of languages that are not UTF-8.
-    ``is_complete``: the text up to there is in the language. ``completion``: a shortest text after which it is.
-    ``steps``: the tokens up to the first that is not allowed, or up to end-of-generation, if a vocabulary was given.
+    Attributes:
+        offset: bytes of the text that some text of the language begins with, up to a whole character.
+        line: line of that place, from 1; lines end with a line feed.
+        column: column of that place in characters, from 1.
+        expected: terminals that could go on or begin there.
+        next_characters: characters that could come next.
+        next_bytes: bytes that could come next, also of languages that are not UTF-8.
+        is_complete: whether the text up to there is in the language.
+        completion: a shortest text after which it is.
+        steps: tokens up to the first that is not allowed, or up to end of generation, if a vocabulary was given.
     """
 
     text: bytes

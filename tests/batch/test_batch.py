@@ -113,6 +113,7 @@ WRONG_LINES = {
 }
 
 
+@pytest.mark.slow(but=('{"id": 1}', '{"prompt": null}', '{"prompt": "a", "messages": []}'))
 @pytest.mark.parametrize("line", WRONG_LINES, ids=[line[:40] for line in WRONG_LINES])
 def test_a_wrong_line_is_reported_with_its_number(line: bytes, tmp_path: Path) -> None:
     batch = Batch(tmp_path, b'"a"\n' + line + b'\n"b"\n')

@@ -161,6 +161,7 @@ class Even(pydantic.BaseModel):
         raise ValueError("not even")
 
 
+@pytest.mark.slow
 def test_the_first_error_ends_a_batch(batched: constrain.Model) -> None:
     with pytest.raises(constrain.BudgetError):
         constrain.generate_batch(batched, QUESTIONS, schema=SCHEMA, max_tokens=2)
@@ -249,6 +250,7 @@ def test_ctrl_c_leaves_the_model_usable(batched: constrain.Model) -> None:
         assert constrain.generate(batched, "Yes?", schema=bool) in (True, False)
 
 
+@pytest.mark.slow
 def test_a_batch_runs_beside_a_stream_of_the_same_thread(batched: constrain.Model) -> None:
     events = constrain.stream(batched, "Tell me a story.", max_tokens=5, temperature=0)
     next(events)

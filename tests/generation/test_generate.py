@@ -156,6 +156,7 @@ def test_answers_are_complete_within_max_tokens(model: constrain.Model, max_toke
     jsonschema.validate(json.loads(completion.text), schema)
 
 
+@pytest.mark.slow
 def test_a_budget_that_is_too_small_names_one_that_is_enough(model: constrain.Model) -> None:
     with pytest.raises(constrain.BudgetError, match="max_tokens is 2") as caught:
         constrain.generate(model, "x", schema=SCHEMA, max_tokens=2)

@@ -50,6 +50,7 @@ def test_an_answer_may_be_empty(model: constrain.Model) -> None:
     assert constrain.generate(model, PROMPT, schema=Regex("")) == ""
 
 
+@pytest.mark.slow(but=("2", "3"))
 @pytest.mark.parametrize("most", [1, 2, 3, 5])
 def test_an_answer_is_whole_within_its_tokens(most: int, model: constrain.Model) -> None:
     for seed in range(3):

@@ -277,6 +277,7 @@ def test_an_awaited_reply_calls_tools(model: constrain.Model) -> None:
 # Options
 
 
+@pytest.mark.slow
 def test_policies_are_for_arguments_too(model: constrain.Model) -> None:
     reply = constrain.generate(model, QUESTION, **CALLS, whitespace="compact")
     assert all(call.text == json.dumps(json.loads(call.text), separators=(",", ":")) for call in reply)
@@ -429,6 +430,7 @@ def test_a_refusal_is_not_possible_unless_it_is_allowed(model: constrain.Model) 
     assert set(constrain.generate(model, "Who are you?", **options)) == {"name"}
 
 
+@pytest.mark.slow(only=("500",))
 @pytest.mark.parametrize("depth", [500, 700, 2000])
 def test_tools_that_are_nested_too_deeply_are_refused_by_name(model: constrain.Model, depth: int) -> None:
     schema: dict[str, Any] = {"type": "string"}

@@ -112,6 +112,7 @@ def test_a_text_that_branches_everywhere_is_refused(monkeypatch: pytest.MonkeyPa
         compiled("chars", text)
 
 
+@pytest.mark.slow
 def test_the_kernels_limit_names_the_place() -> None:
     text = "".join(Random(0).choices("ab cdefg", k=4_000))
     grammar = f'start: "<" %regex {json.dumps({"substring_chars": text})} "g>"'

@@ -1,4 +1,4 @@
-"""The guide of the endpoint, taken apart: its examples, of which client each is, and what they ask."""
+"""The guide of the endpoint, taken apart: its pages, its examples, of which client each is, and what they ask."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-PATH = Path(__file__).parents[2] / "constrain" / "server" / "README.md"
-TEXT = PATH.read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+CLIENTS, RUNNING, API, SECURITY = (
+    (DOCS / path).read_text(encoding="utf-8")
+    for path in ("guides/server-clients.md", "guides/server.md", "guides/server-openai.md", "explanation/security.md")
+)
+"""Its pages: the clients, how the server is run, what it does with requests, and who may ask."""
 
 SERVER = "http://127.0.0.1:8080/v1"
 MODEL = "small"
@@ -29,10 +33,10 @@ class Example:
 
 
 def examples() -> list[Example]:
-    """All that are about clients, in their order."""
-    sections = re.findall(r"^### (.*?)\n(.*?)(?=^##)", TEXT, re.DOTALL | re.MULTILINE)
+    """All that are about clients, in their order; the first page has one for the ``openai`` package."""
+    sections = re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", CLIENTS, re.DOTALL | re.MULTILINE)
     return [
         Example(client, language, code)
-        for client, section in sections
+        for client, section in [("openai, in Python", RUNNING.partition("\n## ")[0]), *sections]
         for language, code in re.findall(r"^```(\w+)\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
     ]

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 class TextDelta:
     """A piece of the answer's text; all pieces together are the text.
 
-    ``logprobs``: of the tokens that begin in it, if they were asked for. A piece may be the rest of a token, and then
-    has none.
+    Attributes:
+        text: the piece.
+        logprobs: log-probabilities of the tokens that begin in it, if they were asked for. A piece may be the rest of a
+            token, and then has none.
     """
 
     text: str

@@ -152,6 +152,7 @@ def test_content_that_may_begin_like_a_call_is_refused() -> None:
         AnswerLanguage(OBJECT, tools=TOOLS, content=constrain.Lark("start: /[{].*/")).grammar()
 
 
+@pytest.mark.slow
 def test_calls_and_content_may_both_be_objects() -> None:
     answer = AnswerLanguage(OBJECT, tools=TOOLS, content=Value(json.dumps(SCHEMA)))
     constraint = constrain.compile(answer, VOCABULARY)

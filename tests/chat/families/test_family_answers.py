@@ -103,6 +103,7 @@ def test_random_answers_of_families_are_valid(name: str, mode: str) -> None:
         assert len(parsed.calls) <= 1 or mode not in ("named", "one")
 
 
+@pytest.mark.slow(but=("gemma3-Reasoning.OPENED", "llama3-json-Reasoning.OPENED", "llama3-json-Reasoning.OPTIONAL"))
 @pytest.mark.parametrize("reasoning", [Reasoning.OPTIONAL, Reasoning.OPENED])
 @pytest.mark.parametrize("name", NAMES)
 def test_reasoning_of_families_is_apart(name: str, reasoning: Reasoning) -> None:

@@ -49,6 +49,7 @@ def conversation(said: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]
     return messages, tools
 
 
+@pytest.mark.slow(but=("glm4", "chatml", "command-r"))
 @pytest.mark.parametrize("name", FAMILIES)
 def test_all_tags_of_all_families_change_nothing(name: str) -> None:
     expected = specials(tokens_of(name, *conversation("x")))

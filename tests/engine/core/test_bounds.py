@@ -37,6 +37,7 @@ def alternatives(patterns: list[str]) -> Grammar:
     return Grammar(tuple(terminals), (Rule("start", edges, (1,)),))
 
 
+@pytest.mark.slow
 def test_thousands_of_terminals_that_begin_alike_take_a_moment() -> None:
     grammar = alternatives([f"x{index}[0-9]*y" for index in range(4500)])
     begun = time.process_time()

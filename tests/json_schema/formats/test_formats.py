@@ -250,6 +250,7 @@ def test_every_known_format_has_cases() -> None:
     assert set(CASES) == KNOWN_FORMATS
 
 
+@pytest.mark.slow(only=("idn-email",))
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_format_matches_exactly(name: str) -> None:
     accepted, rejected = CASES[name]

@@ -31,6 +31,7 @@ def shapes_of(seed: str, most: int) -> tuple[NumberShape, ...]:
     return tuple(random_shape(rng) for _ in range(rng.randrange(1, most + 1)))
 
 
+@pytest.mark.slow(but=("76", "74", "12"))
 @pytest.mark.parametrize("seed", range(80))
 def test_the_complement_has_exactly_the_other_numbers(seed: int) -> None:
     shapes = shapes_of(f"complement {seed}", 4)

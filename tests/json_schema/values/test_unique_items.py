@@ -223,6 +223,7 @@ def check_masks(case: Case) -> None:
     visit(texts.root, b"")
 
 
+@pytest.mark.slow(but=("the last position may be out of reach", "all booleans", "a value is left to the next position"))
 @pytest.mark.parametrize("name", CASES)
 def test_masks_equal_the_enumeration(name: str) -> None:
     check_masks(CASES[name])

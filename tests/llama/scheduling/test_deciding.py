@@ -173,6 +173,7 @@ def test_a_matcher_is_quick_where_the_mask_is_known(constraint: Constraint) -> N
     assert matcher.is_quick
 
 
+@pytest.mark.slow
 def test_a_matcher_is_in_use_while_another_thread_computes() -> None:
     vocabulary = constrain.Vocabulary.from_tokens([*(bytes([byte]) for byte in range(256)), b""], eos=[256])
     pattern = "^(?=.*a.{13}b)(?=.*b.{14}a)(?=.*c.{15}a)(?=.*d.{16}a).*$"

@@ -54,6 +54,7 @@ def prompt_of(rng: random.Random, length: int) -> list[int]:
     return [rng.randrange(N_VOCAB - 1) for _ in range(length)]
 
 
+@pytest.mark.slow(but=("0-False-True", "0-False-False", "0-True-False"))
 @pytest.mark.parametrize("batch_invariant", [False, True])
 @pytest.mark.parametrize("one_state", [False, True])
 @pytest.mark.parametrize("seed", range(5))

@@ -302,6 +302,7 @@ def test_a_bias_keeps_tokens_out(application: Application, model: constrain.Mode
     assert texts == ['"yes"', '"no"']
 
 
+@pytest.mark.slow(only=("/v1/chat/completions",))
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 def test_a_schema_beside_json_object_is_kept(application: Application, endpoint: str) -> None:
     response = asked(application, endpoint, {"format": {"type": "json_object", "schema": PERSON}})

@@ -1,0 +1,59 @@
+"""How Sphinx builds the documentation: ``python -m sphinx -W --keep-going -b html docs build/docs``."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from pathlib import Path
+
+from pygments.lexers.data import JsonLexer
+from sphinx.highlighting import lexers
+
+_ROOT = Path(__file__).resolve().parents[1]
+
+# `python -m` looks for modules in the working directory first. Without a kernel built into them, the sources of a
+# checkout cannot be imported: then the installed package is documented.
+if not list((_ROOT / "constrain" / "engine" / "core").glob("*.so")):
+    sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != _ROOT]
+
+project = "constrain"
+author = "the constrain authors"
+project_copyright = author
+try:
+    release = importlib.metadata.version("constrain-llm")
+except importlib.metadata.PackageNotFoundError:  # a kernel built into the sources, and nothing installed
+    release = "development"
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+exclude_patterns = ["_build"]
+
+html_theme = "furo"
+html_title = f"constrain {release}"
+html_copy_source = False
+html_show_sphinx = False
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 4  # pages link to each other's headings, as on GitHub
+
+default_role = "code"
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 100
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+
+copybutton_exclude = ".linenos, .gp, .go"
+copybutton_prompt_text = r"^\$ "
+copybutton_prompt_is_regexp = True
+
+nitpicky = True
+nitpick_ignore_regex = [
+    # Annotations in signatures: types of other projects, whose inventories would have to be fetched from the network,
+    # and private types, aliases and type variables. Public names ("constrain.Model") are checked.
+    ("py:(class|data|obj)", r"(?!constrain\.\w+$).*"),
+]
+
+lexers["jsonl"] = JsonLexer()  # JSON Lines, which Pygments does not know by name

@@ -1,0 +1,75 @@
+"""The generated pages of the documentation are current, and the reference has every public name."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+import typer.main
+
+import constrain
+from constrain.cli.program import app
+from tools.pages import command_line
+from tools.pages.__main__ import DOCS, outdated
+from tools.pages.keywords import DRAFTS, REFUSALS, is_refused, keywords_of
+from tools.plots import PLOTS, draw
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LONGEST = 1_200
+"""Words of a page that is read from beginning to end."""
+
+PLACE = re.compile(
+    r"^\.\. (?:auto\w+|py:data):: constrain\.(\w+)|^- \[`constrain\.(\w+)`\]|^`constrain\.(\w+)`:", re.MULTILINE
+)
+"""A public name where the reference has it: a directive, an item of the list of errors, or the version."""
+
+
+@pytest.mark.slow
+def test_pages_and_plots_are_current() -> None:
+    assert list(outdated()) == [], "run python -m tools.pages"
+
+
+def test_every_public_name_has_one_place_in_the_reference() -> None:
+    text = (DOCS / "reference" / "python.md").read_text(encoding="utf-8")
+    places = ["".join(groups) for groups in PLACE.findall(text)]
+    assert sorted(places) == sorted(constrain.__all__)
+
+
+def test_flags_on_the_page_are_those_that_the_program_takes() -> None:
+    program = typer.main.get_command(app)
+    for name, run in command_line._commands():
+        taken = {
+            flag
+            for parameter in program.commands[name].params  # type: ignore[attr-defined]
+            for flag in (*parameter.opts, *parameter.secondary_opts)
+            if flag.startswith("-")
+        }
+        shown = {flag for flags in command_line.flags_of(name).values() for flag in re.split("/|, ", flags)}
+        assert shown == taken - {"--help"}, run
+
+
+def test_every_keyword_of_every_draft_is_on_the_page() -> None:
+    listed = set(re.findall(r"^\| `([^`]+)` \|", (DOCS / "reference" / "keywords.md").read_text("utf-8"), re.MULTILINE))
+    assert {name for draft in DRAFTS for name in keywords_of(draft)} <= listed
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: refusal.what)
+def test_refused_schemas_are_refused(refusal: object) -> None:
+    assert is_refused(refusal)  # type: ignore[arg-type]
+
+
+def test_pages_that_are_read_are_short() -> None:
+    texts = {path: path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md") if path.parent.name != "reference"}
+    words = {str(path.relative_to(DOCS)): len(text.split()) for path, text in texts.items()}
+    assert {name: number for name, number in words.items() if number > LONGEST} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PLOTS)
+def test_a_plot_is_the_same_each_time_it_is_drawn(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the extra docs draws plots")
+    first = draw(name, tmp_path).read_bytes()
+    assert draw(name, tmp_path).read_bytes() == first

@@ -1,0 +1,163 @@
+"""Writes docs/reference/http.md: the paths of the server and the fields of its requests.
+
+The source is the description that the server gives of itself at ``/openapi.json``. It does not say what fields mean;
+``_MEANINGS`` does.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from constrain.server.openapi.document import describe
+from constrain.server.openapi.operations import OPERATIONS
+from tools.pages.markdown import NOTE, cell, code, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_HEADER = f"""# HTTP
+
+Paths and fields of `constrain serve`, which listens at `http://127.0.0.1:8080` by default. They are OpenAI's. A running
+server describes them at `/openapi.json`, with all parts of bodies and responses; this page is made from that
+description.
+
+A request needs `Content-Type: application/json` and, if the server has keys, `Authorization: Bearer KEY`. A field that
+is null counts as left out. Fields that say what an answer must be like and are not listed here are a 400; other unknown
+fields are ignored.
+
+{NOTE}
+"""
+
+_BODIES = {
+    "ChatRequest": "POST /v1/chat/completions",
+    "ResponsesRequest": "POST /v1/responses",
+    "CompletionRequest": "POST /v1/completions",
+    "EmbeddingRequest": "POST /v1/embeddings",
+}
+
+_LARGE = 1 << 31
+"""From here on a bound is shown as a power of two."""
+
+_KNOWN_TYPES = ("string", "boolean", "integer", "number", "array", "object")
+
+_MEANINGS = {
+    "dimensions": "length of the vectors; only the model's own length is accepted",
+    "echo": "whether the text begins with the prompt",
+    "encoding_format": "whether a vector is a list of numbers or base64",
+    "frequency_penalty": "subtracted from the logits of tokens, as often as the answer has them already",
+    "function_call": "older form of `tool_choice`",
+    "functions": "older form of `tools`",
+    "include": "parts of the response beside its text, such as `message.output_text.logprobs`",
+    "EmbeddingRequest.input": "the texts, or their token ids",
+    "ResponsesRequest.input": "the conversation: a text, or a list of items",
+    "instructions": "a system message in front of the conversation; the next response does not inherit it",
+    "logit_bias": "added to the logits, by token id",
+    "ChatRequest.logprobs": "whether the answer has the log-probabilities of its tokens",
+    "CompletionRequest.logprobs": "likeliest tokens to report in the place of each token, with log-probabilities",
+    "max_completion_tokens": "most tokens of the answer; JSON, calls and texts of grammars are complete within it",
+    "max_output_tokens": "most tokens of the answer; JSON, calls and texts of grammars are complete within it",
+    "max_tokens": "most tokens of the answer; JSON, calls and texts of grammars are complete within it",
+    "messages": "the conversation: system, developer, user, assistant, tool and function messages, as text",
+    "metadata": "returned with the response",
+    "min_p": "least probability of a token, as a share of the likeliest one's",
+    "model": "name of a model that the server has",
+    "n": "answers to write",
+    "parallel_tool_calls": "whether an answer may hold several calls",
+    "presence_penalty": "subtracted from the logits of tokens that the answer has already",
+    "previous_response_id": "the kept response that the conversation goes on from",
+    "prompt": "the text or texts to go on with, or their token ids; no chat template",
+    "repeat_penalty": "divides the logits of tokens among the last 64 of the answer",
+    "response_format": "what the answer is: `text`, `json_object`, or `json_schema` with a schema",
+    "seed": "makes sampling reproducible",
+    "show_schema": "whether the model sees a short form of the schema (yes)",
+    "stop": "a text or texts that end an answer of free text",
+    "store": "whether the response is kept (yes), for `previous_response_id`",
+    "stream": "whether the answer comes as server-sent events",
+    "stream_options": "`include_usage`: the last event has the numbers of tokens",
+    "temperature": "divides the logits (0.8); 0 takes the likeliest token",
+    "text": "`format` says what the answer is: `text`, `json_object`, or `json_schema` with a schema",
+    "tool_choice": "`none`, `auto`, `required`, one tool, or a list of allowed tools",
+    "tools": "functions with a JSON Schema, and custom tools with a grammar, that the model may call",
+    "top_k": "sample from this many of the likeliest tokens; 0 for all",
+    "top_logprobs": "alternatives to report for each token",
+    "top_p": "sample from the likeliest tokens that together have this probability (0.95)",
+    "user": "ignored",
+}
+"""The meaning of each field, in all bodies that have it or, behind the name of a body, in that one."""
+
+
+def page() -> str:
+    """Returns the text of the page."""
+    routes: Any = [SimpleNamespace(path_format=one.path, methods=(one.method,)) for one in OPERATIONS]
+    described = describe(routes, ["small"], has_keys=True)
+    schemas = described["components"]["schemas"]
+    used = {_key(body, name) for body in _BODIES for name in schemas[body]["properties"]}
+    assert used == _MEANINGS.keys(), f"without a meaning, or no fields: {used ^ _MEANINGS.keys()}"
+    parts = [_HEADER, "## Paths\n\n", table(("method and path", "does", "errors"), _paths(described["paths"]))]
+    parts.append("\nEvery path may also answer with status 405, for another method.\n")
+    for body, path in _BODIES.items():
+        parts.append(f"\n## {path}\n\n{table(('field', 'value', 'meaning'), _fields(body, schemas[body]))}")
+    parts.append(f"\n## Statuses of errors\n\n{table(('status', 'when'), _statuses(described['paths']), 'rl')}")
+    return "".join(parts)
+
+
+def _paths(paths: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    for path, methods in paths.items():
+        for method, operation in methods.items():
+            errors = [status for status in operation["responses"] if status != "200"]
+            yield code(f"{method.upper()} {path}"), cell(operation["summary"]), ", ".join(errors)
+
+
+def _fields(body: str, described: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    for name, schema in sorted(described["properties"].items()):
+        needed = " (required)" if name in described.get("required", ()) else ""
+        yield code(name) + needed, _value(schema), cell(_MEANINGS[_key(body, name)])
+
+
+def _key(body: str, name: str) -> str:
+    """Returns the key of a field's meaning."""
+    own = f"{body}.{name}"
+    return own if own in _MEANINGS else name
+
+
+def _value(schema: dict[str, Any]) -> str:
+    """Returns the types of a field, and the bounds that all of its values have."""
+    shown = " or ".join(dict.fromkeys(_types(schema)))
+    least, most = schema.get("minimum"), schema.get("maximum")
+    if least is not None:
+        shown += f", {_number(least)}" + (" or more" if most is None or most >= _LARGE - 1 else f" to {_number(most)}")
+    for keyword, unit in (("maxItems", "items"), ("maxProperties", "members")):
+        if keyword in schema:
+            shown += f", at most {schema[keyword]} {unit}"
+    return shown
+
+
+def _types(schema: dict[str, Any]) -> Iterator[str]:
+    given = schema.get("type")
+    if "$ref" in schema:
+        yield "name" if schema["$ref"].endswith("ModelName") else "object"
+    elif "anyOf" in schema:
+        for each in schema["anyOf"]:
+            yield from _types(each)
+    elif "enum" in schema:
+        yield " or ".join(code(value) for value in schema["enum"])
+    else:
+        yield from (each for each in _KNOWN_TYPES if each in ([given] if isinstance(given, str) else given))
+
+
+def _number(value: float) -> str:
+    if abs(value) < _LARGE:
+        return f"{value:g}"
+    return f"{'-' if value < 0 else ''}2^{abs(int(value)).bit_length() - (abs(int(value)).bit_count() == 1)}"
+
+
+def _statuses(paths: dict[str, Any]) -> list[tuple[str, str]]:
+    found = {
+        (status, cell(response["description"]))
+        for methods in paths.values()
+        for operation in methods.values()
+        for status, response in operation["responses"].items()
+        if status != "200"
+    }
+    return sorted(found)

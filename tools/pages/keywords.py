@@ -1,0 +1,219 @@
+"""Writes docs/reference/keywords.md: the keywords and formats of JSON Schema, by draft.
+
+The source is the table of keywords in ``constrain.json_schema.keywords.table``. The refused schemas are compiled while
+the page is written.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import constrain
+from constrain.json_schema.documents.dialects import DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020
+from constrain.json_schema.documents.keyword_sets import ANNOTATIONS
+from constrain.json_schema.formats.expressions import IRREGULAR_FORMATS, KNOWN_FORMATS, WIDER_FORMATS
+from constrain.json_schema.formats.generated import GENERATED_FORMATS
+from constrain.json_schema.keywords.table import keywords_of
+from tools.pages.markdown import NOTE, byte_vocabulary, cell, code, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DRAFTS = (DRAFT_4, DRAFT_6, DRAFT_7, DRAFT_2019, DRAFT_2020)
+
+_HEADER = f"""# Keywords
+
+All keywords of the drafts 4, 6, 7, 2019-09 and 2020-12 are known. A keyword is enforced exactly, or compiling raises an
+[error](errors.md) with its place. `$schema` names the draft; without it a schema is read as one of 2020-12, or of draft
+4 if it makes sense only there.
+
+- **yes**: enforced in every schema that compiles.
+- **restricted**: enforced, but some values are refused; see [what is refused](#refused).
+- **annotation**: says nothing about values, and is ignored.
+- empty: no keyword of this draft; ignored, and `Constraint.warnings` says so.
+
+`dependencies` and `additionalItems` are read in every draft, since many schemas have them.
+
+{NOTE}
+"""
+
+_GROUPS = {
+    "combinators": "Any value",
+    "conditionals": "Conditions",
+    "numeric": "Numbers",
+    "strings": "Strings",
+    "format": "Strings",
+    "arrays": "Arrays",
+    "contains": "Arrays",
+    "objects": "Objects",
+    "table": "Names and documents",
+}
+"""The sections of the page, by the module of a keyword's function; the order is that of the page."""
+
+_WITHOUT_FUNCTION = {
+    "then": "conditionals",
+    "else": "conditionals",
+    "minContains": "contains",
+    "maxContains": "contains",
+    "$schema": "table",
+    "$vocabulary": "table",
+    "$defs": "table",
+    "definitions": "table",
+}
+"""Keywords that are read together with another one, or before all others, and so have no function of their own."""
+
+
+class Refusal(NamedTuple):
+    """A schema that is refused; ``keyword``: the one that is restricted; ``instead``: what to write."""
+
+    keyword: str
+    what: str
+    schema: Any
+    error: type[constrain.ConstrainError]
+    instead: str
+
+
+REFUSALS = (
+    Refusal("pattern", "backreferences", {"pattern": r"(a|b)\1"}, constrain.PatternError, "write out the alternatives"),
+    Refusal(
+        "pattern",
+        "lookaround that depends on text of any length on both sides",
+        {"pattern": "a(?=b+)b*(?<=ab+)c"},
+        constrain.PatternError,
+        "split it into several patterns under `allOf`",
+    ),
+    Refusal(
+        "patternProperties",
+        "the same patterns, for keys",
+        {"patternProperties": {r"(a|b)\1": {}}},
+        constrain.PatternError,
+        "as for `pattern`",
+    ),
+    Refusal(
+        "format",
+        "the format `regex`",
+        {"format": "regex"},
+        constrain.UnsupportedSchemaError,
+        'remove it, or pass `formats="annotation"`',
+    ),
+    Refusal(
+        "uniqueItems",
+        "arrays that must not be unique, or only under a condition",
+        {"not": {"type": "array", "uniqueItems": True}},
+        constrain.UnsupportedSchemaError,
+        "remove the condition",
+    ),
+    Refusal(
+        "$ref",
+        "documents that are not in the registry",
+        {"$ref": "https://example.com/address"},
+        constrain.UnsupportedSchemaError,
+        "pass the document as `registry`; nothing is fetched",
+    ),
+    Refusal(
+        "$schema",
+        "draft 3 and older",
+        {"$schema": "http://json-schema.org/draft-03/schema"},
+        constrain.UnsupportedSchemaError,
+        "convert the schema",
+    ),
+    Refusal(
+        "const",
+        "a number with an exponent that is no double, and so in `enum`",
+        {"const": 1e300},
+        constrain.UnsupportedSchemaError,
+        'write it as an integer, or pass `precision="decimal"`',
+    ),
+    Refusal(
+        "const",
+        "a lone surrogate, and so in `enum` and keys",
+        {"const": "\ud800"},
+        constrain.UnsupportedSchemaError,
+        "write a character",
+    ),
+    Refusal(
+        "enum", "the same values as for `const`", {"enum": [1e300]}, constrain.UnsupportedSchemaError, "as for `const`"
+    ),
+)
+"""What is refused by kind; single schemas may also meet a limit."""
+
+
+def page() -> str:
+    """Returns the text of the page."""
+    parts = [_HEADER]
+    for title, names in _sections().items():
+        rows = ((code(name), *(_mark(name, draft) for draft in DRAFTS)) for name in names)
+        head = ("keyword", *(draft.name.removeprefix("draft ") for draft in DRAFTS))
+        parts.append(f"## {title}\n\n{table(head, rows, 'lccccc')}\n")
+    parts.append("## Refused\n\n" + table(("keyword", "refused", "example", "raises", "instead"), _refused()))
+    parts.append(
+        "\nAny schema may also meet a [limit](limits.md), which raises `LimitError`, or have no value at all, which "
+        "raises `UnsatisfiableSchemaError`. A Python type that no schema describes exactly raises "
+        "`UnsupportedSchemaError` with the name of the field.\n"
+    )
+    parts.append(f"\n## Formats\n\n{_ABOUT_FORMATS}\n{table(('format', 'enforced', 'remark'), _formats(), 'lcl')}")
+    return "".join(parts)
+
+
+_ABOUT_FORMATS = """\
+Known formats are enforced in every draft, unless `formats="annotation"`. An unknown format causes a warning, or an
+error with `formats="strict"`. Two remarks are about differences that are meant:
+
+- *within its definition*: some texts that the definition allows are never written, since common readers refuse them;
+- *narrower in `generate`*: `generate` keeps to what Pydantic, zod and the URL Standard read, as long as the rest of the
+  schema leaves any of that. `compile` does not.
+"""
+
+
+def _sections() -> dict[str, list[str]]:
+    """Returns the keywords of each section, sorted."""
+    found: dict[str, set[str]] = {title: set() for title in _GROUPS.values()} | {"Annotations": set()}
+    for draft in DRAFTS:
+        for name, function in keywords_of(draft).items():
+            if function is not None:
+                found[_GROUPS[function.__module__.rpartition(".")[2]]].add(name)
+            elif name in _WITHOUT_FUNCTION:
+                found[_GROUPS[_WITHOUT_FUNCTION[name]]].add(name)
+            else:
+                assert name in ANNOTATIONS, f"{name} has no section"
+                found["Annotations"].add(name)
+    return {title: sorted(names) for title, names in found.items()}
+
+
+def _mark(name: str, draft: Any) -> str:
+    table_of = keywords_of(draft)
+    if name not in table_of:
+        return ""
+    if table_of[name] is None and name not in _WITHOUT_FUNCTION:
+        return "annotation"
+    return "restricted" if name in {refusal.keyword for refusal in REFUSALS} else "yes"
+
+
+def _refused() -> Iterator[tuple[str, ...]]:
+    for refusal in REFUSALS:
+        assert is_refused(refusal), f"is not refused: {refusal.schema}"
+        yield (
+            code(refusal.keyword),
+            cell(refusal.what),
+            code(json.dumps(refusal.schema)),
+            f"`{refusal.error.__name__}`",
+            cell(refusal.instead),
+        )
+
+
+def is_refused(refusal: Refusal) -> bool:
+    """Returns whether compiling the schema raises exactly this error."""
+    try:
+        constrain.compile(refusal.schema, byte_vocabulary())
+    except constrain.ConstrainError as error:
+        return type(error) is refusal.error
+    return False
+
+
+def _formats() -> Iterator[tuple[str, ...]]:
+    for name in sorted(KNOWN_FORMATS | IRREGULAR_FORMATS.keys()):
+        remarks = ["within its definition"] if name in WIDER_FORMATS else []
+        remarks += ["narrower in `generate`"] if name in GENERATED_FORMATS else []
+        remarks += ["refused: " + IRREGULAR_FORMATS[name].partition(": ")[2]] if name in IRREGULAR_FORMATS else []
+        yield code(name), "no" if name in IRREGULAR_FORMATS else "yes", "; ".join(remarks)

@@ -1,0 +1,118 @@
+"""Writes docs/reference/policies.md: what each policy allows, with texts that are tried while the page is written."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+import constrain
+from constrain.language.policies import CHOICES
+from tools.pages.markdown import NOTE, byte_vocabulary, code, sentence, table
+
+ABOUT = {
+    "whitespace": "The white space between the parts of the JSON text.",
+    "property_order": "The order of the keys of an object.",
+    "formats": "Whether the keyword `format` is enforced.",
+    "numbers": "How numbers are spelled.",
+    "precision": "Which reading of numbers the schema is about.",
+    "escapes": "How the characters of strings and keys are spelled.",
+}
+"""The subject of each policy."""
+
+MEANINGS = {
+    "whitespace": {
+        "flexible": "what `json.dumps` and pretty printers write.",
+        "compact": "none.",
+        "any": "all that RFC 8259 allows.",
+    },
+    "property_order": {
+        "schema": "keys as `properties` lists them, then other named keys, then all others.",
+        "any": "keys in every order.",
+    },
+    "formats": {
+        "assert": "known formats are enforced, in every draft; unknown ones cause a warning.",
+        "annotation": "no format is enforced.",
+        "strict": "known formats are enforced, and unknown ones raise `UnsupportedSchemaError`.",
+    },
+    "numbers": {
+        "canonical": "one spelling for each number: no exponent, and no `1.0` for an integer.",
+        "any": "every spelling, by value: also `1.0`, `1e2` and `-0`.",
+    },
+    "precision": {
+        "double": "numbers are valid as exact decimals and as the IEEE doubles that most readers make of them.",
+        "decimal": "numbers are valid as exact decimals only.",
+    },
+    "escapes": {
+        "canonical": "one spelling for each character.",
+        "any": "all of JSON's spellings: `\\u0061` is an a.",
+    },
+}
+"""The meaning of each value of each policy."""
+
+
+class _Example(NamedTuple):
+    """A schema and texts that the values of a policy tell apart."""
+
+    schema: Any
+    texts: tuple[str, ...]
+
+
+_TWO = {"type": "object", "properties": {"a": {"type": "boolean"}, "b": {"type": "boolean"}}}
+
+_EXAMPLES = {
+    "whitespace": (
+        _Example({"type": "array", "items": {"type": "integer"}}, ("[1,2]", "[1, 2]", "[\n  1,\n  2\n]", "[1 ,  2]")),
+    ),
+    "property_order": (_Example(_TWO, ('{"a": true, "b": true}', '{"b": true, "a": true}')),),
+    "formats": (
+        _Example({"format": "ipv4"}, ('"127.0.0.1"', '"somewhere"')),
+        _Example({"format": "colour"}, ('"red"',)),
+    ),
+    "numbers": (_Example({"type": "integer"}, ("100", "1e2", "100.0", "-0")),),
+    "precision": (_Example({"exclusiveMaximum": 1}, ("0.5", "0.99999999999999999999")),),
+    "escapes": (_Example({"const": "a\n"}, ('"a\\n"', '"\\u0061\\n"', '"a\\u000a"')),),
+}
+
+_HEADER = f"""# Policies
+
+JSON Schema says which values are valid. It does not say how a value is written, in which order the keys of an object
+come, or whether `format` counts. Six policies decide that. Their defaults narrow the language on purpose: a model
+writes better JSON if it has one way to write it.
+
+Pass a policy to [`compile`](python.md), to `generate` and its relatives ([options](options.md#the-schema)), or on the
+[command line](command-line.md): `--property-order any`. `Constraint.report.policies` lists the policies in force. Under
+the widest values (`property_order="any"`, `formats="annotation"`, `numbers="any"`), a text is accepted exactly if a
+validator of JSON Schema accepts its value.
+
+In the tables, yes means that the text is accepted, and refused that the schema is; `\\n` is a line end or, within a
+string, its escape.
+
+{NOTE}"""
+
+
+def page() -> str:
+    """Returns the text of the page."""
+    parts = [_HEADER]
+    for policy, values in CHOICES.items():
+        parts.append(f"\n## {policy}\n\n{ABOUT[policy]}\n\n")
+        listed = [(code(f'"{value}"'), sentence(MEANINGS[policy][value])) for value in values]
+        parts.append(table(("value", "meaning"), [(f"{listed[0][0]} (default)", listed[0][1]), *listed[1:]]))
+        for example in _EXAMPLES[policy]:
+            head = ("text", *(code(f'"{value}"') for value in values))
+            rows = [
+                (
+                    code(text.replace("\n", "\\n")),
+                    *(_verdict(example, text, {policy: value}) for value in values),
+                )
+                for text in example.texts
+            ]
+            parts.append(f"\nFor {code(json.dumps(example.schema))}:\n\n{table(head, rows, 'l' + 'c' * len(values))}")
+    return "".join(parts)
+
+
+def _verdict(example: _Example, text: str, policy: dict[str, Any]) -> str:
+    try:
+        constraint = constrain.compile(example.schema, byte_vocabulary(), **policy)
+    except constrain.UnsupportedSchemaError:
+        return "refused"
+    return "yes" if constraint.accepts(text) else "no"
